@@ -30,12 +30,7 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Trial
     from contstim.models.base import Scorer
 
-__all__ = [
-    "count_tokens",
-    "feature_preferences",
-    "read_features",
-    "token_count_control",
-]
+__all__ = ["count_tokens", "feature_preferences", "read_features", "token_count_control"]
 
 Features: TypeAlias = "Mapping[str, Mapping[str, float]]"
 """Feature (or model) → `Sentence.text` → value."""

@@ -302,10 +302,8 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
         population, note = PEOPLE, "one trial: the interval does not generalise to other items"
     elif sum(spare):
         variance, all_freedom = items, items_freedom
-        population, note = (
-            ITEMS,
-            "one participant: the interval does not generalise to other people",
-        )
+        population = ITEMS
+        note = "one participant: the interval does not generalise to other people"
     else:
         variance, all_freedom = nan, nan
         population, note = NEITHER, "one participant and one trial: there is no interval"

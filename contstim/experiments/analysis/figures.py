@@ -166,10 +166,8 @@ def consistency_figure(
         if np.isfinite(judge.lower):
             ceiling = (judge.lower, judge.upper)
             bars.fill_betweenx((height - 0.5, height + 0.5), *ceiling, color=GREY, lw=1, alpha=0.7)
-    values, colours = (
-        [judge.value for _, judge, *_ in judges],
-        [judge_row[-1] for judge_row in judges],
-    )
+    values = [judge.value for _, judge, *_ in judges]
+    colours = [judge_row[-1] for judge_row in judges]
     bars.barh(heights, values, height=0.62, color=colours, alpha=0.75, lw=0)
     bars.axvline(result.measure.chance, color=BLACK, lw=0.6, ls=(0, (4, 3)))
     for height, judge, evaluation, _ in judges:

@@ -210,13 +210,7 @@ class Measure:
 
 
 ACCURACY = Measure(
-    "accuracy",
-    "share of choices predicted",
-    0.5,
-    0.0,
-    accuracy,
-    accuracy_lower,
-    accuracy_upper,
+    "accuracy", "share of choices predicted", 0.5, 0.0, accuracy, accuracy_lower, accuracy_upper
 )
 COSINE = Measure(
     "signed-rank-cosine",

@@ -391,10 +391,8 @@ def _lead(test: Comparison, first: str, result: Result, sampling: Sampling) -> s
     interval = f"{level} {number_text(low)} … {number_text(high)}"
     if is_uninformative(test.interval, difference_ends(result.measure)):
         interval = f"{level} not estimable from {sample_text(result)}"
-    difference, runner_up = (
-        number_text(sign * test.difference),
-        (test.second if sign > 0 else test.first),
-    )
+    difference = number_text(sign * test.difference)
+    runner_up = test.second if sign > 0 else test.first
     return f"{difference} more than {runner_up}, the next ({interval}{test_text})"
 
 

@@ -142,10 +142,7 @@ def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> Flo
     from scipy.special import log_ndtr
 
     votes, vote_indices, counts = np.unique(
-        np.column_stack([second, people - second]),
-        axis=0,
-        return_inverse=True,
-        return_counts=True,
+        np.column_stack([second, people - second]), axis=0, return_inverse=True, return_counts=True
     )
     # (n_votes, n_values), scaled to a maximum of 1 in each row
     logs = votes @ np.stack([log_ndtr(_VALUES), log_ndtr(-_VALUES)])

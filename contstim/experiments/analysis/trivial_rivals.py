@@ -80,7 +80,7 @@ def trivial_rivals(
         if (natural := naturals[t.trial_id][0]) is not None
     }
     ratios: dict[str, dict[str, float]] = {
-        CHANGED: {t: len(a.changed) - len(b.changed) for t, (a, b) in matches.items()},
+        CHANGED: {t: len(a.changed) - len(b.changed) for t, (a, b) in matches.items()}
     }
     if minimal := [t.trial_id for t in judged if t.kind_1 is Kind.ACCEPTABLE]:
         ratios[GRAMMAR] = dict.fromkeys(minimal, -1.0)  # sentence_1 is the acceptable one
@@ -89,10 +89,8 @@ def trivial_rivals(
     if is_usable or frequencies:
         zipf = (frequencies or table.frequencies).mean_zipf
         ratios[FREQUENCY] = {t.trial_id: zipf(t.sentence_2) - zipf(t.sentence_1) for t in judged}
-    lost, omitted_rivals = (
-        len(synthetic) - len(matches),
-        [FREQUENCY] * (not frequencies) + [MISFITS],
-    )
+    lost = len(synthetic) - len(matches)
+    omitted_rivals = [FREQUENCY] * (not frequencies) + [MISFITS]
     left_out = {
         f"{CHANGED} and {MISFITS} exclude {quantity(lost, 'pair')} of synthetic sentences "
         f"whose natural sentence is in no trial; for comparison, {FREQUENCY} excludes them "

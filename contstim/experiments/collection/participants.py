@@ -200,8 +200,7 @@ def _find_known(
     stored_name, is_artificial = row
     if not (applicant.has_token or stored_name == name):
         raise RequestRefusal(
-            403,
-            "You have begun this study in another browser. Please continue there.",
+            403, "You have begun this study in another browser. Please continue there."
         )
     if simulated and not is_artificial:
         raise RequestRefusal(403, "This participant is a person, not an artificial participant.")

@@ -62,11 +62,7 @@ class ReviewFile:
 
     @classmethod
     def open(
-        cls,
-        path: Path,
-        content: ReviewPage,
-        table: Path | str,
-        earlier: Review | None = None,
+        cls, path: Path, content: ReviewPage, table: Path | str, earlier: Review | None = None
     ) -> ReviewFile:
         """Open a review file, with the decisions of an earlier review; nothing is written.
 

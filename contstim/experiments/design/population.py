@@ -121,10 +121,8 @@ def votes_agreement(shares: FloatArray, raters: int) -> FloatArray:
     if n_others % 2:
         majority = bdtrc(n_others // 2, n_others, shares)
     else:
-        p_more, p_fewer = (
-            bdtrc(n_others // 2, n_others, shares),
-            bdtr(n_others // 2 - 1, n_others, shares),
-        )
+        p_more = bdtrc(n_others // 2, n_others, shares)
+        p_fewer = bdtr(n_others // 2 - 1, n_others, shares)
         majority = (p_more + 1 - p_fewer) / 2
     agreement: FloatArray = shares * majority + (1 - shares) * (1 - majority)
     return agreement

@@ -202,10 +202,8 @@ def _simulate(
         accuracy = 0.5 + trial_sums / evaluates.sum(axis=0)
     planted = people.name in models
     favourite = models.index(people.name) if planted else int(np.nanargmax(accuracy))
-    masks, order = (
-        [evaluates[group_rows] for group_rows in rows_by_group],
-        np.concatenate(rows_by_group),
-    )
+    masks = [evaluates[group_rows] for group_rows in rows_by_group]
+    order = np.concatenate(rows_by_group)
     better, curve = np.zeros((len(models), len(models))), np.zeros(len(order))
     width = 2 * len(models) if units == "crossed" else 1
     size = max(1, _MAX_ANSWERS // (len(order) * participants * width))

@@ -247,10 +247,8 @@ class Precision:
         """
         from scipy.special import ndtr
 
-        limits, errors = (
-            self._limits(LEVEL, groups, participants),
-            self._usable_errors(0.0, groups, participants),
-        )
+        limits = self._limits(LEVEL, groups, participants)
+        errors = self._usable_errors(0.0, groups, participants)
         with np.errstate(invalid="ignore", divide="ignore"):
             return known_mean(np.maximum(0.0, 2 * ndtr(margin / errors - limits) - 1).mean(axis=1))
 
@@ -313,11 +311,9 @@ def measure_precision(
         pair: indices of two models; all pairs by default.
         seed: seed of the simulation.
     """
-    rng, people, rows_by_group = (
-        np.random.default_rng(seed),
-        max(2, participants),
-        trials.rows_by_group(),
-    )
+    rng = np.random.default_rng(seed)
+    people = max(2, participants)
+    rows_by_group = trials.rows_by_group()
     masks = [trials.evaluates[group_rows] for group_rows in rows_by_group]
     has = np.array([mask.any(axis=0) for mask in masks])  # (n_groups, n_models)
     pairs = [pair] if pair else list(combinations(range(len(trials.models)), 2))

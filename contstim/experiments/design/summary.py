@@ -71,10 +71,7 @@ class DesignSummary:
 
 
 def summarise(
-    design: Design,
-    frequencies: WordFrequencies,
-    *,
-    seconds_per_trial: float = SECONDS_PER_TRIAL,
+    design: Design, frequencies: WordFrequencies, *, seconds_per_trial: float = SECONDS_PER_TRIAL
 ) -> DesignSummary:
     """Count a design's trials and sentences, and compare the two sentences of trials.
 

@@ -159,10 +159,7 @@ class Admission:
 
 
 def admit(
-    trials: Sequence[Trial],
-    responses: Sequence[Response],
-    *,
-    exclusions: Exclusions | None = None,
+    trials: Sequence[Trial], responses: Sequence[Response], *, exclusions: Exclusions | None = None
 ) -> Admission:
     """Exclude participants who did not finish, failed the catch trials, or break another rule.
 

@@ -67,10 +67,7 @@ def test_people_side_with_one_of_two_rivals(made: Experiment) -> None:
             trial = by_id[response.trial_id]
             if trial.condition is not condition:
                 continue
-            for own, other in (
-                (trial.model_1, trial.model_2),
-                (trial.model_2, trial.model_1),
-            ):
+            for own, other in ((trial.model_1, trial.model_2), (trial.model_2, trial.model_1)):
                 value = ratio(made, own, (trial.sentence_1, trial.sentence_2))
                 second = response.rating > 3.5
                 points[own, other] += 0.5 if value == 0 else float((value > 0) == second)  # type: ignore[assignment]

@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.controls import (
-    feature_preferences,
-    token_count_control,
-)
+from contstim.experiments.analysis.controls import feature_preferences, token_count_control
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.responses.table import Response
 from contstim.items.scores import ScoreTable

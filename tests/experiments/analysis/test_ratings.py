@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.ratings import (
-    Scope,
-    gather,
-    roles,
-    scope_mask,
-)
+from contstim.experiments.analysis.ratings import Scope, gather, roles, scope_mask
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Trial
 from contstim.words.sentence import Sentence

@@ -234,9 +234,7 @@ def test_choices_of_an_experiment_are_those_for_sentence_2(unfinished: bool) -> 
         regress_choices(ratings, ["lstm"])
 
 
-def _named(
-    run: Simulated,
-) -> tuple[FloatArray, dict[str, FloatArray], FloatArray, FloatArray]:
+def _named(run: Simulated) -> tuple[FloatArray, dict[str, FloatArray], FloatArray, FloatArray]:
     chosen, ratios, who, what = run
     return chosen, {"ratio": ratios}, who, what
 

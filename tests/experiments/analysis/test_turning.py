@@ -85,8 +85,7 @@ def leaning(made: Experiment) -> Experiment:
 def never_very_sure_of_1(made: Experiment) -> Experiment:
     """A rating that nobody gave; somebody did once trials are turned."""
     return replace(
-        made,
-        responses=tuple(replace(each, rating=max(each.rating, 2)) for each in made.responses),
+        made, responses=tuple(replace(each, rating=max(each.rating, 2)) for each in made.responses)
     )
 
 
@@ -156,9 +155,7 @@ def test_mixed(experiments: tuple[Experiment, Experiment], tmp_path: Path) -> No
 def test_export_to_r(experiments: tuple[Experiment, Experiment], tmp_path: Path) -> None:
     before, after = (
         export_r(
-            made.trials,
-            tmp_path / f"out{n}",
-            RSettings(*written(made, tmp_path / str(n))[1:]),
+            made.trials, tmp_path / f"out{n}", RSettings(*written(made, tmp_path / str(n))[1:])
         ).path
         for n, made in enumerate(experiments)
     )

@@ -50,11 +50,7 @@ class Outcome:
 
 
 def under_kills(
-    server: CollectProcess,
-    people: ArtificialParticipants,
-    run: RunSettings,
-    kills: int,
-    seed: int,
+    server: CollectProcess, people: ArtificialParticipants, run: RunSettings, kills: int, seed: int
 ) -> Outcome:
     """Kill the server at random moments; start it again at once.
 

@@ -145,9 +145,7 @@ def test_the_limit_of_open_files_is_raised_as_far_as_the_system_lets_it() -> Non
     assert [most_connections(n) for n in (64, 1024, 65_536)] == [16, 480, 4096]
 
 
-def test_a_log_takes_so_much_and_says_what_it_left_out(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_log_takes_so_much_and_says_what_it_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     handler = sparing_handler(logging.Formatter(), burst=3, per_second=1)
     log = logging.getLogger("contstim.test-log")
 

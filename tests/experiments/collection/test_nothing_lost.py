@@ -18,12 +18,7 @@ from contstim.testing.participants import RunSettings
 from contstim.words.sentence import Sentence
 from tests.experiments.collection.outages import Outcome, under_kills
 from tests.experiments.collection.servers import CollectProcess
-from tests.experiments.collection.watched import (
-    WatchedParticipants,
-    export_watched,
-    faults,
-    known,
-)
+from tests.experiments.collection.watched import WatchedParticipants, export_watched, faults, known
 
 GROUPS, TRIALS, PEOPLE, KILLS = 3, 12, 12, 5
 

@@ -38,9 +38,7 @@ def small_problems(draw: st.DrawFn) -> tuple[list[Item], int]:
 
 @settings(max_examples=examples(80))
 @given(small_problems())
-def test_an_assignment_is_found_exactly_where_there_is_one(
-    problem: tuple[list[Item], int],
-) -> None:
+def test_an_assignment_is_found_exactly_where_there_is_one(problem: tuple[list[Item], int]) -> None:
     items, n_groups = problem
     exists = any(
         holds(items, groups, n_groups) for groups in product(range(n_groups), repeat=len(items))
@@ -92,12 +90,7 @@ def test_seeds_give_different_assignments_and_the_same_one_again() -> None:
         ([("a", ("t",))], 0, InputError, "groups must be at least 1, got 0"),
         ([("a", ("t", "t"))], 1, InputError, "compared with itself"),
         ([("a", ("t",))], 2, InfeasibleError, "1 trial of a cannot be distributed evenly"),
-        (
-            [("a", ("t", f"u{i}")) for i in range(4)],
-            2,
-            InfeasibleError,
-            "'t' occurs in 4 trials",
-        ),
+        ([("a", ("t", f"u{i}")) for i in range(4)], 2, InfeasibleError, "'t' occurs in 4 trials"),
     ],
 )
 def test_what_cannot_be_is_named(

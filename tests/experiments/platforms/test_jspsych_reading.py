@@ -160,11 +160,7 @@ def test_ratings_by_side_are_not_taken_for_ratings_by_sentence(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        ("[]", "no row with a trial_id"),
-        ("[1, 2]", "lists of objects"),
-        ("rt;response", "no rows"),
-    ],
+    [("[]", "no row with a trial_id"), ("[1, 2]", "lists of objects"), ("rt;response", "no rows")],
 )
 def test_files_of_another_kind_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "data.json"

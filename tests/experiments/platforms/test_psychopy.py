@@ -190,11 +190,7 @@ def test_the_script_compiles_with_the_keys_of_the_scale(folder: Path, tmp_path: 
 
 
 def data(
-    folder: Path,
-    out: Path,
-    planted: PlantedAnswers,
-    kind: str,
-    people: Mapping[str, str] = PEOPLE,
+    folder: Path, out: Path, planted: PlantedAnswers, kind: str, people: Mapping[str, str] = PEOPLE
 ) -> list[Path]:
     """One file for each participant, as PsychoPy saves wide text: a trailing delimiter included."""
     files: list[Path] = []

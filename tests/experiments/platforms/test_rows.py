@@ -64,9 +64,7 @@ def row(n: int, **cells: object) -> dict[str, object]:
 FOUR = [row(n) for n in range(4)]
 LINES = "\n".join(map(json.dumps, FOUR))
 BROKEN = LINES.splitlines()
-CSV = "\n".join(
-    [",".join(FOUR[0]), *(",".join(map(str, cells.values())) for cells in FOUR)],
-)
+CSV = "\n".join([",".join(FOUR[0]), *(",".join(map(str, cells.values())) for cells in FOUR)])
 HEADER, *ROWS = CSV.splitlines()
 JSON = json.dumps(FOUR)
 EXCEL = CSV.replace(",", ";").replace(".5", ",5")

@@ -38,8 +38,7 @@ def begin(page: Any, *, pictures: bool = False) -> None:
         heading = page.inner_text("#jspsych-content")
         page.locator("button.next").last.click()
         page.wait_for_function(
-            "before => document.querySelector('#jspsych-content').innerText !== before",
-            arg=heading,
+            "before => document.querySelector('#jspsych-content').innerText !== before", arg=heading
         )
 
 

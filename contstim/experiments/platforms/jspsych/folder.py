@@ -18,11 +18,7 @@ from typing import TYPE_CHECKING
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import refuse_others, staged
 from contstim.experiments.platforms.jspsych.library import fetch_library, library_tags
-from contstim.experiments.platforms.jspsych.study import (
-    PageSettings,
-    PageStudy,
-    build_study,
-)
+from contstim.experiments.platforms.jspsych.study import PageSettings, PageStudy, build_study
 from contstim.experiments.platforms.platform import Exported
 from contstim.experiments.platforms.texts import LANGUAGES, has_texts, labels, text_of
 from contstim.experiments.responses.questionnaire import read_questions
@@ -278,11 +274,7 @@ def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[s
         study = PageStudy.model_validate_json((folder / "study.json").read_bytes())
     except (OSError, ValueError):  # no earlier export
         return set()
-    has = {
-        "break": study.break_every,
-        "deadline": study.deadline,
-        "practice": PRACTICE in existing,
-    }
+    has = {"break": study.break_every, "deadline": study.deadline, "practice": PRACTICE in existing}
     known_marks = (study.scale, *(mark for mark, value in has.items() if value))
     # study.json does not record the other marks, so all their combinations are compared
     unknown_marks = product(LANGUAGES, ("personal_code", "no_code"), ((), ("check",)))

@@ -12,11 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-)
+from pydantic import BaseModel, ConfigDict, Field
 
 from contstim.errors import InputError
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
@@ -117,8 +113,7 @@ class PageSettings:
         ),
     ] = ""
     return_link: Annotated[
-        str,
-        Help("Web address for participants who decline, or who come when the study is full."),
+        str, Help("Web address for participants who decline, or who come when the study is full.")
     ] = ""
     title: Annotated[
         str, Help("Title of the browser window; by default in the language of the page.")

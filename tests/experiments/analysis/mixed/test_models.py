@@ -159,11 +159,7 @@ BAD: dict[str, tuple[Callable[[Ratings], Ratings], MixedSettings, str]] = {
         MixedSettings(people="none"),
         "trials cannot be estimated from 1 trial",
     ),
-    "one trial a group": (
-        first_trials,
-        MixedSettings(),
-        "Each participant rated one trial",
-    ),
+    "one trial a group": (first_trials, MixedSettings(), "Each participant rated one trial"),
     "equal ratings": (
         rated(lambda g: np.full(g.ratings.shape, 4.0)),
         MixedSettings(),

@@ -304,11 +304,7 @@ def test_unfinished_sessions_count_where_they_can_and_the_page_says_where(tmp_pa
     gone = sum(r.participant == "g1p0" for r in made.responses) - 3
     whole, part = (
         analyze(
-            made.trials,
-            half,
-            made.scores,
-            exclusions=Exclusions(partial=kept),
-            sampling=Sampling(),
+            made.trials, half, made.scores, exclusions=Exclusions(partial=kept), sampling=Sampling()
         )
         for kept in (False, True)
     )
@@ -389,9 +385,7 @@ def test_what_the_family_of_tests_can_reach_is_said(
 
 
 @pytest.mark.usefixtures("unsaved")
-def test_where_nothing_can_be_tested_each_place_says_so_and_none_says_none(
-    tmp_path: Path,
-) -> None:
+def test_where_nothing_can_be_tested_each_place_says_so_and_none_says_none(tmp_path: Path) -> None:
     """Four groups: the page, the table and the axis of the figure."""
     made = simulate(groups=(3,) * 4, conditions=(Condition.RANDOM_NATURAL,), follow=1.0)
     found = analysed(made, "groups")
