@@ -17,8 +17,7 @@ from contstim.experiments.analysis.page import verdict_texts, write_analysis
 from contstim.experiments.analysis.ratings import TESTING, Ratings, gather
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.trivial_rivals import against_rivals, trivial_rivals
-from contstim.experiments.responses.admission import Admission, admit
-from contstim.experiments.responses.exclusions import Exclusions
+from contstim.experiments.responses.admission import Admission, Exclusions, admit
 from contstim.experiments.responses.questionnaire import questions_beside
 from contstim.experiments.responses.table import Response, read_responses
 from contstim.items.scores import ScoreTable

@@ -20,7 +20,7 @@ from contstim.experiments.analysis.mixed.comparison import MixedAnalysis, compar
 from contstim.experiments.analysis.mixed.models import MixedSettings
 from contstim.experiments.analysis.ratings import TESTING
 from contstim.experiments.analysis.tables import Row, rows_table, with_origin
-from contstim.experiments.responses.exclusions import Exclusions
+from contstim.experiments.responses.admission import Exclusions
 from contstim.files.tables import write_table
 from contstim.items.stimuli import Condition, read_stimuli
 from contstim.models.base import conventions

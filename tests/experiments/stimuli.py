@@ -5,10 +5,24 @@ from __future__ import annotations
 from itertools import combinations
 
 from contstim.experiments.design.building import Design, build_design
-from contstim.items.stimuli import Pair, Triplet, content_id
+from contstim.items.stimuli import KINDS, Condition, Kind, Pair, Trial, Triplet, content_id
 from contstim.words.sentence import Sentence
 
 MODELS = ("ngram", "rnn", "bert", "gpt")
+
+
+def new_trial(
+    name: str,
+    group: int,
+    first: str,
+    second: str,
+    condition: Condition = Condition.RANDOM_NATURAL,
+    models: tuple[str, str] = ("", ""),
+    kinds: tuple[Kind, Kind] | None = None,
+) -> Trial:
+    """A trial of two texts; kinds are by default the first that its condition allows."""
+    sentences = (Sentence.parse(first), Sentence.parse(second))
+    return Trial(name, group, condition, *models, *sentences, *(kinds or KINDS[condition][0]), "")
 
 
 def some_pairs(per_pair: int, models: tuple[str, ...] = MODELS) -> list[Pair]:

@@ -15,7 +15,7 @@ from contstim.experiments.analysis import figures, reliability
 from contstim.experiments.analysis.crossed import BOTH
 from contstim.experiments.analysis.effects import averaged
 from contstim.experiments.analysis.families import CEILING
-from contstim.experiments.analysis.interval_text import (
+from contstim.experiments.analysis.intervals import (
     difference_ends,
     is_uninformative,
     not_estimable,

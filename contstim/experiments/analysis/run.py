@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.measures import Measure
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.tables import Row
-    from contstim.experiments.responses.admission import Admission
-    from contstim.experiments.responses.exclusions import Exclusions
+    from contstim.experiments.responses.admission import Admission, Exclusions
     from contstim.experiments.responses.table import Response, ResponseOrigin
     from contstim.files.arrays import FloatArray
     from contstim.items.scores import ScoreTable

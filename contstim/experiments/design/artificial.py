@@ -10,9 +10,13 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.ratings import Scope
-from contstim.experiments.design.golan2023 import PUBLISHED_CEILING, SECONDS_PER_TRIAL
-from contstim.experiments.design.population import preferences_by_scope, votes_agreement
-from contstim.experiments.design.presentation import presentation
+from contstim.experiments.design.assignment import presentation
+from contstim.experiments.design.population import (
+    PUBLISHED_CEILING,
+    SECONDS_PER_TRIAL,
+    preferences_by_scope,
+    votes_agreement,
+)
 from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.experiments.responses.table import SIMULATED_NAME, Response
 from contstim.items.scale import Scale

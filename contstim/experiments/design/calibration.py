@@ -25,8 +25,15 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import signed_ranks
 from contstim.experiments.analysis.ratings import Scope
-from contstim.experiments.design import golan2023
-from contstim.experiments.design.population import AS_MEASURED, CLOSE, DISTANT, Population
+from contstim.experiments.design.population import (
+    AS_MEASURED,
+    CLOSE,
+    DISTANT,
+    PUBLISHED_FOLLOWING,
+    PUBLISHED_KINDS,
+    PUBLISHED_RATERS,
+    Population,
+)
 from contstim.files.documents import read_text
 from contstim.files.records import record_path
 from contstim.files.tables import cells_by_name, needed_columns, read_table
@@ -72,8 +79,8 @@ class MeasuredKind:
 
 def _published_kinds() -> dict[Scope, MeasuredKind]:
     kinds = {
-        Scope(name): MeasuredKind(ceiling, best, rivals, golan2023.PUBLISHED_RATERS, items)
-        for name, (ceiling, items, (best, *rivals)) in golan2023.PUBLISHED_KINDS.items()
+        Scope(name): MeasuredKind(ceiling, best, rivals, PUBLISHED_RATERS, items)
+        for name, (ceiling, items, (best, *rivals)) in PUBLISHED_KINDS.items()
     }
     # There are no data on minimal pairs; pairs of natural sentences are most similar
     return {**kinds, Scope.MINIMAL: kinds[Scope.NATURAL]}
@@ -92,7 +99,7 @@ class MeasuredPeople:
     """
 
     kinds: Mapping[Scope, MeasuredKind] = field(default_factory=_published_kinds)
-    following: float = golan2023.PUBLISHED_FOLLOWING
+    following: float = PUBLISHED_FOLLOWING
     source: str = "experiment 1 of Golan et al. (2023), on the trials of GPT-2, " + _BEST
     best: str = "GPT-2"
     simulated: bool = False

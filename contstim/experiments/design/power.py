@@ -11,8 +11,12 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis import SMALLEST_EFFECT, families
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate
-from contstim.experiments.design.golan2023 import ANSWERS
-from contstim.experiments.design.population import AS_MEASURED, even_orders, preferences_by_scope
+from contstim.experiments.design.population import (
+    ANSWERS,
+    AS_MEASURED,
+    even_orders,
+    preferences_by_scope,
+)
 from contstim.experiments.design.simulated_tests import (
     family_limits,
     measure_precision,

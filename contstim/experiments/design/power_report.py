@@ -10,8 +10,7 @@ import numpy as np
 
 from contstim.experiments.analysis.families import FALSE_DISCOVERY_RATE
 from contstim.experiments.analysis.tables import rows_table
-from contstim.experiments.design.golan2023 import WORTH
-from contstim.experiments.design.population import AS_MEASURED
+from contstim.experiments.design.population import AS_MEASURED, WORTH
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, new_figure
 from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
 from contstim.reporting.templates import passages

@@ -29,7 +29,6 @@ from contstim.experiments.platforms.rows import MISSING, Row, table_rows
 from contstim.experiments.platforms.texts import Language
 from contstim.experiments.responses.alignment import (
     Imported,
-    UnreadableRow,
     import_files,
     recorded_or_unreadable,
 )
@@ -174,7 +173,7 @@ def import_gorilla(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
 
 def _read_answers(
     path: Path, position: Counter[str]
-) -> Iterator[RecordedAnswer | UnreadableRow | str]:
+) -> Iterator[RecordedAnswer | InputError | str]:
     """Yield the answers of a file, its unreadable rows, and notes on it.
 
     Args:
@@ -187,16 +186,16 @@ def _read_answers(
     columns = [_columns_of(path, header, names) for names in column_names]
     participants: dict[str, None] = {}
     rated: set[tuple[str, str]] = set()
-    unrated: dict[tuple[str, str], RecordedAnswer | UnreadableRow] = {}
+    unrated: dict[tuple[str, str], RecordedAnswer | InputError] = {}
     n_others = 0
     for row in rows:
-        if isinstance(row, UnreadableRow):
+        if isinstance(row, InputError):
             yield row
             continue
         try:
             participant, button, trial_id, left_side = (_one_value(row, names) for names in columns)
         except InputError as error:
-            yield UnreadableRow(str(error))
+            yield error
             continue
         participants[participant] = None
         if not trial_id:

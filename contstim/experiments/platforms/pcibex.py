@@ -44,7 +44,6 @@ from contstim.experiments.platforms.rows import Row, read_data
 from contstim.experiments.platforms.texts import button_labels, labels
 from contstim.experiments.responses.alignment import (
     Imported,
-    UnreadableRow,
     import_files,
     recorded_or_unreadable,
 )
@@ -150,13 +149,13 @@ def import_pcibex(
     return import_files(files, trials, lambda path: _read_answers(path, selector))
 
 
-def _read_answers(path: Path, selector: str) -> Iterator[RecordedAnswer | UnreadableRow | str]:
+def _read_answers(path: Path, selector: str) -> Iterator[RecordedAnswer | InputError | str]:
     """Yield the answers of a file by trial, unreadable rows, and a note on other lines."""
     # Lines of each trial, separately for each submission of a participant
     runs: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     n_others = 0
     for line in _lines(path):
-        if isinstance(line, UnreadableRow):
+        if isinstance(line, InputError):
             yield line
             continue
         cells = line.cells
@@ -186,13 +185,13 @@ def _read_answers(path: Path, selector: str) -> Iterator[RecordedAnswer | Unread
             start_by_run[run] = _start_and_item(lines)
             starts_by_participant[run[0]].add(start_by_run[run])
         except InputError as error:
-            yield UnreadableRow(str(error))
+            yield error
     for run, start in start_by_run.items():
         position = 1 + sorted(starts_by_participant[run[0]]).index(start)
         try:
             selections = _selections(runs[run], selector)
         except InputError as error:
-            yield UnreadableRow(str(error))
+            yield error
             continue
         where, first = runs[run][0].where, runs[run][0].cells
         for button, rt_ms in selections:
@@ -245,7 +244,7 @@ def _number(row: Row, name: str) -> float:
         raise InputError(f"{row.where}: {value} under {name} is not a number.") from None
 
 
-def _lines(path: Path) -> Iterator[Row | UnreadableRow]:
+def _lines(path: Path) -> Iterator[Row | InputError]:
     """Yield each line of data, its values by the column names in the comments above it."""
     names: dict[int, str] = {}  # column numbers, from 1 → names
     text = read_data(path)
@@ -262,7 +261,7 @@ def _lines(path: Path) -> Iterator[Row | UnreadableRow]:
             cells = line.split(",")
             if line_number == len(lines) and len(cells) < max(names):  # incomplete last line
                 lengths = f"{quantity(len(cells), 'value')} for {max(names)} columns"
-                yield UnreadableRow(
+                yield InputError(
                     f"{path}, line {line_number}: the file is truncated here: {lengths}."
                 )
                 continue

@@ -40,7 +40,6 @@ from contstim.experiments.platforms.texts import button_labels, labels
 from contstim.experiments.responses.alignment import (
     Imported,
     NoTrialsError,
-    UnreadableRow,
     import_files,
     recorded_or_unreadable,
 )
@@ -200,7 +199,7 @@ def import_psychopy(
     return import_files(files, trials, lambda path: _read_answers(path, component))
 
 
-def _read_answers(path: Path, component: str) -> Iterator[RecordedAnswer | UnreadableRow | str]:
+def _read_answers(path: Path, component: str) -> Iterator[RecordedAnswer | InputError | str]:
     """Yield the answers of a file, its unreadable rows, and notes on it."""
     rows = table_rows(path)
     readable = [row for row in rows if isinstance(row, Row)]
@@ -223,7 +222,7 @@ def _read_answers(path: Path, component: str) -> Iterator[RecordedAnswer | Unrea
     position: Counter[str] = Counter()
     # Rows are in order of presentation, which gives the positions
     for row in rows:
-        if isinstance(row, UnreadableRow):
+        if isinstance(row, InputError):
             yield row
         elif row.cells.get("trial_id", ""):
             participant = row.cells.get("participant") or path.stem
@@ -233,12 +232,12 @@ def _read_answers(path: Path, component: str) -> Iterator[RecordedAnswer | Unrea
 
 def _parse_answer(
     row: Row, participant: str, position: int, rating: str, time: str
-) -> RecordedAnswer | UnreadableRow:
+) -> RecordedAnswer | InputError:
     cell = row.cells.get(rating, "")
     button = "" if cell in _EMPTY else _BUTTON.fullmatch(cell)
     if button is None:
         reason = f"{shortened(cell)} is not a rating: it must end in 1 to 6."
-        return UnreadableRow(f"{row.where}: {reason}")
+        return InputError(f"{row.where}: {reason}")
     # A mouse records the times of all its clicks; the first click is the answer
     seconds = row.cells.get(time, "").strip("[]").split(",")[0].strip()
     return recorded_or_unreadable(

@@ -33,9 +33,7 @@ from contstim.experiments.platforms.rows import MISSING, Row, table_rows
 from contstim.experiments.platforms.texts import Language, button_labels, labels
 from contstim.experiments.responses.alignment import (
     Imported,
-    UnreadableRow,
     import_files,
-    recorded,
     recorded_or_unreadable,
 )
 from contstim.files.tables import needed_columns
@@ -164,11 +162,11 @@ def import_qualtrics(
 
 def _read_answers(
     path: Path, questions: Mapping[str, Mapping[str, str]], settings: QualtricsReading
-) -> Iterator[RecordedAnswer | UnreadableRow | str]:
+) -> Iterator[RecordedAnswer | InputError | str]:
     """Yield the answers of a file, its unreadable rows and cells, and notes on it."""
     all_rows, name = table_rows(path), settings.participant
     rows = [row for row in all_rows if isinstance(row, Row)]
-    yield from (row for row in all_rows if isinstance(row, UnreadableRow))
+    yield from (row for row in all_rows if isinstance(row, InputError))
     columns = rows[0].cells
     needed_columns(path, columns, [name])
     tags = [tag for tag in questions if tag in columns]
@@ -238,7 +236,9 @@ def _read_key(key: Path) -> dict[str, dict[str, str]]:
         where = f"{key}, row {number}"
         if not tag or not trial_cells["trial_id"]:
             raise InputError(f"{where}: a question needs a tag and a trial_id.")
-        recorded(where, participant=tag, **trial_cells)  # report invalid cells as errors of the key
+        answer = recorded_or_unreadable(where, participant=tag, **trial_cells)
+        if isinstance(answer, InputError):  # an invalid cell is an error of the key
+            raise answer
     return questions
 
 

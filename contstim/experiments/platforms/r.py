@@ -20,8 +20,7 @@ from contstim.experiments.analysis.ratings import TESTING, Scope, gather, scope_
 from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.platform import Exporter, Platform
 from contstim.experiments.platforms.psych_ds import variable
-from contstim.experiments.responses.admission import admit
-from contstim.experiments.responses.exclusions import Exclusions
+from contstim.experiments.responses.admission import Exclusions, admit
 from contstim.experiments.responses.table import NO_BREAK_SPACE, cells_of, numbered, read_responses
 from contstim.items.scale import DEGREES, Scale
 from contstim.items.scores import ScoreTable

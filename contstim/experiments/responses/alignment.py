@@ -69,38 +69,12 @@ class NoTrialsError(InputError):
     """Error for a file without trials; the other files are read."""
 
 
-@dataclass(frozen=True)
-class UnreadableRow:
-    """A skipped row of data.
-
-    Attributes:
-        message: file, line and reason.
-    """
-
-    message: str
-
-    def __str__(self) -> str:
-        return self.message
-
-
-def recorded_or_unreadable(where: str, **cells: object) -> RecordedAnswer | UnreadableRow:
-    """Parse an answer from cells; return the problem if a cell is invalid."""
-    try:
-        return recorded(where, **cells)
-    except InputError as error:
-        return UnreadableRow(str(error))
-
-
-def recorded(where: str, **cells: object) -> RecordedAnswer:
-    """Parse an answer from cells.
-
-    Raises:
-        InputError: if a cell is invalid (names it).
-    """
+def recorded_or_unreadable(where: str, **cells: object) -> RecordedAnswer | InputError:
+    """Parse an answer from cells; return the problem, with its place, if a cell is invalid."""
     try:
         return RecordedAnswer.model_validate({"where": where, **cells})
     except ValidationError as error:
-        raise InputError(f"{where}: {table.mistake(error.errors()[0])}") from None
+        return InputError(f"{where}: {table.mistake(error.errors()[0])}")
 
 
 @dataclass(frozen=True)
@@ -112,7 +86,7 @@ class Imported:
         responses: responses in the order of the files.
         notes: decisions of the import, and data that it ignored.
         unmatched: ratings of trials that are not in `trials`; they are not in `responses`.
-        unreadable: skipped rows, with file, line and reason.
+        unreadable: problems of skipped rows, with file, line and reason.
         questions: answers to questions other than the trials.
         rows: participant of each answer, and its row if the reader provides it.
     """
@@ -121,7 +95,7 @@ class Imported:
     responses: tuple[table.Response, ...]
     notes: tuple[str, ...] = ()
     unmatched: tuple[ResponseFinding, ...] = ()
-    unreadable: tuple[UnreadableRow, ...] = ()
+    unreadable: tuple[InputError, ...] = ()
     questions: tuple[QuestionAnswer, ...] = ()
     rows: tuple[tuple[str, Mapping[str, Any]], ...] = field(default=(), repr=False, compare=False)
 
@@ -135,7 +109,7 @@ class Imported:
 def import_files(
     files: Iterable[Path | str],
     trials: Sequence[Trial],
-    read: Callable[[Path], Iterable[RecordedAnswer | UnreadableRow | QuestionAnswer | str]],
+    read: Callable[[Path], Iterable[RecordedAnswer | InputError | QuestionAnswer | str]],
 ) -> Imported:
     """Find the trial of each answer, and convert its rating to the trial's canonical order.
 
@@ -186,14 +160,14 @@ class _FileContent:
     """Content of a data file, by kind."""
 
     answers: list[RecordedAnswer] = field(default_factory=list)
-    unreadable: list[UnreadableRow] = field(default_factory=list)
+    unreadable: list[InputError] = field(default_factory=list)
     questions: list[QuestionAnswer] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
 def _read_files(
     files: Sequence[Path | str],
-    read: Callable[[Path], Iterable[RecordedAnswer | UnreadableRow | QuestionAnswer | str]],
+    read: Callable[[Path], Iterable[RecordedAnswer | InputError | QuestionAnswer | str]],
     by_id: Mapping[str, Trial],
 ) -> list[_FileContent]:
     """Read each file; if there are several, a file without trials contributes only a note."""
@@ -210,7 +184,7 @@ def _read_files(
 
 def _sort_content(
     file: Path | str,
-    parts: Iterable[RecordedAnswer | UnreadableRow | QuestionAnswer | str],
+    parts: Iterable[RecordedAnswer | InputError | QuestionAnswer | str],
     by_id: Mapping[str, Trial],
 ) -> _FileContent:
     """Sort a file's content by kind; ratings outside the scale become unreadable rows.
@@ -225,7 +199,7 @@ def _sort_content(
             content.notes.append(part)
         elif isinstance(part, QuestionAnswer):
             content.questions.append(part)
-        elif isinstance(part, UnreadableRow):
+        elif isinstance(part, InputError):
             content.unreadable.append(part)
         elif (trial := by_id.get(part.trial_id)) and part.rating not in (
             table.UNRATED,
@@ -233,7 +207,7 @@ def _sort_content(
         ):
             outside.append(part)
             reason = f"the rating {part.rating} is not on the scale {trial.scale.meaning}."
-            content.unreadable.append(UnreadableRow(f"{part.where}: {reason}"))
+            content.unreadable.append(InputError(f"{part.where}: {reason}"))
         else:
             content.answers.append(part)
     _refuse_shifted_ratings(file, content.answers, outside, by_id)

@@ -12,28 +12,16 @@ from contstim.experiments.analysis.controls import feature_preferences, token_co
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.responses.table import Response
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import Condition, Kind, Trial
-from contstim.words.sentence import Sentence
+from contstim.items.stimuli import Condition, Trial
+from tests.experiments.stimuli import new_trial
 
 N = 20
 
 
 def make_trials(condition: Condition = Condition.SYNTHETIC_SYNTHETIC) -> list[Trial]:
-    synthetic = condition is Condition.SYNTHETIC_SYNTHETIC
-    kinds = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2) if synthetic else (Kind.NATURAL, Kind.NATURAL)
+    pair = ("gpt2", "rnn")
     return [
-        Trial(
-            f"t{n}",
-            1,
-            condition,
-            "gpt2",
-            "rnn",
-            Sentence.parse(f"First {n}."),
-            Sentence.parse(f"Second {n}."),
-            *kinds,
-            "",
-        )
-        for n in range(N)
+        new_trial(f"t{n}", 1, f"First {n}.", f"Second {n}.", condition, models) for n in range(N)
     ]
 
 

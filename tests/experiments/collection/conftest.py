@@ -12,11 +12,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from contstim.experiments.collection.connections import Connections, protocol_with
 from contstim.experiments.collection.database import Recorder
-from contstim.experiments.collection.links import link_token
-from contstim.experiments.collection.participants import StudyOptions
+from contstim.experiments.collection.participants import StudyOptions, link_token
 from contstim.experiments.collection.requests import RequestLimits
+from contstim.experiments.collection.server import Connections, protocol_with
 from contstim.experiments.collection.service import Service, read_study
 from tests.experiments.collection.servers import running, small_study
 

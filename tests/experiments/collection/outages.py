@@ -19,7 +19,7 @@ from threading import Thread
 
 import httpx2
 
-from contstim.experiments.collection.withdrawal import withdraw
+from contstim.experiments.collection.participants import withdraw
 from contstim.experiments.design.artificial import ArtificialParticipants
 from contstim.experiments.responses.table import UNRATED
 from contstim.testing.participants import Journal, RunSettings, take_part

@@ -13,12 +13,13 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from contstim.experiments.collection.connections import (
+from contstim.experiments.collection.server import (
     Connections,
     most_connections,
     raise_open_files,
+    sparing_handler,
+    sparing_log,
 )
-from contstim.experiments.collection.server import sparing_handler, sparing_log
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
 

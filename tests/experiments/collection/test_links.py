@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.collection.links import participant_links
+from contstim.experiments.collection.participants import participant_links
 from tests.cli.running import run
 from tests.experiments.collection.conftest import Serve, signed
 from tests.experiments.collection.servers import answer, small_study

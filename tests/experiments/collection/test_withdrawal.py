@@ -17,8 +17,8 @@ import httpx2
 import pytest
 
 from contstim.errors import InputError, StoreError
+from contstim.experiments.collection.participants import whose, withdraw
 from contstim.experiments.collection.tables import collected_responses, participants_csv
-from contstim.experiments.collection.withdrawal import whose, withdraw
 from tests.cli.running import run
 from tests.experiments.collection.conftest import NONCE, Serve, Served, signed
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
@@ -144,7 +144,7 @@ def test_an_open_page_of_somebody_who_withdrew_saves_nothing(serve: Serve) -> No
 CUT = """
 import sys, sqlite3
 from pathlib import Path
-from contstim.experiments.collection import withdrawal
+from contstim.experiments.collection import participants
 
 class Dying(sqlite3.Connection):
     def execute(self, statement, *values):
@@ -158,8 +158,8 @@ def connected(*given, **named):
     reading = "mode=ro" in str(given)
     return connect(*given, **named, **({} if reading else {"factory": Dying}))
 
-withdrawal.sqlite3.connect = connected
-withdrawal.withdraw(Path(sys.argv[1]), "ann-5f3c", "2026-11-27")
+participants.sqlite3.connect = connected
+participants.withdraw(Path(sys.argv[1]), "ann-5f3c", "2026-11-27")
 """
 
 

@@ -10,8 +10,7 @@ from contstim.errors import InputError, VerificationError
 from contstim.experiments.analysis.ratings import Scope, scope_mask
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.verification import verify_design
-from contstim.experiments.responses.admission import admit
-from contstim.experiments.responses.exclusions import Exclusions
+from contstim.experiments.responses.admission import Exclusions, admit
 from contstim.experiments.responses.table import Response
 from contstim.files.tables import write_table
 from contstim.items.stimuli import Condition, Kind, read_trials, trial_columns

@@ -40,10 +40,10 @@ from contstim.experiments.design.simulated_tests import (
     units_for,
 )
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.items.stimuli import Condition
 from contstim.reporting.canvas import write_figure
-from contstim.words.sentence import Sentence
 from tests.experiments.design.scored_design import DESIGN, MODELS, scores
+from tests.experiments.stimuli import new_trial
 
 if TYPE_CHECKING:
     from contstim.experiments.analysis.effects import Units
@@ -70,18 +70,7 @@ def random_group(number: int, ratios: FloatArray, prefers_2: BoolArray) -> Group
         prefers_2: (n_participants, n_trials).
     """
     trials = tuple(
-        Trial(
-            f"{number}-{t}",
-            number,
-            Condition.RANDOM_NATURAL,
-            "",
-            "",
-            Sentence.parse(f"First {number} {t}."),
-            Sentence.parse(f"Second {number} {t}."),
-            Kind.NATURAL,
-            Kind.NATURAL,
-            "",
-        )
+        new_trial(f"{number}-{t}", number, f"First {number} {t}.", f"Second {number} {t}.")
         for t in range(len(ratios))
     )
     people = tuple(f"g{number}p{p}" for p in range(len(prefers_2)))

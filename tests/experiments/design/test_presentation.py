@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import InputError
-from contstim.experiments.design.presentation import presentation
+from contstim.experiments.design.assignment import presentation
 from contstim.items.stimuli import Condition
 from tests.examples import examples
 from tests.experiments.stimuli import small_design

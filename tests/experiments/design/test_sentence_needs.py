@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import InputError
-from contstim.experiments.design.sentence_needs import sentences_needed
+from contstim.experiments.design.summary import sentences_needed
 
 
 def test_the_study_of_2023_needs_what_it_had() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.design.presentation import presentation
+from contstim.experiments.design.assignment import presentation
 from contstim.experiments.platforms.lists import PLATFORM, CsvSettings, export_csv
 from contstim.experiments.responses.table import NO_BREAK_SPACE
 from contstim.testing.platform import ExportContract, read_csv_rows

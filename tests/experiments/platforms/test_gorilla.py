@@ -164,7 +164,7 @@ def test_columns_of_two_spreadsheets_are_one(folder: Path, tmp_path: Path, delim
     rated["trial_id-ab12"] = "another"
     (unreadable,) = import_gorilla([rewritten(path, rows)], TRIALS).unreadable
     where = f"{path}, line {rows.index(rated) + 2}"
-    assert unreadable.message.startswith(f"{where}: trial_id, trial_id-ab12")
+    assert str(unreadable).startswith(f"{where}: trial_id, trial_id-ab12")
 
 
 def test_who_stops_rates_twice_or_not_at_all_is_named(folder: Path, tmp_path: Path) -> None:

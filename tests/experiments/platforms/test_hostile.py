@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from contstim.items.stimuli import Condition, Kind, Trial
-from contstim.words.sentence import Sentence
 from tests.experiments.platforms.conftest import Collect, Export
 from tests.experiments.platforms.walking import answer, begin, reach, shown
+from tests.experiments.stimuli import new_trial
 
 Visit = Callable[..., Any]
 
@@ -29,11 +28,9 @@ def test_nothing_in_a_text_is_taken_for_anything_else(
 ) -> None:
     """Every hostile sentence, title, label and example is on the page as it was written."""
     trials = [
-        Trial(f"t'{n}\"<i>", 1, Condition.RANDOM_NATURAL, "", "",
-              Sentence.parse(first), Sentence.parse(second),
-              Kind.NATURAL, Kind.NATURAL, "")
+        new_trial(f"t'{n}\"<i>", 1, first, second)
         for n, (first, second) in enumerate(zip(HOSTILE[::2], HOSTILE[1::2], strict=True))
-    ]  # fmt: skip
+    ]
     folder = export(trials, title="</title><script>window.broken = 5</script>")
     consent = "# <img src=x onerror=window.broken=6>\n\n[x](javascript:window.broken=7) **<b>**"
     (folder / "consent.md").write_text(consent)

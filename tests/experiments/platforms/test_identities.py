@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from contstim.experiments.collection.withdrawal import withdraw
+from contstim.experiments.collection.participants import withdraw
 from tests.experiments.collection.conftest import Serve, Served, serve, signed
 from tests.experiments.platforms.conftest import PAIRS, Export
 from tests.experiments.platforms.walking import answer, begin, picture, reach

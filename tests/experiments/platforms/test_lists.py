@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.design.presentation import presentation
+from contstim.experiments.design.assignment import presentation
 from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.lists import sides, stimulus_lists
 from contstim.items.stimuli import Condition

@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.psych_ds import PLATFORM, PsychDsSettings, write_psych_ds
-from contstim.experiments.platforms.psych_ds_rules import check_psych_ds
+from contstim.experiments.platforms.psych_ds import (
+    PLATFORM,
+    PsychDsSettings,
+    check_psych_ds,
+    write_psych_ds,
+)
 from contstim.experiments.responses.questionnaire import (
     QuestionAnswer,
     questions_beside,

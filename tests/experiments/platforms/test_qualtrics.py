@@ -231,7 +231,7 @@ def test_files_that_do_not_belong_together_are_refused(folder: Path, tmp_path: P
     write(tmp_path / "text.csv", columns, people)
     found = import_qualtrics([tmp_path / "text.csv"], TRIALS, QualtricsReading(key))
     (cell,) = found.unreadable
-    assert re.search(r", L01Q001 of R_1: .*numeric values", cell.message)
+    assert re.search(r", L01Q001 of R_1: .*numeric values", str(cell))
     (tmp_path / "other.csv").write_text("ResponseId,Q1\nR_1,2\n")
     with pytest.raises(InputError, match="no column of the questions"):
         import_qualtrics([tmp_path / "other.csv"], TRIALS, QualtricsReading(key))

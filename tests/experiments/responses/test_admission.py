@@ -8,8 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from contstim.errors import InputError
-from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule, admit
-from contstim.experiments.responses.exclusions import Exclusions
+from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule, Exclusions, admit
 from contstim.experiments.responses.table import Response
 from contstim.items.stimuli import Condition
 from tests.experiments.responses.experiment import make_responses, make_trials

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.responses.admission import admit
+from contstim.experiments.responses.admission import Exclusions, admit
 from contstim.experiments.responses.checks import Problem, check_responses
-from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import UNRATED, Response, write_responses
 from contstim.items.scale import Scale
 from tests.experiments.responses.experiment import make_responses, make_trials

@@ -23,7 +23,6 @@ from contstim.experiments.platforms.rows import (
 from contstim.experiments.responses.alignment import (
     Imported,
     NoTrialsError,
-    UnreadableRow,
     import_files,
     recorded_or_unreadable,
 )
@@ -70,7 +69,7 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
 
 def _read_answers(
     path: Path, by_id: Mapping[str, Trial], seen: set[tuple[object, ...]]
-) -> Iterator[RecordedAnswer | UnreadableRow | QuestionAnswer | str]:
+) -> Iterator[RecordedAnswer | InputError | QuestionAnswer | str]:
     """Yield new answers of a file, its unreadable rows, and notes; `seen` is updated."""
     rows, column = _read_rows(path)
     if column is None:
@@ -81,7 +80,7 @@ def _read_answers(
     n_trials: Counter[str] = Counter()
     n_others = repeats = 0
     for row in rows:
-        if isinstance(row, UnreadableRow):
+        if isinstance(row, InputError):
             yield row
             continue
         cells = row.cells
@@ -95,7 +94,7 @@ def _read_answers(
             continue
         n_trials[str(participant)] += 1
         answer = _parse_answer(row.where, cells, participant, n_trials[str(participant)], by_id)
-        if isinstance(answer, UnreadableRow):
+        if isinstance(answer, InputError):
             yield answer
             continue
         fields = answer.model_dump(exclude={"where", "row"})
@@ -117,14 +116,14 @@ def _parse_answer(
     participant: object,
     position: int,
     by_id: Mapping[str, Trial],
-) -> RecordedAnswer | UnreadableRow:
+) -> RecordedAnswer | InputError:
     """Parse the answer of a row, or return why it is unreadable.
 
     Raises:
         InputError: if the row has contradictory ratings, since other rows may be miscoded, too.
     """
     if not {"rating", "response"} & row.keys():
-        return UnreadableRow(f"{where}: has neither a rating nor a response.")
+        return InputError(f"{where}: has neither a rating nor a response.")
     cells = {
         "participant": participant,
         "trial_id": _cell(row, "trial_id"),
@@ -136,7 +135,7 @@ def _parse_answer(
         "row": row,
     }
     answer = recorded_or_unreadable(where, **cells, rating=_cell(row, "rating"))
-    if isinstance(answer, UnreadableRow):
+    if isinstance(answer, InputError):
         return answer
     trial = by_id.get(answer.trial_id)
     # Unknown trials are reported later, all together
@@ -146,7 +145,7 @@ def _parse_answer(
     response = _cell(row, "response")
     if response != "":
         pressed = recorded_or_unreadable(f"{where}, response", **cells, rating=response)
-        if isinstance(pressed, UnreadableRow):
+        if isinstance(pressed, InputError):
             return pressed
         if answer.rating != UNRATED and rating != pressed.rating + scale.answers[0]:
             raise InputError(
@@ -166,7 +165,7 @@ def _cell(row: Mapping[str, Any], name: str) -> Any:
     return "" if text in MISSING else text
 
 
-def _read_rows(path: Path) -> tuple[list[Row | UnreadableRow], str | None]:
+def _read_rows(path: Path) -> tuple[list[Row | InputError], str | None]:
     """Read the rows of a file, and find the column of participants' names; None if missing."""
     text = read_data(path)
     rows = json_rows(path, text) if looks_like_json(text) else table_rows(path, text)

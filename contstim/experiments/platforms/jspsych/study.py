@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field
 
 from contstim.errors import InputError
-from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
+from contstim.experiments.design.population import SECONDS_PER_TRIAL
 from contstim.experiments.platforms.lists import check_trials
 from contstim.experiments.platforms.texts import LANGUAGES, Language, has_texts, labels
 from contstim.experiments.responses.questionnaire import Question

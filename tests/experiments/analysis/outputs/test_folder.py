@@ -25,8 +25,8 @@ from contstim.experiments.analysis.page import methods_text, verdict_texts, writ
 from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.tables import result_tables
+from contstim.experiments.responses.admission import Exclusions
 from contstim.experiments.responses.checks import Problem
-from contstim.experiments.responses.exclusions import Exclusions
 from contstim.files.tables import read_table
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
