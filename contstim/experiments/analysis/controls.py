@@ -166,16 +166,10 @@ def feature_preferences(ratings: Ratings, features: Features) -> list[Row]:
     rows: list[Row] = []
     conditions = (Condition.SYNTHETIC_SYNTHETIC,)
     for feature in features:
-        family = [
-            {
-                "feature": feature,
-                "model": model,
-                **_feature_preference(
-                    *_target_trials(ratings, model, conditions, features, feature)
-                ),
-            }
-            for model in ratings.models
-        ]
+        family: list[Row] = []
+        for model in ratings.models:
+            parts = _target_trials(ratings, model, conditions, features, feature)
+            family.append({"feature": feature, "model": model, **_feature_preference(*parts)})
         rows += _adjust_family(family, [row["difference"].p_value for row in family], feature)
     return rows
 

@@ -268,16 +268,8 @@ def compare(
     for column in np.flatnonzero(counts).tolist():
         uncertainty = uncertainty_of(groups, shares, measure.lowest, Side(column))
         value, below, above = (known_mean(kind[:, column]) for kind in (values, lower, upper))
-        models.append(
-            ModelMean(
-                names[column],
-                value,
-                uncertainty.interval(sampling.level),
-                below,
-                above,
-                int(counts[column]),
-            )
-        )
+        interval, n_trials = uncertainty.interval(sampling.level), int(counts[column])
+        models.append(ModelMean(names[column], value, interval, below, above, n_trials))
     targeted = [row.model for row in models]
     family = _family_of(contrasts, targeted)
     tests: list[_Test] = []
@@ -409,15 +401,10 @@ def _comparison_rows(
         f"{quantity(ceilings, 'model')} against the ceiling"
     )
     columns = zip(*(column.tolist() for column in decisions.values()), strict=True)
+    rows = (dict(zip(decisions, row, strict=True)) for row in columns)
     return [
-        _comparison_row(
-            contrast,
-            test,
-            dict(zip(decisions, decisions_of_test, strict=True)),
-            family_text,
-            sampling,
-        )
-        for contrast, test, decisions_of_test in zip(family, tests, columns, strict=True)
+        _comparison_row(contrast, test, row, family_text, sampling)
+        for contrast, test, row in zip(family, tests, rows, strict=True)
     ]
 
 

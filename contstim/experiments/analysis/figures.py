@@ -53,18 +53,13 @@ def drawings(
         yield f"{result.measure.name}-{result.scope}", figure
     if random in analysis.agreement:
         title = "models that prefer the same sentence (%), random natural pairs"
-        yield (
-            f"agreement-{random}",
-            heat_map(models, models, analysis.agreement[random], title=title),
-        )
+        figure = heat_map(models, models, analysis.agreement[random], title=title)
+        yield f"agreement-{random}", figure
     for condition, shares in analysis.dominance.items():
         title = f"people agree with the row's model (%), {condition.replace('-', ' ')} trials"
+        rows, columns = "people agree with", "against"
         figure = heat_map(
-            *(models, models, shares),
-            title=title,
-            middle=0.5,
-            row_label="people agree with",
-            column_label="against",
+            *(models, models, shares), title=title, middle=0.5, row_label=rows, column_label=columns
         )
         yield f"dominance-{condition}", figure
     if analysis.roles:

@@ -210,12 +210,8 @@ def _paradigms(analysis: Analysis) -> Iterator[Part]:
     rows = [
         (
             *(row["paradigm"], row["judge"], number_text(row["prefers_acceptable"])),
-            *(
-                number_text(row["value"]),
-                range_text(row["interval"], (0.0, 1.0)),
-                f"{row['n_trials']:,}",
-            ),
-            row["interval"].note,
+            *(number_text(row["value"]), range_text(row["interval"], (0.0, 1.0))),
+            *(f"{row['n_trials']:,}", row["interval"].note),
         )
         for row in analysis.paradigms
     ]
@@ -290,15 +286,8 @@ def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> 
         )
         for condition, trials in judged.items()
     ]
-    yield Table(
-        (
-            "condition",
-            "trials",
-            "reliability",
-            f"preference with a probability of {reliability.SURE:.0%}",
-        ),
-        conditions,
-    )
+    likely = f"preference with a probability of {reliability.SURE:.0%}"
+    yield Table(("condition", "trials", "reliability", likely), conditions)
     ordered = reliability.by_sureness(judged)
     surest = ordered[::-1][: max(0, min(_N_EXTREME, len(ordered) - _N_EXTREME))]
     header = ("trial", "sentence", "preferred by", "likely preferred", "rating", "shrunken")
@@ -307,10 +296,10 @@ def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> 
         for trial, rated, item in chosen:
             sides, mean = np.sign(rated - scale.middle), f"{rated.mean():.2f}"
             people = [f"{(sides == side).sum():,} of {len(rated):,}" for side in (-1, 1)]
-            likely = [f"{share:.1%}" for share in (1 - item.sure_of_2, item.sure_of_2)]
+            shares = [f"{share:.1%}" for share in (1 - item.sure_of_2, item.sure_of_2)]
             means = (mean, f"{item.shrunken_rating:.2f}")
-            rows.append((trial.trial_id, trial.sentence_1.text, people[0], likely[0], *means))
-            rows.append(("", trial.sentence_2.text, people[1], likely[1], "", ""))
+            rows.append((trial.trial_id, trial.sentence_1.text, people[0], shares[0], *means))
+            rows.append(("", trial.sentence_2.text, people[1], shares[1], "", ""))
         if rows:  # none if all trials are among the least certain
             yield Heading(heading, level=3)
             yield Table(header, rows, texts=2)

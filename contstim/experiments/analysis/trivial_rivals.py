@@ -125,18 +125,14 @@ def judge_rivals(
         return None
     groups, models, about = ratings.groups, ratings.models, (result.scope, result.measure)
     of_scopes = {Scope.SYNTHETIC: RIVALS, Scope.MINIMAL: (FREQUENCY, GRAMMAR)}
-    candidates, rival_ratios = of_scopes.get(result.scope, (FREQUENCY,)), rivals.ratios
+    candidates = of_scopes.get(result.scope, (FREQUENCY,))
     masks = [
         scope_mask(g.trials, result.scope, models, catch=sampling.catch_trials) for g in groups
     ]
     # For each group, (n_judges, n_trials); nan where a rival does not judge
+    ratio_by_id = [rivals.ratios.get(rival, {}) for rival in candidates]
     ratios = [
-        np.array(
-            [
-                [rival_ratios.get(r, {}).get(t.trial_id, np.nan) for t in g.trials]
-                for r in candidates
-            ]
-        )
+        np.array([[of_rival.get(t.trial_id, np.nan) for t in g.trials] for of_rival in ratio_by_id])
         for g in groups
     ]
     # A rival that ties on all trials is left out
@@ -159,10 +155,7 @@ def judge_rivals(
     against = compare(
         _with_judges(ratings, (*models, *rival_of), judges),
         *about,
-        [
-            ModelContrast(model, judge)
-            for judge, model in zip(rival_of, models * len(names), strict=True)
-        ],
+        [*map(ModelContrast, models * len(names), rival_of)],
         sampling,
         masks=[np.tile(m & s[0], (1 + len(names), 1)) for m, s in zip(masks, common, strict=True)],
     )
@@ -202,10 +195,7 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
         paradigm_masks = [
             [paradigm in (all_paradigms, t.paradigm) for t in g.trials] for g in groups
         ]
-        masks = [
-            mask & paradigm_mask
-            for mask, paradigm_mask in zip(model_masks, paradigm_masks, strict=True)
-        ]
+        masks = [mask & own for mask, own in zip(model_masks, paradigm_masks, strict=True)]
         acceptable = (np.hstack(masks) * (1 - np.sign(np.hstack(ratios))) / 2).sum(axis=1).tolist()
         sums = dict(zip(judged.models, acceptable, strict=True))
         for row in compare(judged, Scope.MINIMAL, ACCURACY, (), sampling, masks=masks).models:

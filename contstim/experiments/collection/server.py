@@ -100,15 +100,8 @@ def serve(
         server = f"the server at {url} (process {os.getpid()})"
         with closing(Recorder(database, study.fingerprint, server)) as recorder:
             token, token_file = admin_token(database)
-            service = Service(
-                root,
-                study,
-                recorder,
-                token,
-                link_key(database),
-                options=options,
-                limits=RequestLimits(),
-            )
+            key, limits = link_key(database), RequestLimits()
+            service = Service(root, study, recorder, token, key, options=options, limits=limits)
             with sparing_log(), suppress(KeyboardInterrupt):
                 opened(url, token_file)
                 run(service.application(), listening, behind_proxy=behind_proxy)

@@ -194,18 +194,12 @@ def artificial_participants(
 
 def simulate_responses(people: ArtificialParticipants, participants: int) -> tuple[Response, ...]:
     """Return the responses of all participants, who are assigned to the groups in turn."""
-    groups = people.groups
-    return tuple(
-        response
-        for index in range(participants)
-        for response in people.answers(
-            index + 1,
-            f"{SIMULATED_NAME}{index + 1}",
-            group=groups[index % len(groups)],
-            index=index // len(groups) + 1,
-            seed=people.seed,
-        )
-    )
+    groups, responses = people.groups, list[Response]()
+    for n in range(participants):
+        name, group = f"{SIMULATED_NAME}{n + 1}", groups[n % len(groups)]
+        index = n // len(groups) + 1
+        responses += people.answers(n + 1, name, group=group, index=index, seed=people.seed)
+    return tuple(responses)
 
 
 def artificial_answers(

@@ -76,18 +76,13 @@ def _assumptions(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]
     """Yield the parts on simulated people, targets of the calibration, and missed targets."""
     rows: list[tuple[Value, ...]] = []
     for scope, people in power.populations.items():
-        if measured_kind := power.measured.kinds.get(scope):
+        if kind := power.measured.kinds.get(scope):
             items = np.concatenate([population.item_sd for population in people])
             spread = " to ".join(sorted({f"{items.min():.2f}", f"{items.max():.2f}"}))
-            ceiling = (
-                ("–", "–")
-                if measured_kind.items is not None
-                else (measured_kind.ceiling, f"{measured_kind.raters}")
-            )
-            measured = (
-                measured_kind.of_models.values() if power.as_measured else measured_kind.rivals
-            )
-            best = () if power.as_measured else (measured_kind.accuracy,)
+            to_ceiling = kind.items is None
+            ceiling = (kind.ceiling, f"{kind.raters}") if to_ceiling else ("–", "–")
+            measured = kind.of_models.values() if power.as_measured else kind.rivals
+            best = () if power.as_measured else (kind.accuracy,)
             ends = f"{min(measured):.3f} to {max(measured):.3f}"
             rows.append((scope, *ceiling, *best, ends, spread))
     rivals = () if power.as_measured else ("of close rivals",)

@@ -227,18 +227,12 @@ def export_csv(
 def _answer_facts(scale: Scale) -> dict[str, str]:
     """Return the README's facts on answers."""
     first, last = scale.answers[0], scale.answers[-1]
-    sum_of_ends = str(first + last)
-    if not scale.buttons:
-        display = f"a slider below them, from {first} (left) to {last} (right)"
-        return {"shown": display, "rated": "the value", "turned": sum_of_ends, "buttons": ""}
-    facts = button_facts(scale, "en")
-    display = f"{facts['number']} buttons below them"
-    return {
-        "shown": display,
-        "rated": "the button",
-        "turned": sum_of_ends,
-        "buttons": facts["buttons"],
-    }
+    display = f"a slider below them, from {first} (left) to {last} (right)"
+    rated, buttons = "the value", ""
+    if scale.buttons:
+        rated, buttons = "the button", button_facts(scale, "en")["buttons"]
+        display = f"{len(scale.answers)} buttons below them"
+    return {"shown": display, "rated": rated, "turned": str(first + last), "buttons": buttons}
 
 
 PLATFORM = Platform("csv", Exporter(export_csv, CsvSettings))

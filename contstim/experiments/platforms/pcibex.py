@@ -71,6 +71,7 @@ _IBEX_NAMES = {
     "MD5 hash that hopefully uniquely identifies participant": _ADDRESS,
     "Item number": _ITEM,
 }
+_EMPTY = ("NULL", "undefined")
 _SIMPLE = re.compile(r"\[([0-9]{1,6})\] (.+?)(?= -- \[|\s*$)")
 
 
@@ -167,13 +168,8 @@ def _read_answers(path: Path, selector: str) -> Iterator[RecordedAnswer | InputE
         # participants get it as a name, with the start of their address's hash
         reception_time = cells.get(_TIME, "")
         unnamed = "-".join(filter(None, (cells.get(_ADDRESS, "")[:12], reception_time)))
-        key = (
-            cells.get("participant", "") or unnamed,
-            reception_time,
-            cells[_ITEM],
-            cells["trial_id"],
-        )
-        runs[key].append(line)
+        participant = cells.get("participant", "") or unnamed
+        runs[participant, reception_time, cells[_ITEM], cells["trial_id"]].append(line)
     if not runs:
         raise InputError(f"{path} has no line with a trial_id, and therefore no trials.")
     yield f"{path}: skipped {quantity(n_others, 'line')} without a trial_id."
@@ -195,16 +191,9 @@ def _read_answers(path: Path, selector: str) -> Iterator[RecordedAnswer | InputE
             continue
         where, first = runs[run][0].where, runs[run][0].cells
         for button, rt_ms in selections:
-            yield recorded_or_unreadable(
-                where,
-                participant=run[0],
-                trial_id=first["trial_id"],
-                left=first.get("left", ""),
-                rating=button,
-                position=position,
-                rt_ms=rt_ms,
-                row=first,
-            )
+            answer = {"rating": button, "position": position, "rt_ms": rt_ms, "row": first}
+            shown = {"trial_id": first["trial_id"], "left": first.get("left", "")}
+            yield recorded_or_unreadable(where, participant=run[0], **shown, **answer)
 
 
 def _start_time(lines: Sequence[Row]) -> float:
@@ -269,9 +258,7 @@ def _lines(path: Path) -> Iterator[Row | InputError]:
             yield Row(
                 f"{path}, line {line_number}",
                 {
-                    name: ""
-                    if cells[n - 1] in ("NULL", "undefined")
-                    else unquote(cells[n - 1]).strip()
+                    name: "" if (cell := cells[n - 1]) in _EMPTY else unquote(cell).strip()
                     for n, name in names.items()
                     if n <= len(cells)
                 },

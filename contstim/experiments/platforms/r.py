@@ -154,17 +154,11 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
 def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
     """Build a row for each model; a note if it cannot be fitted."""
     # With one degree of confidence (choices, or a slider's grouped ratings), R fits logistic models
-    degrees = {
-        float(degree)
-        for group in ratings.groups
-        for column, trial in enumerate(group.trials)
-        if trial.condition in TESTING
-        for ratings_of_trial in [group.ratings[:, column]]
-        for degree in np.abs(
-            group.scale.grouped(ratings_of_trial[np.isfinite(ratings_of_trial)])
-            - group.scale.middle
-        )
-    }
+    scale, degrees = ratings.scale, set[float]()
+    for group in ratings.groups:
+        rated = group.ratings[:, [trial.condition in TESTING for trial in group.trials]]
+        grouped = scale.grouped(rated[np.isfinite(rated)])
+        degrees.update(np.abs(grouped - scale.middle).tolist())
     settings = MixedSettings(link="logit" if len(degrees) == 1 else "probit")
     rows: list[dict[str, object]] = []
     for model in ratings.models:

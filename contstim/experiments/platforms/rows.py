@@ -186,12 +186,12 @@ def _with_points(rows: Sequence[Row | InputError], delimiter: str) -> list[Row |
         and not (delimiter == "\t" and all(map(_THOUSANDS.fullmatch, cells)))
     }
 
-    def cell_with_point(name: str, cell: str) -> str:
+    def with_point(name: str, cell: str) -> str:
         is_decimal = name in decimal and _DECIMAL_COMMA.fullmatch(cell)
         return cell.replace(",", ".") if is_decimal else cell
 
     return [
-        replace(row, cells={name: cell_with_point(name, cell) for name, cell in row.cells.items()})
+        replace(row, cells={name: with_point(name, cell) for name, cell in row.cells.items()})
         if isinstance(row, Row)
         else row
         for row in rows

@@ -336,16 +336,12 @@ class Exclusions:
             for measure, phrase in _MEASURES.items():
                 limit = getattr(self, f"{side}_{measure}", None)
                 if limit is not None:
-                    yield (
-                        phrase.format(word, limit),
-                        partial(_find_beyond_limit, f"{side}_{measure}", limit),
-                    )
+                    find = partial(_find_beyond_limit, f"{side}_{measure}", limit)
+                    yield phrase.format(word, limit), find
         for rule in self.require:
             column, _, value = (part.strip() for part in rule.partition("="))
-            yield (
-                f"{column} other than {value}",
-                partial(_find_other_value, self.participants, column, value),
-            )
+            find = partial(_find_other_value, self.participants, column, value)
+            yield f"{column} other than {value}", find
 
 
 def _find_listed(path: Path, answers: Answers) -> dict[str, str]:

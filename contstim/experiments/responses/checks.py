@@ -83,14 +83,9 @@ class CheckReport:
 
     def unseen(self, responses: Iterable[Response]) -> set[str]:
         """Return participants who were not shown every trial of their group."""
-        shown_trials = {(response.participant, response.trial_id) for response in responses}
-        unfinished = self.of(Problem.UNFINISHED)
-        return {
-            f.participant
-            for f in unfinished
-            for t in f.about
-            if (f.participant, t) not in shown_trials
-        }
+        shown = {(response.participant, response.trial_id) for response in responses}
+        trials = ((f.participant, t) for f in self.of(Problem.UNFINISHED) for t in f.about)
+        return {participant for participant, _ in {*trials} - shown}
 
     @property
     def errors(self) -> tuple[ResponseFinding, ...]:

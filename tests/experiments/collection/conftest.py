@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -39,6 +41,10 @@ class Served:
     folder: Path
     now: list[float]
 
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
     def join(self, **body: Any) -> dict[str, Any]:
         given = self.http.post("/api/participants", json={"group": None, "platform": None, **body})
         assert given.status_code == 201, given.text
@@ -74,6 +80,9 @@ class Served:
         given = self.http.get(f"/admin/{table}.csv", headers=headers)
         assert given.status_code == 200
         return given
+
+    def rows(self, table: str) -> list[dict[str, str]]:
+        return list(csv.DictReader(io.StringIO(self.download(table).text)))
 
 
 Serve = Callable[..., Served]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.platforms.gorilla import export_gorilla, import_gorilla
@@ -19,10 +21,19 @@ from contstim.experiments.platforms.qualtrics import (
     export_qualtrics,
     import_qualtrics,
 )
-from contstim.experiments.responses.alignment import Imported
+from contstim.experiments.responses.alignment import Imported, kept_columns
+from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.experiments.responses.table import Response
+from contstim.testing.platform import TRIALS as CONTRACT_TRIALS
 from contstim.testing.platform import PlantedAnswers
 from tests.experiments.analysis.simulation import simulate
+from tests.experiments.platforms import (
+    test_gorilla,
+    test_jspsych_reading,
+    test_pcibex,
+    test_psychopy,
+    test_qualtrics,
+)
 from tests.experiments.platforms import test_gorilla as gorilla
 from tests.experiments.platforms import test_pcibex as pcibex
 from tests.experiments.platforms import test_psychopy as psychopy
@@ -104,3 +115,26 @@ def test_the_model_that_people_follow_comes_out_first(
     assert len(direct) >= 5
     assert returned == {scope: pytest.approx(values) for scope, values in direct.items()}
     assert all(max(values, key=values.__getitem__) == "a" for values in returned.values())
+
+
+COLUMNS = {  # that name the participant
+    test_pcibex: "participant",
+    test_psychopy: "participant",
+    test_gorilla: "Participant Private ID",
+    test_qualtrics: "ResponseId",
+    test_jspsych_reading: "participant",
+}
+
+
+@pytest.mark.parametrize("module", COLUMNS, ids=lambda module: module.PLATFORM.name)
+def test_columns_about_people_are_kept_on_request(module: ModuleType, tmp_path: Path) -> None:
+    contract, column = module.TestContract(), COLUMNS[module]
+    files, _ = contract.collect(tmp_path)
+    imported = contract.read_export(files, CONTRACT_TRIALS, tmp_path / "out")
+    people = dict.fromkeys(response.participant for response in imported.responses)
+    assert len(people) > 1
+    assert kept_columns(imported, [column]) == [
+        QuestionAnswer(name, column, name) for name in people
+    ]
+    with pytest.raises(InputError, match=r"got shoe size\. The columns are"):
+        kept_columns(imported, [column, "shoe size"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,9 @@ from contstim.experiments.platforms.platform import PLATFORMS, platform_named
 from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
 from contstim.testing.platform import TRIALS as CONTRACT_TRIALS
-from tests.experiments.platforms.conftest import TRIALS, Collect, Export
+from tests.experiments.platforms.conftest import TRIALS, Collect, Export, Visit
 from tests.experiments.platforms.walking import answer, begin, picture, reach
 
-Visit = Callable[..., Any]
 BUTTONS = ("pcibex", "psychopy", "gorilla", "qualtrics")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 

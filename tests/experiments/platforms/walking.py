@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+SAVED = "n => JSON.parse(Object.values(localStorage)[0]).saved.length === n"
+
 
 def state(page: Any) -> str:
     return str(page.evaluate("document.body.dataset.state"))
