@@ -28,9 +28,7 @@ def new_trial(
 def some_pairs(per_pair: int, models: tuple[str, ...] = MODELS) -> list[Pair]:
     return [
         Pair(
-            content_id("pair", one, two, i),
-            one,
-            two,
+            *(content_id("pair", one, two, i), one, two),
             Sentence.parse(f"{one} dislikes what {two} said {i}."),
             Sentence.parse(f"{two} dislikes what {one} said {i}!"),
             *(2 * i, 2 * i + 1),
@@ -45,9 +43,7 @@ def some_triplets(per_pair: int, models: tuple[str, ...] = MODELS) -> list[Tripl
     # Two words or more lie between any two: those of other triplets may not be more alike
     return [
         Triplet(
-            content_id("triplet", one, two, i),
-            one,
-            two,
+            *(content_id("triplet", one, two, i), one, two),
             Sentence.parse(f"Nature made {one} and {two} number {i} {one}{two}{i}."),
             Sentence.parse(f"Nobody made {one} after {two} number {i} {one}{two}{i}."),
             Sentence.parse(f"Machines made {one} before {two} number {i} {one}{two}{i}."),
@@ -64,12 +60,5 @@ def natural(n: int) -> list[Sentence]:
 
 def small_design() -> Design:
     """Trials of every condition for three groups."""
-    return build_design(
-        some_pairs(3),
-        some_triplets(3),
-        natural(60),
-        groups=3,
-        random_per_group=5,
-        catch_per_group=4,
-        twins=True,
-    )
+    stimuli = (some_pairs(3), some_triplets(3), natural(60))
+    return build_design(*stimuli, groups=3, random_per_group=5, catch_per_group=4, twins=True)

@@ -68,17 +68,9 @@ def simulate(
                 steps = int(rng.integers(0, 3))
                 catch = trials[n].condition is Condition.CATCH
                 second = (ratios[n] > 0) == (rng.random() < follow) and not catch
-                responses.append(
-                    Response(
-                        f"g{group}p{person}",
-                        group,
-                        trials[n].trial_id,
-                        4 + steps if second else 3 - steps,
-                        int(rng.integers(1, 3)),
-                        position,
-                        1000.0,
-                    )
-                )
+                about = (f"g{group}p{person}", group, trials[n].trial_id)
+                rating, left = 4 + steps if second else 3 - steps, int(rng.integers(1, 3))
+                responses.append(Response(*about, rating, left, position, 1000.0))
     return Experiment(trials, tuple(responses), ScoreTable(tuple(texts), tuple(models), log_probs))
 
 

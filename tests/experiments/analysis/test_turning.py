@@ -23,6 +23,7 @@ from contstim.steps.mixed import FitMixed
 from contstim.testing.platform import read_csv_rows
 from tests.experiments.analysis.simulation import Experiment, simulate
 
+EXCHANGED = {f"{name}_{n}": f"{name}_{3 - n}" for name in ("sentence", "model") for n in (1, 2)}
 FIXED = (Condition.CATCH, Condition.NATURAL_SYNTHETIC)  # their sentence_1 is the natural one
 FREE = tuple(condition for condition in Condition if condition not in FIXED)
 
@@ -42,13 +43,7 @@ def turned(made: Experiment, conditions: Collection[Condition], share: float = 0
     return replace(
         made,
         trials=tuple(
-            replace(
-                trial,
-                sentence_1=trial.sentence_2,
-                sentence_2=trial.sentence_1,
-                model_1=trial.model_2,
-                model_2=trial.model_1,
-            )
+            replace(trial, **{name: getattr(trial, other) for name, other in EXCHANGED.items()})
             if trial.trial_id in names
             else trial
             for trial in made.trials

@@ -42,7 +42,7 @@ from contstim.experiments.design.simulated_tests import (
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
 from contstim.reporting.canvas import write_figure
-from tests.experiments.design.scored_design import DESIGN, MODELS, scores
+from tests.experiments.design.scored_design import DESIGN, MODELS, all_evaluated, scores
 from tests.experiments.stimuli import new_trial
 
 if TYPE_CHECKING:
@@ -52,13 +52,7 @@ if TYPE_CHECKING:
 
 def random_comparisons(n: int, n_models: int = 3, seed: int = 1) -> TrialPreferences:
     rng = np.random.default_rng(seed)
-    return TrialPreferences(
-        tuple("abcdef"[:n_models]),
-        rng.normal(0, 5, (n, n_models)),
-        np.ones((n, n_models), dtype=np.bool_),
-        np.arange(n) % 4,
-        np.zeros(n, dtype=np.int64),
-    )
+    return all_evaluated(rng.normal(0, 5, (n, n_models)), np.arange(n) % 4)
 
 
 def random_group(number: int, ratios: FloatArray, prefers_2: BoolArray) -> GroupRatings:
@@ -138,13 +132,8 @@ def test_what_is_significant_is_what_the_analysis_says(
             random_group(number, of_group, chosen[e])
             for number, (of_group, chosen) in enumerate(zip(ratios, answers, strict=True), start=1)
         ]
-        result = compare(
-            Ratings(models, tuple(groups)),
-            Scope.RANDOM,
-            ACCURACY,
-            every_contrast(models),
-            Sampling(units=units),
-        )
+        ratings, family = Ratings(models, tuple(groups)), every_contrast(models)
+        result = compare(ratings, Scope.RANDOM, ACCURACY, family, Sampling(units=units))
         for contrast in result.comparisons[:3]:
             i, j = models.index(contrast.first), models.index(contrast.second)
             if contrast.significant:

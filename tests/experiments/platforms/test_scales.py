@@ -74,19 +74,6 @@ def test_a_slider_is_moved_by_keys_mouse_and_touch(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.slow
-def test_choices_are_made_by_button_and_key(export: Export, collect: Collect, visit: Visit) -> None:
-    server = collect(export([*on_scale(TRIALS, Scale.CHOICE)], brief=False))
-    page = visit(server.address, **PHONE)
-    begin(page)
-    for button in (1, 2, 2):
-        assert page.locator("button.confidence").count() == 2
-        answer(page, button, key=button == 2)
-    reach(page, "saved")
-    pressed = [r["rating"] if r["left"] == 1 else 3 - r["rating"] for r in server.rows("p1")]
-    assert pressed == [1, 2, 2]
-
-
 TOLD = "() => Object.values(localStorage).map(JSON.parse).every((r) => r.heard === r.told)"
 QUESTIONS = """name,when,kind,question,options,options_en,optional
 age,before,number,How old are you?,18|99,,

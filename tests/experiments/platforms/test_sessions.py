@@ -196,6 +196,7 @@ def test_a_session_from_consent_to_the_code_is_kept_as_it_went(
     assert person["device"] == ("phone" if by == "touch" else "computer")
     assert person["viewport"] == f"{size['width']}x{size['height']}"
     assert person["sona_id_hash"] != ""
+    assert b"iPhone" not in served.database.read_bytes()
     told = [(each.question, each.answer) for each in collected_questions(served.database)]
     assert told == [("age", "31"), ("language", "English"), ("remarks", "=1, as usual")]
     imported = import_collected([served.database], on_scale(TRIALS, scale))
