@@ -119,9 +119,8 @@ class ReviewFile:
         if _digest(self.path) != self._written_digest:
             raise RequestRefusal(
                 409,
-                f"{self.path.name} was changed by another program and is not overwritten. "
-                "Stop the server and start it again; the browser keeps decisions that are "
-                "not saved yet.",
+                f"{self.path.name} was changed by another program and is not overwritten. Stop the "
+                "server and start it again; the browser keeps decisions that are not saved yet.",
             )
         decisions = self.decisions | {
             change.item_id: replace(

@@ -456,11 +456,10 @@ def _draw_fillers(
             * same_length
         )
         raise InfeasibleError(
-            f"Groups need {2 * n_random:,} more sentences for random pairs{length} and "
-            f"{n_catch:,} of two or more different words for catch trials, "
-            f"{2 * n_random + n_catch:,} in total; only {len(free):,} are not used by other "
-            "trials. Add natural sentences: use a longer text, or looser rules for natural "
-            "sentences."
+            f"Groups need {2 * n_random:,} more sentences for random pairs{length} and {n_catch:,} "
+            f"of two or more different words for catch trials, {2 * n_random + n_catch:,} in "
+            f"total; only {len(free):,} are not used by other trials. Add natural sentences: use a "
+            "longer text, or looser rules for natural sentences."
         )
     for (first, second), group in zip(couples, random_groups, strict=True):
         yield _filler(Condition.RANDOM_NATURAL, first, second, Kind.NATURAL, group)

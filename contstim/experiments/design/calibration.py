@@ -159,9 +159,8 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
     missing = [str(scope) for scope in kinds if not np.isfinite(ceilings[scope][best])]
     if missing or not kinds:
         raise InputError(
-            f"{folder} has no noise ceilings of {best} for "
-            f"{', '.join(missing) or 'any trials'}: noise ceilings need at least two "
-            "participants per group."
+            f"{folder} has no noise ceilings of {best} for {', '.join(missing) or 'any trials'}: "
+            "noise ceilings need at least two participants per group."
         )
     # Groups of one participant have no ceiling.
     raters = round(float(np.mean([size for size in sizes if size > 1])))
@@ -229,9 +228,8 @@ def calibrate(
         measured_kind = measured.kinds[scope]
         if not 0.5 < measured_kind.ceiling < 1 or measured_kind.raters < 2:
             raise InputError(
-                "A noise ceiling must be above .5 and below 1, and needs at least 2 "
-                f"participants; that of {scope} is {measured_kind.ceiling:g}, with "
-                f"{measured_kind.raters}."
+                "A noise ceiling must be above .5 and below 1, and needs at least 2 participants; "
+                f"that of {scope} is {measured_kind.ceiling:g}, with {measured_kind.raters}."
             )
     if measured.knows(study):
         fits = {(AS_MEASURED, ""): _fit_as_measured(study, measured, kinds)}

@@ -326,12 +326,11 @@ PUBLISHED_KINDS = {
 PUBLISHED_FOLLOWING = 0.297
 # Results of `benchmarks/replay.py` for this experiment
 WORTH = (
-    "In experiment 1 of Golan et al. (2023), one answer gave .76 nats of evidence (Bayes "
-    "factor) for one of two models on two synthetic sentences, .52 on natural controversial "
-    "pairs, .18 on a natural and a synthetic sentence, and .04 on random pairs, with a "
-    "choice rule fitted to random pairs; with one fitted to all trials of other pairs of "
-    "models, it gave .48, .23, .17 and .05. Beyond some five answers an item, more items "
-    "give more information than more people."
+    "In experiment 1 of Golan et al. (2023), one answer gave .76 nats of evidence (Bayes factor) "
+    "for one of two models on two synthetic sentences, .52 on natural controversial pairs, .18 on "
+    "a natural and a synthetic sentence, and .04 on random pairs, with a choice rule fitted to "
+    "random pairs; with one fitted to all trials of other pairs of models, it gave .48, .23, .17 "
+    "and .05. Beyond some five answers an item, more items give more information than more people."
 )
 ANSWERS = 5  # answers to an item: default number of participants in a group
 SECONDS_PER_TRIAL = 8.5  # the median participant took 23.3 minutes for 165 trials

@@ -352,9 +352,8 @@ def design_power(
     """
     if len(table.models) < 2:
         raise InputError(
-            "Power needs scores of at least 2 models, got scores of "
-            f"{', '.join(table.models)}. Score the trials under all models of the "
-            "comparison."
+            f"Power needs scores of at least 2 models, got scores of {', '.join(table.models)}. "
+            "Score the trials under all models of the comparison."
         )
     if not 0 < smallest_effect < 1:
         raise InputError(f"`smallest_effect` must be between 0 and 1, got {smallest_effect:g}.")

@@ -245,9 +245,8 @@ def _check_origin(
     origin = origin_of(responses)
     if origin.warning and not simulated:
         raise InputError(
-            f"{origin.warning} A public data set must state this: export with `simulated`, "
-            "which mentions it in the title and marks every answer, or export only answers "
-            "of people."
+            f"{origin.warning} A public data set must state this: export with `simulated`, which "
+            "mentions it in the title and marks every answer, or export only answers of people."
         )
     if simulated and not origin.warning:
         raise InputError(

@@ -95,7 +95,7 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     folder.readme(
         origin=f"{admission.origin.warning} " if admission.origin.warning else "",
         participants=quantity(len(ratings.participants), "participant"),
-        trials=quantity(sum(len(group.trials) for group in ratings.groups), "trial"),
+        trials=quantity(ratings.n_trials, "trial"),
         models=quantity(len(ratings.models), "model"),
         sided=f"{ratings.sided:,} of {ratings.size:,}",
         excluded=quantity(len(admission.excluded), "participant"),

@@ -83,9 +83,8 @@ def export_jspsych(
         groups = study.groups.values()
     return Exported(
         folder,
-        f"{folder}: {quantity(sum(map(len, groups)), 'pair')} in "
-        f"{quantity(len(groups), 'group')}. Edit the texts there; {folder / 'README.md'} "
-        "describes the next steps.",
+        f"{folder}: {quantity(sum(map(len, groups)), 'pair')} in {quantity(len(groups), 'group')}. "
+        f"Edit the texts there; {folder / 'README.md'} describes the next steps.",
         warning=unfilled_warning(folder),
         facts={"study": study.id},
         private=settings.has_secret,
@@ -285,9 +284,8 @@ def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[s
     edited = sorted(texts.keys() - unedited - {"debrief.md"})
     if edited and study.scale != scale:
         raise InputError(
-            f"{folder} needs answers on the scale {study.scale}, but these texts were "
-            f"edited: {', '.join(edited)}. Move them to another folder, or export to another "
-            "folder."
+            f"{folder} needs answers on the scale {study.scale}, but these texts were edited: "
+            f"{', '.join(edited)}. Move them to another folder, or export to another folder."
         )
     return unedited
 
