@@ -43,14 +43,6 @@ def test_sides_balance_within_lists_and_between_neighbours(per_group: int) -> No
         assert all(sides_of[row["trial_id"]] + row["left"] == 3 for row in other)
 
 
-def test_lists_are_what_participants_of_the_design_are_shown() -> None:
-    lists = stimulus_lists(TRIALS, str, seed=8)
-    for participant in (1, 2):
-        shown = presentation(TRIALS, group=2, participant=participant, seed=8)
-        rows = [(row["trial_id"], row["left"]) for row in lists[1 + participant]]
-        assert rows == [(each.trial.trial_id, each.left) for each in shown]
-
-
 def test_people_see_sentences_on_their_sides_and_of_end_marks_all_but_full_stops() -> None:
     one = presentation(TRIALS, group=1, participant=1, seed=0)[0]
     trial = replace(
