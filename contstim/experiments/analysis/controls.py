@@ -16,7 +16,7 @@ from contstim.experiments.analysis.families import with_family
 from contstim.experiments.analysis.intervals import UNKNOWN, Estimate
 from contstim.experiments.analysis.measures import known_mean
 from contstim.files.tables import join_names, number, parsed, read_table
-from contstim.items.stimuli import CONTROVERSIAL, Condition
+from contstim.items.stimuli import CONTROVERSIAL, Condition, Trial
 from contstim.wording import quantity
 from contstim.words.sentence import Sentence
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray
-    from contstim.items.stimuli import Trial
     from contstim.models.base import Scorer
 
 __all__ = ["count_tokens", "feature_preferences", "read_features", "token_count_control"]

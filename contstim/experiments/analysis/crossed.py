@@ -28,12 +28,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from contstim.experiments.analysis.measures import evaluate_group
+from contstim.experiments.analysis.measures import Measure, evaluate_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from contstim.experiments.analysis.measures import Measure
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
 

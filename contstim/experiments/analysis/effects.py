@@ -21,9 +21,9 @@ from contstim.experiments.analysis.families import (
     detectability,
     limits_over_groups,
 )
-from contstim.experiments.analysis.intervals import uncertainty_of
+from contstim.experiments.analysis.intervals import Interval, Uncertainty, uncertainty_of
 from contstim.experiments.analysis.measures import evaluate, known_mean, measures_of
-from contstim.experiments.analysis.ratings import TESTING, Scope, scope_mask, scopes_of
+from contstim.experiments.analysis.ratings import TESTING, Ratings, Scope, scope_mask, scopes_of
 from contstim.experiments.analysis.signed_ranks import (
     PairedTest,
     rank_biserial_interval,
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from contstim.experiments.analysis.families import Correction, ModelContrast
-    from contstim.experiments.analysis.intervals import Interval, Uncertainty
     from contstim.experiments.analysis.measures import Measure, ParticipantScores
-    from contstim.experiments.analysis.ratings import Ratings
     from contstim.files.arrays import BoolArray, FloatArray
     from contstim.items.scale import Scale
     from contstim.items.stimuli import Trial

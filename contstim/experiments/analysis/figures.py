@@ -9,11 +9,11 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.agreement import rated_trials, rivals
-from contstim.experiments.analysis.effects import averaged, units_of
+from contstim.experiments.analysis.effects import Result, Units, averaged, units_of
 from contstim.experiments.analysis.measures import ACCURACY
-from contstim.experiments.analysis.ratings import DESCRIPTIONS, Scope
+from contstim.experiments.analysis.ratings import DESCRIPTIONS, Ratings, Scope
 from contstim.experiments.analysis.reliability import SURE, judged_trials, mean_reliability
-from contstim.items.stimuli import CONTROVERSIAL, Condition
+from contstim.items.stimuli import CONTROVERSIAL, Condition, Trial
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, SIZE, new_figure, widest
 from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names
@@ -24,11 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from contstim.experiments.analysis.effects import Result, Units
-    from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.run import Analysis
     from contstim.items.scores import ScoreTable
-    from contstim.items.stimuli import Trial
 
 _MIN_BAR_WIDTH = 3.7  # minimum width of the bars, inches
 _MAP_MARGIN = 0.5  # inches for the label of the first line

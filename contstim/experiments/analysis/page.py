@@ -13,7 +13,7 @@ import numpy as np
 
 from contstim.experiments.analysis import figures, reliability
 from contstim.experiments.analysis.crossed import BOTH
-from contstim.experiments.analysis.effects import averaged
+from contstim.experiments.analysis.effects import Comparison, ModelMean, Result, Sampling, averaged
 from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.intervals import (
     difference_ends,
@@ -30,7 +30,7 @@ from contstim.experiments.analysis.trivial_rivals import against_rivals
 from contstim.experiments.responses.checks import HARMLESS
 from contstim.files.files import write_text
 from contstim.files.tables import write_table
-from contstim.models.training_text import contamination_warnings
+from contstim.models.training_text import Contamination, contamination_warnings
 from contstim.reporting.canvas import save, styled
 from contstim.reporting.references import works_in
 from contstim.reporting.report import (
@@ -49,9 +49,7 @@ from contstim.wording import p_text, quantity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from contstim.experiments.analysis.effects import Comparison, ModelMean, Result, Sampling
     from contstim.experiments.analysis.run import Analysis
-    from contstim.models.training_text import Contamination
     from contstim.reporting.report import Part, Value
 
 _MAX_UNFOLDED = 3  # maximum number of comparisons, or of cautions, that are shown unfolded

@@ -20,7 +20,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.families import SINGLE_TESTS
 from contstim.experiments.analysis.intervals import UNKNOWN, Estimate
-from contstim.experiments.analysis.ratings import scope_mask, scopes_of, subset
+from contstim.experiments.analysis.ratings import Ratings, scope_mask, scopes_of, subset
 from contstim.optimization.selection.solver import linear_minimum
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray, IntArray
 

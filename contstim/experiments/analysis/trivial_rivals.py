@@ -19,22 +19,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.effects import compare
+from contstim.experiments.analysis.effects import Result, Sampling, Units, compare
 from contstim.experiments.analysis.families import ModelContrast
 from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.ratings import TESTING, Ratings, Scope, scope_mask
 from contstim.items.matching import match
 from contstim.items.reviews import naturals_of
-from contstim.items.stimuli import Condition, Kind
+from contstim.items.stimuli import Condition, Kind, Trial
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from contstim.experiments.analysis.effects import Result, Sampling, Units
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray
-    from contstim.items.stimuli import Trial
     from contstim.words.frequencies import WordFrequencies
     from contstim.words.tags import TagTable
 

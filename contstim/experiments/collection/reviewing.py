@@ -25,14 +25,13 @@ from contstim.experiments.collection.requests import (
 )
 from contstim.experiments.collection.server import listen, run, sparing_log
 from contstim.experiments.collection.service import HEADERS, error_response, json_response
-from contstim.items.reviews import Decision, read_reviews, write_review
+from contstim.items.reviews import Decision, Review, ReviewedItem, read_reviews, write_review
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from contstim.experiments.collection.requests import ReceivedDecision
-    from contstim.items.reviews import Review, ReviewedItem
     from contstim.reporting.review import ReviewPage
 
 HOST = "127.0.0.1"

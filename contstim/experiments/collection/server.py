@@ -25,7 +25,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from contstim.errors import InputError
 from contstim.experiments.collection.database import Recorder
-from contstim.experiments.collection.participants import link_key, stored_secret
+from contstim.experiments.collection.participants import StudyOptions, link_key, stored_secret
 from contstim.experiments.collection.requests import RequestLimits, RequestRefusal, Throttle
 from contstim.experiments.collection.service import Service, read_study
 from contstim.experiments.platforms.jspsych.study import check_web_address
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from starlette.applications import Starlette
 
-    from contstim.experiments.collection.participants import StudyOptions
 
 TOKEN_VARIABLE = "CONTSTIM_ADMIN_TOKEN"
 _SHORTEST_TOKEN = 16

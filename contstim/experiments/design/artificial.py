@@ -17,18 +17,16 @@ from contstim.experiments.design.population import (
     preferences_by_scope,
     votes_agreement,
 )
-from contstim.experiments.responses.questionnaire import QuestionAnswer
+from contstim.experiments.responses.questionnaire import Question, QuestionAnswer
 from contstim.experiments.responses.table import SIMULATED_NAME, Response
 from contstim.items.scale import Scale
-from contstim.items.stimuli import Condition
+from contstim.items.stimuli import Condition, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from contstim.experiments.responses.questionnaire import Question
     from contstim.files.arrays import FloatArray
     from contstim.items.scores import ScoreTable
-    from contstim.items.stimuli import Trial
 
 _LOG_TIME_SD = 0.4  # standard deviation of log reaction times
 _RATINGS, _TIMES, _QUESTIONS = 0, 1, 2  # random streams

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
-from contstim.items.stimuli import Condition
+from contstim.items.stimuli import Condition, Trial
 from contstim.optimization.selection.solver import SOLVER, LinearRule, Program, solve
 from contstim.wording import quantity
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from contstim.files.arrays import FloatArray, IntArray
-    from contstim.items.stimuli import Trial
 
 Item: TypeAlias = tuple[str, tuple[str, ...]]
 """A share, which is distributed evenly, and texts, each at most once in a group."""

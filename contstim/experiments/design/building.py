@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
-from contstim.experiments.design.assignment import assign_groups
+from contstim.experiments.design.assignment import Item, assign_groups
 from contstim.experiments.design.verification import verify_design
 from contstim.files.documents import FORMAT, write_json
 from contstim.files.tables import ShownAsTable, frame_of
-from contstim.items.reviews import ItemKind, Review
+from contstim.items.reviews import ItemKind, Review, ReviewedItem
 from contstim.items.scale import Scale
 from contstim.items.stimuli import (
     SYNTHETIC,
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
-    from contstim.experiments.design.assignment import Item
-    from contstim.items.reviews import ReviewedItem
     from contstim.items.stimuli import Pair, Triplet
 
 _MAX_SHUFFLES = 100

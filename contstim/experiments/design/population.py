@@ -21,14 +21,13 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import log_ratios
 from contstim.experiments.analysis.ratings import Scope, scope_mask, trial_log_probs
-from contstim.items.stimuli import Condition
+from contstim.items.stimuli import Condition, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.items.scores import ScoreTable
-    from contstim.items.stimuli import Trial
 
 AS_MEASURED = "as measured"
 """Name of a population that follows all models, each as far as people of a pilot did."""

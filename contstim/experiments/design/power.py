@@ -10,7 +10,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis import SMALLEST_EFFECT, families
-from contstim.experiments.design.calibration import MeasuredPeople, calibrate
+from contstim.experiments.design.calibration import MeasuredPeople, Populations, calibrate
 from contstim.experiments.design.population import (
     ANSWERS,
     AS_MEASURED,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.effects import Units
     from contstim.experiments.analysis.families import Detectability
     from contstim.experiments.analysis.ratings import Scope
-    from contstim.experiments.design.calibration import Populations
     from contstim.experiments.design.population import Population, TrialPreferences
     from contstim.experiments.design.simulated_tests import Precision
     from contstim.files.arrays import FloatArray, IntArray

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.experiments.analysis.families import FALSE_DISCOVERY_RATE
-from contstim.experiments.analysis.tables import rows_table
+from contstim.experiments.analysis.tables import Columns, rows_table
 from contstim.experiments.design.population import AS_MEASURED, WORTH
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, new_figure
 from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from contstim.experiments.analysis.tables import Columns
     from contstim.experiments.design.power import DesignPower, Power
     from contstim.experiments.design.simulated_tests import Precision
     from contstim.reporting.report import Part, Picture, Value

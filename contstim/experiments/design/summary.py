@@ -22,7 +22,7 @@ from contstim.experiments.analysis.families import (
 from contstim.experiments.design.population import SECONDS_PER_TRIAL
 from contstim.experiments.responses.admission import DEFAULT_RULE, LAPSES
 from contstim.files.tables import frame_of
-from contstim.items.stimuli import Condition, Kind
+from contstim.items.stimuli import Condition, Kind, Trial
 from contstim.reporting.canvas import new_figure
 from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
 from contstim.reporting.templates import passages
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.families import Detectability
     from contstim.experiments.design.building import Design
     from contstim.files.arrays import FloatArray
-    from contstim.items.stimuli import Trial
     from contstim.words.frequencies import WordFrequencies
     from contstim.words.sentence import Sentence
 

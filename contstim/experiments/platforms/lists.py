@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError
-from contstim.experiments.design.assignment import presentation
+from contstim.experiments.design.assignment import Shown, presentation
 from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.platforms.texts import Language, button_labels, labels
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
-    from contstim.experiments.design.assignment import Shown
     from contstim.items.stimuli import Trial
 
 

@@ -18,7 +18,7 @@ from contstim.experiments.analysis.measures import ACCURACY, evaluate
 from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import TESTING, Scope, gather, scope_mask, scopes_of
 from contstim.experiments.platforms.folder import ExportFolder, template
-from contstim.experiments.platforms.platform import Exporter, Platform
+from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.platforms.psych_ds import variable
 from contstim.experiments.responses.admission import Exclusions, admit
 from contstim.experiments.responses.table import NO_BREAK_SPACE, cells_of, numbered, read_responses
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.experiments.analysis.ratings import Ratings
-    from contstim.experiments.platforms.platform import Exported
     from contstim.experiments.responses.table import Response
     from contstim.items.stimuli import Trial
 

@@ -22,7 +22,7 @@ from contstim.experiments.responses.table import (
     unescape_formula,
 )
 from contstim.files.tables import join_names, needed_columns, read_table
-from contstim.items.stimuli import Condition
+from contstim.items.stimuli import Condition, Trial
 from contstim.options import Help
 from contstim.wording import find_duplicates, quantity
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from contstim.experiments.responses.table import Response
-    from contstim.items.stimuli import Trial
 
     Answers: TypeAlias = Mapping[str, Sequence[Response]]
     Rule: TypeAlias = tuple[str, Callable[[Answers], Mapping[str, str]]]

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 from contstim.errors import InputError
 from contstim.experiments.responses.table import UNKNOWN, UNRATED, Response
 from contstim.items.scale import Scale
-from contstim.items.stimuli import check_trials
+from contstim.items.stimuli import Trial, check_trials
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from contstim.items.stimuli import Trial
 
 
 class Problem(StrEnum):

@@ -12,7 +12,7 @@ import pytest
 
 from contstim import plot
 from contstim.errors import InputError
-from contstim.experiments.analysis.effects import Sampling, compare
+from contstim.experiments.analysis.effects import Sampling, Units, compare
 from contstim.experiments.analysis.families import adjusted, every_contrast
 from contstim.experiments.analysis.measures import ACCURACY, accuracy, accuracy_lower
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, Scope, evaluates
@@ -46,7 +46,6 @@ from tests.experiments.design.scored_design import DESIGN, MODELS, all_evaluated
 from tests.experiments.stimuli import new_trial
 
 if TYPE_CHECKING:
-    from contstim.experiments.analysis.effects import Units
     from contstim.files.arrays import BoolArray, FloatArray
 
 

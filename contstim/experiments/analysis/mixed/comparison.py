@@ -20,9 +20,9 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.families import with_family
 from contstim.experiments.analysis.intervals import Estimate
-from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
-from contstim.experiments.analysis.ratings import TESTING
-from contstim.experiments.analysis.tables import named_frame, rows_table
+from contstim.experiments.analysis.mixed.models import MixedFit, MixedSettings, fit_mixed
+from contstim.experiments.analysis.ratings import TESTING, Ratings
+from contstim.experiments.analysis.tables import Row, named_frame, rows_table
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
-    from contstim.experiments.analysis.mixed.models import MixedFit
-    from contstim.experiments.analysis.ratings import Ratings
-    from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray
     from contstim.items.stimuli import Condition
 

@@ -21,7 +21,7 @@ from contstim.experiments.platforms.jspsych.library import fetch_library, librar
 from contstim.experiments.platforms.jspsych.study import PageSettings, PageStudy, build_study
 from contstim.experiments.platforms.platform import Exported
 from contstim.experiments.platforms.texts import LANGUAGES, has_texts, labels, text_of
-from contstim.experiments.responses.questionnaire import read_questions
+from contstim.experiments.responses.questionnaire import Question, read_questions
 from contstim.files.documents import read_text, shortened
 from contstim.files.files import write_text
 from contstim.files.tables import needed_columns, parsed, read_csv, whole_number
@@ -33,7 +33,6 @@ from contstim.words.sentence import Sentence
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from contstim.experiments.responses.questionnaire import Question
     from contstim.items.stimuli import Trial
 
 _PACKAGE = "contstim.experiments.platforms.jspsych"

@@ -20,13 +20,11 @@ from contstim.experiments.platforms.lists import check_trials
 from contstim.experiments.platforms.texts import LANGUAGES, Language, has_texts, labels
 from contstim.experiments.responses.questionnaire import Question
 from contstim.items.scale import Scale
-from contstim.items.stimuli import Condition
+from contstim.items.stimuli import Condition, Trial
 from contstim.options import Help
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from contstim.items.stimuli import Trial
 
 
 STUDY = "STUDY_ID"
