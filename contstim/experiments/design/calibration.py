@@ -80,7 +80,7 @@ class MeasuredKind:
 def _published_kinds() -> dict[Scope, MeasuredKind]:
     kinds = {
         Scope(name): MeasuredKind(ceiling, best, rivals, PUBLISHED_RATERS, items)
-        for name, (ceiling, items, (best, *rivals)) in PUBLISHED_KINDS.items()
+        for name, (ceiling, items, best, *rivals) in PUBLISHED_KINDS.items()
     }
     # There are no data on minimal pairs; pairs of natural sentences are most similar
     return {**kinds, Scope.MINIMAL: kinds[Scope.NATURAL]}
