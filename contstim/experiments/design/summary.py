@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.families import (
-    FALSE_DISCOVERY_RATE,
-    crossed_instead,
-    detectability,
-    every_contrast,
-)
+from contstim.experiments.analysis import families
 from contstim.experiments.design.population import SECONDS_PER_TRIAL
 from contstim.experiments.responses.admission import DEFAULT_RULE, LAPSES
 from contstim.files.tables import frame_of
@@ -34,7 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-    from contstim.experiments.analysis.families import Detectability
     from contstim.experiments.design.building import Design
     from contstim.files.arrays import FloatArray
     from contstim.words.frequencies import WordFrequencies
@@ -102,8 +96,8 @@ def summarise(
         for c in (Condition.NATURAL_CONTROVERSIAL, Condition.NATURAL_SYNTHETIC)
     )
     family = _family(trials, groups)
-    caution = family.caution("groups", FALSE_DISCOVERY_RATE)
-    texts = {"tests": crossed_instead(groups) if family.hopeless else ""}
+    caution = family.caution("groups", families.FALSE_DISCOVERY_RATE)
+    texts = {"tests": families.crossed_instead(groups) if family.hopeless else ""}
     texts |= passages(
         *(__package__, "summary.md.jinja"),
         certificate=design.certificate,
@@ -129,11 +123,11 @@ def summarise(
     )
 
 
-def _family(trials: Iterable[Trial], groups: int) -> Detectability:
+def _family(trials: Iterable[Trial], groups: int) -> families.Detectability:
     """Return the limits of the tests over groups that `analyze` makes by default."""
     models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
-    contrasts = every_contrast(models) if len(models) > 1 else ()
-    return detectability([groups] * len(contrasts), FALSE_DISCOVERY_RATE)
+    contrasts = families.every_contrast(models) if len(models) > 1 else ()
+    return families.detectability([groups] * len(contrasts), families.FALSE_DISCOVERY_RATE)
 
 
 def _roles(

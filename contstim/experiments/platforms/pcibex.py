@@ -42,11 +42,7 @@ from contstim.experiments.platforms.lists import ListSettings, as_html, button_f
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.platforms.rows import Row, read_data
 from contstim.experiments.platforms.texts import button_labels, labels
-from contstim.experiments.responses.alignment import (
-    Imported,
-    import_files,
-    recorded_or_unreadable,
-)
+from contstim.experiments.responses import alignment
 from contstim.files.documents import shortened
 from contstim.files.tables import needed_columns, number
 from contstim.options import Help
@@ -55,7 +51,6 @@ from contstim.wording import quantity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from contstim.experiments.responses.alignment import RecordedAnswer
     from contstim.items.stimuli import Trial
 
 COLUMNS = (
@@ -129,7 +124,7 @@ class PcibexReading:
 
 def import_pcibex(
     files: Sequence[Path | str], trials: Sequence[Trial], settings: PcibexReading | None = None
-) -> Imported:
+) -> alignment.Imported:
     """Read results of PCIbex Farm or of an Ibex server: those of the exported script.
 
     Example: `contstim import pcibex results.csv --trials trials.csv --out responses.csv`
@@ -147,10 +142,12 @@ def import_pcibex(
             `import_files`.
     """
     selector = (settings or PcibexReading()).selector
-    return import_files(files, trials, lambda path: _read_answers(path, selector))
+    return alignment.import_files(files, trials, lambda path: _read_answers(path, selector))
 
 
-def _read_answers(path: Path, selector: str) -> Iterator[RecordedAnswer | InputError | str]:
+def _read_answers(
+    path: Path, selector: str
+) -> Iterator[alignment.RecordedAnswer | InputError | str]:
     """Yield the answers of a file by trial, unreadable rows, and a note on other lines."""
     # Lines of each trial, separately for each submission of a participant
     runs: dict[tuple[str, ...], list[Row]] = defaultdict(list)
@@ -193,7 +190,7 @@ def _read_answers(path: Path, selector: str) -> Iterator[RecordedAnswer | InputE
         for button, rt_ms in selections:
             answer = {"rating": button, "position": position, "rt_ms": rt_ms, "row": first}
             shown = {"trial_id": first["trial_id"], "left": first.get("left", "")}
-            yield recorded_or_unreadable(where, participant=run[0], **shown, **answer)
+            yield alignment.recorded_or_unreadable(where, participant=run[0], **shown, **answer)
 
 
 def _start_time(lines: Sequence[Row]) -> float:

@@ -20,11 +20,7 @@ from contstim.errors import InputError, VerificationError
 from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.lists import check_trials
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
-from contstim.experiments.responses.questionnaire import (
-    questions_beside,
-    read_answers,
-    read_questions,
-)
+from contstim.experiments.responses import questionnaire
 from contstim.experiments.responses.table import (
     NO_BREAK_SPACE,
     cells_of,
@@ -45,7 +41,6 @@ from contstim.wording import find_duplicates, quantity
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.experiments.responses.questionnaire import Question, QuestionAnswer
     from contstim.experiments.responses.table import Response, ResponseOrigin
     from contstim.items.stimuli import Trial
 
@@ -212,7 +207,7 @@ def write_psych_ds(
 
 def _questions_and_answers(
     settings: PsychDsSettings,
-) -> tuple[list[Question], list[QuestionAnswer]]:
+) -> tuple[list[questionnaire.Question], list[questionnaire.QuestionAnswer]]:
     """Read questions with numbers or choices, and their answers; free texts may identify people.
 
     Raises:
@@ -222,9 +217,9 @@ def _questions_and_answers(
         return [], []
     if settings.responses is None:
         raise InputError("`questions` needs `responses`. Set both, or neither.")
-    questions = [q for q in read_questions(settings.questions) if q.kind != "text"]
+    questions = [q for q in questionnaire.read_questions(settings.questions) if q.kind != "text"]
     names = {question.name for question in questions}
-    answers = read_answers(questions_beside(settings.responses))
+    answers = questionnaire.read_answers(questionnaire.questions_beside(settings.responses))
     return questions, [answer for answer in answers if answer.question in names]
 
 

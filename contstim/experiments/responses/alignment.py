@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from contstim.errors import InputError
-from contstim.experiments.responses import table
-from contstim.experiments.responses.checks import (
-    CheckReport,
-    Problem,
-    ResponseFinding,
-    check_responses,
-)
+from contstim.experiments.responses import checks, table
 from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.files.documents import shortened
 from contstim.files.tables import join_names, whole_number
@@ -94,16 +88,18 @@ class Imported:
     trials: tuple[Trial, ...]
     responses: tuple[table.Response, ...]
     notes: tuple[str, ...] = ()
-    unmatched: tuple[ResponseFinding, ...] = ()
+    unmatched: tuple[checks.ResponseFinding, ...] = ()
     unreadable: tuple[InputError, ...] = ()
     questions: tuple[QuestionAnswer, ...] = ()
     rows: tuple[tuple[str, Mapping[str, Any]], ...] = field(default=(), repr=False, compare=False)
 
     @property
-    def report(self) -> CheckReport:
+    def report(self) -> checks.CheckReport:
         """Result of checking the responses, with the unmatched ratings."""
-        report = check_responses(self.trials, self.responses)
-        return CheckReport(report.responses, report.participants, self.unmatched + report.findings)
+        report = checks.check_responses(self.trials, self.responses)
+        return checks.CheckReport(
+            report.responses, report.participants, self.unmatched + report.findings
+        )
 
 
 _Part: TypeAlias = RecordedAnswer | InputError | QuestionAnswer | str
@@ -152,7 +148,7 @@ def import_files(
         tuple(_to_response(answer, trial) for answer, trial in matched),
         tuple(part for part in parts if isinstance(part, str)),
         tuple(
-            ResponseFinding(Problem.UNKNOWN_TRIAL, participant, tuple(trials_of))
+            checks.ResponseFinding(checks.Problem.UNKNOWN_TRIAL, participant, tuple(trials_of))
             for participant, trials_of in unknown.items()
         ),
         tuple(part for part in parts if isinstance(part, InputError)),
