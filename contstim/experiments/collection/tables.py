@@ -24,13 +24,14 @@ from contstim.experiments.responses.alignment import Imported
 from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.experiments.responses.table import UNRATED, Response, escape_formula, response_columns
 from contstim.files.documents import shortened
-from contstim.files.tables import Column, write_csv
+from contstim.files.tables import write_csv
 from contstim.items.scale import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from contstim.files.tables import Column
     from contstim.items.stimuli import Trial
 
 
