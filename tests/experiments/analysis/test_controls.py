@@ -1,4 +1,4 @@
-"""Linguistic controls on experiments in which the answer is planted."""
+"""Linguistic controls on experiments with planted answers, and features counted by hand."""
 
 from __future__ import annotations
 
@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.controls import (
-    count_tokens,
-    feature_preferences,
-    read_features,
-    token_count_control,
-)
+from contstim.experiments.analysis import controls
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.responses.table import Response
 from contstim.items.scores import ScoreTable
@@ -63,7 +58,7 @@ def test_tokens_by_hand() -> None:
     trials = make_trials()
     ratings = make_ratings(trials, [[1] * N, [2] * N], {"gpt2": [True] * N, "rnn": [False] * N})
     tokens = {"gpt2": values(trials, [9.0] * 17 + [8.0] * 3, [8.0] * 15 + [12.0] * 2 + [8.0, 8, 9])}
-    every, errors = token_count_control(ratings, tokens)
+    every, errors = controls.token_count_control(ratings, tokens)
     assert (every["model"], every["errors_only"], errors["errors_only"]) == ("gpt2", False, True)
     assert (every["equal"], every["pairs"], every["fewer"]) == (2, 18, 15)
     assert every["share"] == 15 / 18
@@ -85,7 +80,7 @@ def test_a_planted_preference_is_found_and_none_where_there_is_none() -> None:
         {"gpt2": (second > first).tolist(), "rnn": (people > 3).tolist()},
     )
     features = {"frequency": values(trials, first.tolist(), second.tolist())}
-    gpt2, rnn = feature_preferences(ratings, features)
+    gpt2, rnn = controls.feature_preferences(ratings, features)
     assert gpt2["model_share"] == 1
     assert gpt2["model_difference"] == pytest.approx(np.abs(second - first).mean())
     assert gpt2["adjusted"] < 0.01
@@ -99,9 +94,9 @@ def test_sentences_and_models_without_values_are_named() -> None:
     ratings = make_ratings(trials, [[1] * N], {"gpt2": [True] * N, "rnn": [True] * N})
     some = dict(list(values(trials, [1.0] * N, [2.0] * N).items())[2:])
     with pytest.raises(InputError, match="2 sentences of the trials have no value of length"):
-        feature_preferences(ratings, {"length": some})
+        controls.feature_preferences(ratings, {"length": some})
     with pytest.raises(InputError, match="no log-probabilities of 'bert', only of gpt2, rnn"):
-        token_count_control(ratings, {"bert": some})
+        controls.token_count_control(ratings, {"bert": some})
 
 
 def parse(*texts: str) -> list[Sentence]:
@@ -111,7 +106,7 @@ def parse(*texts: str) -> list[Sentence]:
 def test_features_are_read_by_sentence(tmp_path: Path) -> None:
     path = tmp_path / "features.csv"
     path.write_text('sentence,length,"mean GloVe"\n"No, never.",2,0.5\nYes it is,3,-1e-3\n')
-    assert read_features(path) == {
+    assert controls.read_features(path) == {
         "length": {"No, never.": 2.0, "Yes it is.": 3.0},
         "mean GloVe": {"No, never.": 0.5, "Yes it is.": -0.001},
     }
@@ -131,11 +126,11 @@ def test_what_is_no_table_of_features_is_refused(tmp_path: Path, text: str, mess
     path = tmp_path / "features.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        read_features(path)
+        controls.read_features(path)
 
 
 def test_word_level_models_count_words_and_the_end(bigram: NgramModel) -> None:
     sentences = parse("She went home.", "He did not go there!")
-    assert count_tokens([bigram], sentences) == {
+    assert controls.count_tokens([bigram], sentences) == {
         "2-gram": {"She went home.": 4.0, "He did not go there!": 6.0}
     }

@@ -1,4 +1,4 @@
-"""Groups fill evenly, whoever drops out."""
+"""Groups fill evenly; tokens prove identities; who withdraws leaves a count and hashes."""
 
 from __future__ import annotations
 

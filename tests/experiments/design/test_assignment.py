@@ -1,4 +1,4 @@
-"""Assignment of trials against exhaustive search over every assignment there is."""
+"""Assignment against every assignment there is; orders and sides that participants see."""
 
 from __future__ import annotations
 

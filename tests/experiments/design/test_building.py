@@ -1,4 +1,4 @@
-"""Designs against their definition, and what the verifier catches."""
+"""Designs against their definition, attention trials, and what the verifier catches."""
 
 from __future__ import annotations
 

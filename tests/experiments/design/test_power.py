@@ -18,6 +18,7 @@ from contstim.experiments.analysis.measures import ACCURACY, accuracy, accuracy_
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, Scope, evaluates
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
 from contstim.experiments.design import power as module
+from contstim.experiments.design import simulated_tests
 from contstim.experiments.design.population import (
     CLOSE,
     DISTANT,
@@ -31,13 +32,6 @@ from contstim.experiments.design.power_report import (
     power_report,
     power_table,
     size_table,
-)
-from contstim.experiments.design.simulated_tests import (
-    family_limits,
-    group_jackknives,
-    group_means,
-    significantly_better,
-    units_for,
 )
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
@@ -95,8 +89,8 @@ def test_accuracies_and_ceilings_are_those_of_the_analysis(participants: int) ->
     study.evaluates[:5, 1] = False
     answers = np.random.default_rng(5).random((3, participants, 12)) < 0.6
     sides = np.broadcast_to(study.sides, (3, 12, 3))
-    means = group_means(answers, sides, study.evaluates)
-    (group,) = group_jackknives([answers], [sides], [study.evaluates])
+    means = simulated_tests.group_means(answers, sides, study.evaluates)
+    (group,) = simulated_tests.group_jackknives([answers], [sides], [study.evaluates])
     for e, given in enumerate(answers):
         ratings = np.where(given, 1.0, -1.0)
         for m, own in enumerate(study.evaluates.T):
@@ -139,7 +133,7 @@ def test_what_is_significant_is_what_the_analysis_says(
                 expected[(i, j) if contrast.difference > 0 else (j, i)] += 1
     sides = [np.broadcast_to(np.sign(r), (6, *r.shape)) for r in ratios]
     own = [np.ones(r.shape, dtype=np.bool_) for r in ratios]
-    found = significantly_better(answers, sides, own, units)
+    found = simulated_tests.significantly_better(answers, sides, own, units)
     np.testing.assert_array_equal(found, expected)
     assert expected.sum() > 0
 
@@ -293,10 +287,12 @@ def test_what_tests_can_reach_is_what_the_clearest_answers_reach(groups: int, pe
     without_first = [2, 4, 5]  # of the pairs 01, 02, 12, then the ceilings of 0, 1 and 2
     order = [*without_first, 0, 1, 3]
     tests = [place for place in order if people > 1 or place < 3]
-    reached = family_limits(trials, groups, people)
+    reached = simulated_tests.family_limits(trials, groups, people)
     assert reached.tests == len(tests)
     assert (reached.most_units, reached.fewest_units) == (groups, groups - len(lacking))
-    assert units_for([reached]) == ("crossed" if reached.needed is None else "groups")
+    assert simulated_tests.units_for([reached]) == (
+        "crossed" if reached.needed is None else "groups"
+    )
     for number in range(len(tests) + 1):
         differences = np.zeros((6, groups))
         differences[tests[:number]] = np.arange(1, groups + 1)
@@ -308,7 +304,7 @@ def test_what_tests_can_reach_is_what_the_clearest_answers_reach(groups: int, pe
 
 def test_one_group_is_compared_by_crossed_tests() -> None:
     alone = replace(random_comparisons(8), groups=np.zeros(8, dtype=np.int64))
-    assert units_for([family_limits(alone, 1, 9)]) == "crossed"
+    assert simulated_tests.units_for([simulated_tests.family_limits(alone, 1, 9)]) == "crossed"
 
 
 def test_unusable_questions_are_refused() -> None:

@@ -1,4 +1,4 @@
-"""The summary of a design, counted by hand from its trials."""
+"""The summary of a design, counted by hand, and the number of sentences that a study needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page and `contstim collect` together, in a real browser, as a pilot study runs."""
+"""The page and `contstim collect` in a real browser: a pilot study, identities, withdrawals."""
 
 from __future__ import annotations
 

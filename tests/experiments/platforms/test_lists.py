@@ -1,4 +1,4 @@
-"""Lists: what a platform cannot balance itself is balanced in them."""
+"""Lists balance what a platform cannot; the plain table says who sees what, in order."""
 
 from __future__ import annotations
 

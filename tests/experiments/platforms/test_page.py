@@ -1,4 +1,4 @@
-"""The page in a real browser (Chromium), against a server that keeps answers in memory."""
+"""The page in Chromium, against a server in memory: hostile texts, previews, failures, reloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is left out, and why; counts of catch trials are planted."""
+"""Who is left out by catch trials and by rules, and why; expected numbers are counted by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mixed models of ratings: planted effects, what must not matter, and bad input by name."""
+"""Mixed models of ratings and choices: planted effects, statsmodels, and bad input by name."""
 
 from __future__ import annotations
 

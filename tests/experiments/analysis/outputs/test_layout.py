@@ -1,4 +1,4 @@
-"""Every kind of figure with few and many models, short and long names: all can be read."""
+"""Every kind of figure can be read, with few and many models; marks show the results."""
 
 from __future__ import annotations
 
