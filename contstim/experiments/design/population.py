@@ -58,7 +58,7 @@ PUBLISHED_KINDS = {
     name: tuple(map(float, numbers))
     for name, *numbers in map(str.split, _PUBLISHED_TABLE.splitlines())
 }
-PUBLISHED_CEILING = PUBLISHED_KINDS["random-natural"][0]
+PUBLISHED_CEILING = PUBLISHED_KINDS["random-natural"][0]  # lower noise ceiling
 # Standard deviation of how far people follow GPT-2, as a share of the mean, from the mixed model of
 # all its ratings (`fit_mixed` with ranks for ratios). A side bias cannot be estimated, because
 # sides are not in the published data.
