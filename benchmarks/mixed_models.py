@@ -22,8 +22,7 @@ from scipy.stats import t as student
 from contstim.experiments.analysis.mixed.comparison import compare_fits
 from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, gather
-from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published import read_stimulus_scores
+from contstim.experiments.reproduce.published import read_experiment, read_stimulus_scores
 from contstim.items.stimuli import Condition, Kind, Trial
 from contstim.words.sentence import Sentence
 

@@ -25,9 +25,9 @@ from inputs import STUDY
 from contstim.experiments.analysis.measures import ACCURACY, evaluate
 from contstim.experiments.analysis.ratings import Ratings, Scope, gather, scope_mask
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate
-from contstim.experiments.design.golan2023 import PUBLISHED_KINDS
 from contstim.experiments.design.population import (
     DISTANT,
+    PUBLISHED_KINDS,
     Population,
     ScopedPreferences,
     TrialPreferences,
@@ -35,8 +35,7 @@ from contstim.experiments.design.population import (
 )
 from contstim.experiments.design.power import Power, simulate_power
 from contstim.experiments.design.simulated_tests import significantly_better
-from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published import MODELS, read_stimulus_scores
+from contstim.experiments.reproduce.published import MODELS, read_experiment, read_stimulus_scores
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.published.readers import read_natural_scores

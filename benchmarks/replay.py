@@ -31,8 +31,12 @@ from numpy.typing import NDArray
 from scipy.special import log_expit
 from scipy.stats import binom, ttest_1samp
 
-from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published import MODELS, read_stimulus_scores, read_triplets
+from contstim.experiments.reproduce.published import (
+    MODELS,
+    read_experiment,
+    read_stimulus_scores,
+    read_triplets,
+)
 from contstim.items.stimuli import Condition
 
 if TYPE_CHECKING:

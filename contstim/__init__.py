@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from contstim.experiments.design.artificial import simulate_responses as simulate_responses
     from contstim.experiments.design.building import build_design as build_design
     from contstim.experiments.design.power import design_power as design_power
-    from contstim.experiments.design.presentation import presentation as presentation
+    from contstim.experiments.design.assignment import presentation as presentation
     from contstim.experiments.design.verification import verify_design as verify_design
     from contstim.experiments.platforms.jspsych import export_jspsych as export_jspsych
     from contstim.experiments.reproduce.published import fetch_published as fetch_published

@@ -534,7 +534,7 @@ def test_a_good_file_is_read_and_a_damaged_one_refused_or_harmless(
             assert str(folder) in str(after), f"{damage}: an error names the file"
             assert len(str(after)) < 1_500, f"{damage}: an error can be read"
         else:
-            is_reported = "UnreadableRow(" in after  # a row that is left out, by name
+            is_reported = "InputError(" in after  # a row that is left out, by name
             harmless = after == before or damage in reader.harmless or is_reported
             assert harmless, f"{damage}: silently read as something else"
         for file, stood in there.items():

@@ -169,7 +169,7 @@ def collect(
 
 def _print_links(folder: Path, database: Path, identities: Path, url: str) -> None:
     """Print the link of each participant as CSV."""
-    from contstim.experiments.collection.links import participant_links
+    from contstim.experiments.collection.participants import participant_links
     from contstim.experiments.collection.service import read_study
 
     read_study(folder.resolve())
@@ -179,12 +179,12 @@ def _print_links(folder: Path, database: Path, identities: Path, url: str) -> No
 
 def _find_person(database: Path, whose: str | None, withdraw: str | None) -> None:
     """Print the participant with a name, and delete a participant who withdraws."""
-    from contstim.experiments.collection import withdrawal
+    from contstim.experiments.collection import participants
 
     if whose is not None:
-        print(withdrawal.whose(database, whose))
+        print(participants.whose(database, whose))
     if withdraw is not None:
-        message = withdrawal.withdraw(database, withdraw, datetime.now(UTC).date().isoformat())
+        message = participants.withdraw(database, withdraw, datetime.now(UTC).date().isoformat())
         print(
             f"{message} Download responses.csv and participants.csv again, and run the study "
             "again; earlier copies and archives still contain the deleted answers."

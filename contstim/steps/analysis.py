@@ -29,8 +29,7 @@ from contstim.experiments.analysis.ratings import TESTING, Ratings, gather
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.tables import Row, rows_table, with_origin
 from contstim.experiments.analysis.trivial_rivals import against_rivals, trivial_rivals
-from contstim.experiments.responses.admission import Admission, admit
-from contstim.experiments.responses.exclusions import Exclusions
+from contstim.experiments.responses.admission import Admission, Exclusions, admit
 from contstim.experiments.responses.questionnaire import questions_beside
 from contstim.experiments.responses.table import Response, read_responses
 from contstim.files.tables import write_table

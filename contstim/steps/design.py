@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError
 from contstim.experiments.design.building import Design, build_design, check_attention
-from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
+from contstim.experiments.design.population import SECONDS_PER_TRIAL
 from contstim.experiments.design.summary import summarise, summary_figure, summary_report
 from contstim.files.files import write_text
 from contstim.files.tables import parsed_columns, read_table, write_table

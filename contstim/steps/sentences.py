@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.english.words import english_tags
 from contstim.errors import InputError
-from contstim.experiments.design.sentence_needs import sentences_needed
+from contstim.experiments.design.summary import sentences_needed
 from contstim.files.files import write_text
 from contstim.options import Help, Reads, Writes
 from contstim.reporting.report import Table
@@ -35,7 +35,7 @@ from contstim.words.word_rules import sort_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from contstim.experiments.design.sentence_needs import SentenceNeeds
+    from contstim.experiments.design.summary import SentenceNeeds
     from contstim.reporter import Reporter
     from contstim.words.sentence import Sentence
 

@@ -16,7 +16,7 @@ from contstim.experiments.design.artificial import (
     simulate_responses,
 )
 from contstim.experiments.design.calibration import MeasuredPeople, read_measured
-from contstim.experiments.design.golan2023 import ANSWERS, PUBLISHED_CEILING, PUBLISHED_RATERS
+from contstim.experiments.design.population import ANSWERS, PUBLISHED_CEILING, PUBLISHED_RATERS
 from contstim.experiments.design.power import DesignPower, design_power
 from contstim.experiments.design.power_report import (
     ALTERNATIVE,

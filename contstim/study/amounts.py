@@ -10,8 +10,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
 from contstim.errors import ContstimError, InputError
-from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
-from contstim.experiments.design.sentence_needs import SentenceNeeds, sentences_needed
+from contstim.experiments.design.population import SECONDS_PER_TRIAL
+from contstim.experiments.design.summary import SentenceNeeds, sentences_needed
 from contstim.files.files import is_file
 from contstim.items.scores import read_pair_counts
 from contstim.items.stimuli import read_stimuli

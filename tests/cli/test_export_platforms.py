@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from contstim.experiments.responses.admission import admit
-from contstim.experiments.responses.exclusions import Exclusions
+from contstim.experiments.responses.admission import Exclusions, admit
 from contstim.experiments.responses.questionnaire import QuestionAnswer, read_answers
 from contstim.experiments.responses.table import read_responses, write_responses
 from contstim.files.tables import write_table

@@ -5,18 +5,30 @@ from __future__ import annotations
 from itertools import combinations
 
 from contstim.experiments.design.building import Design, build_design
-from contstim.items.stimuli import Pair, Triplet, content_id
+from contstim.items.stimuli import KINDS, Condition, Kind, Pair, Trial, Triplet, content_id
 from contstim.words.sentence import Sentence
 
 MODELS = ("ngram", "rnn", "bert", "gpt")
 
 
+def new_trial(
+    name: str,
+    group: int,
+    first: str,
+    second: str,
+    condition: Condition = Condition.RANDOM_NATURAL,
+    models: tuple[str, str] = ("", ""),
+    kinds: tuple[Kind, Kind] | None = None,
+) -> Trial:
+    """A trial of two texts; kinds are by default the first that its condition allows."""
+    sentences = (Sentence.parse(first), Sentence.parse(second))
+    return Trial(name, group, condition, *models, *sentences, *(kinds or KINDS[condition][0]), "")
+
+
 def some_pairs(per_pair: int, models: tuple[str, ...] = MODELS) -> list[Pair]:
     return [
         Pair(
-            content_id("pair", one, two, i),
-            one,
-            two,
+            *(content_id("pair", one, two, i), one, two),
             Sentence.parse(f"{one} dislikes what {two} said {i}."),
             Sentence.parse(f"{two} dislikes what {one} said {i}!"),
             *(2 * i, 2 * i + 1),
@@ -31,9 +43,7 @@ def some_triplets(per_pair: int, models: tuple[str, ...] = MODELS) -> list[Tripl
     # Two words or more lie between any two: those of other triplets may not be more alike
     return [
         Triplet(
-            content_id("triplet", one, two, i),
-            one,
-            two,
+            *(content_id("triplet", one, two, i), one, two),
             Sentence.parse(f"Nature made {one} and {two} number {i} {one}{two}{i}."),
             Sentence.parse(f"Nobody made {one} after {two} number {i} {one}{two}{i}."),
             Sentence.parse(f"Machines made {one} before {two} number {i} {one}{two}{i}."),
@@ -50,12 +60,5 @@ def natural(n: int) -> list[Sentence]:
 
 def small_design() -> Design:
     """Trials of every condition for three groups."""
-    return build_design(
-        some_pairs(3),
-        some_triplets(3),
-        natural(60),
-        groups=3,
-        random_per_group=5,
-        catch_per_group=4,
-        twins=True,
-    )
+    stimuli = (some_pairs(3), some_triplets(3), natural(60))
+    return build_design(*stimuli, groups=3, random_per_group=5, catch_per_group=4, twins=True)

@@ -13,8 +13,8 @@ from scipy.stats import false_discovery_control, ttest_rel
 from contstim.experiments.analysis.controls import feature_preferences
 from contstim.experiments.analysis.ratings import Ratings, Scope, gather
 from contstim.experiments.analysis.regression import clustered_logit, regress_choices, regressions
-from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published import (
+    read_experiment,
     read_stimulus_scores,
     read_triplets,
 )

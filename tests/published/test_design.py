@@ -24,9 +24,9 @@ from contstim.experiments.design.population import (
     preferences_by_scope,
 )
 from contstim.experiments.design.power import simulate_power
-from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published import (
     MODELS,
+    read_experiment,
     read_natural_pairs,
     read_stimulus_scores,
     read_triplets,

@@ -8,8 +8,7 @@ import pytest
 
 from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import Ratings, gather
-from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published import read_stimulus_scores
+from contstim.experiments.reproduce.published import read_experiment, read_stimulus_scores
 
 
 @pytest.fixture(scope="module")

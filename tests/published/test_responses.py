@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published import read_stimulus_scores
+from contstim.experiments.reproduce.published import read_experiment, read_stimulus_scores
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.checks import HARMLESS, check_responses
 from contstim.experiments.responses.table import Response

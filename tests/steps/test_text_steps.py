@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.design.sentence_needs import sentences_needed
+from contstim.experiments.design.summary import sentences_needed
 from contstim.models.catalog import load_model
 from contstim.models.training.settings import RecurrentSettings, TrainingSettings
 from contstim.reporter import SILENT, forwarding

@@ -14,7 +14,7 @@ import numpy as np
 
 from contstim.experiments.analysis import measures
 from contstim.experiments.analysis.ratings import pair_mask, roles, scope_mask
-from contstim.items.stimuli import CONTROVERSIAL, Condition
+from contstim.items.stimuli import CONTROVERSIAL, Condition, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.ratings import GroupRatings, Ratings, Scope
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import BoolArray, FloatArray
-    from contstim.items.stimuli import Trial
 
 
 def model_agreement(ratings: Ratings, condition: Condition) -> FloatArray:

@@ -16,7 +16,7 @@ from contstim.experiments.analysis.families import with_family
 from contstim.experiments.analysis.intervals import UNKNOWN, Estimate
 from contstim.experiments.analysis.measures import known_mean
 from contstim.files.tables import join_names, number, parsed, read_table
-from contstim.items.stimuli import CONTROVERSIAL, Condition
+from contstim.items.stimuli import CONTROVERSIAL, Condition, Trial
 from contstim.wording import quantity
 from contstim.words.sentence import Sentence
 
@@ -27,15 +27,9 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray
-    from contstim.items.stimuli import Trial
     from contstim.models.base import Scorer
 
-__all__ = [
-    "count_tokens",
-    "feature_preferences",
-    "read_features",
-    "token_count_control",
-]
+__all__ = ["count_tokens", "feature_preferences", "read_features", "token_count_control"]
 
 Features: TypeAlias = "Mapping[str, Mapping[str, float]]"
 """Feature (or model) → `Sentence.text` → value."""
@@ -171,16 +165,10 @@ def feature_preferences(ratings: Ratings, features: Features) -> list[Row]:
     rows: list[Row] = []
     conditions = (Condition.SYNTHETIC_SYNTHETIC,)
     for feature in features:
-        family = [
-            {
-                "feature": feature,
-                "model": model,
-                **_feature_preference(
-                    *_target_trials(ratings, model, conditions, features, feature)
-                ),
-            }
-            for model in ratings.models
-        ]
+        family: list[Row] = []
+        for model in ratings.models:
+            parts = _target_trials(ratings, model, conditions, features, feature)
+            family.append({"feature": feature, "model": model, **_feature_preference(*parts)})
         rows += _adjust_family(family, [row["difference"].p_value for row in family], feature)
     return rows
 

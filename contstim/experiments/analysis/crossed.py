@@ -28,12 +28,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from contstim.experiments.analysis.measures import evaluate_group
+from contstim.experiments.analysis.measures import Measure, evaluate_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from contstim.experiments.analysis.measures import Measure
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
 
@@ -302,10 +301,8 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
         population, note = PEOPLE, "one trial: the interval does not generalise to other items"
     elif sum(spare):
         variance, all_freedom = items, items_freedom
-        population, note = (
-            ITEMS,
-            "one participant: the interval does not generalise to other people",
-        )
+        population = ITEMS
+        note = "one participant: the interval does not generalise to other people"
     else:
         variance, all_freedom = nan, nan
         population, note = NEITHER, "one participant and one trial: there is no interval"

@@ -21,9 +21,9 @@ from contstim.experiments.analysis.families import (
     detectability,
     limits_over_groups,
 )
-from contstim.experiments.analysis.intervals import uncertainty_of
+from contstim.experiments.analysis.intervals import Interval, Uncertainty, uncertainty_of
 from contstim.experiments.analysis.measures import evaluate, known_mean, measures_of
-from contstim.experiments.analysis.ratings import TESTING, Scope, scope_mask, scopes_of
+from contstim.experiments.analysis.ratings import TESTING, Ratings, Scope, scope_mask, scopes_of
 from contstim.experiments.analysis.signed_ranks import (
     PairedTest,
     rank_biserial_interval,
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from contstim.experiments.analysis.families import Correction, ModelContrast
-    from contstim.experiments.analysis.intervals import Interval, Uncertainty
     from contstim.experiments.analysis.measures import Measure, ParticipantScores
-    from contstim.experiments.analysis.ratings import Ratings
     from contstim.files.arrays import BoolArray, FloatArray
     from contstim.items.scale import Scale
     from contstim.items.stimuli import Trial
@@ -216,8 +214,7 @@ class Result:
     def beaten_by(self, model: str) -> frozenset[str]:
         """Return the models that are significantly worse than this one."""
         return self._models_where(
-            model,
-            lambda row: row.significant and (row.difference > 0) == (row.first == model),
+            model, lambda row: row.significant and (row.difference > 0) == (row.first == model)
         )
 
     def _models_where(self, side: str, holds: Callable[[Comparison], bool]) -> frozenset[str]:
@@ -269,16 +266,8 @@ def compare(
     for column in np.flatnonzero(counts).tolist():
         uncertainty = uncertainty_of(groups, shares, measure.lowest, Side(column))
         value, below, above = (known_mean(kind[:, column]) for kind in (values, lower, upper))
-        models.append(
-            ModelMean(
-                names[column],
-                value,
-                uncertainty.interval(sampling.level),
-                below,
-                above,
-                int(counts[column]),
-            )
-        )
+        interval, n_trials = uncertainty.interval(sampling.level), int(counts[column])
+        models.append(ModelMean(names[column], value, interval, below, above, n_trials))
     targeted = [row.model for row in models]
     family = _family_of(contrasts, targeted)
     tests: list[_Test] = []
@@ -288,10 +277,8 @@ def compare(
         second = None if ceiling else names.index(contrast.second)
         second_values = lower[:, first] if second is None else values[:, second]
         is_known = ~np.isnan(values[:, first] - second_values)
-        pair, side = (
-            (values[is_known, first], second_values[is_known]),
-            Side(first, second, ceiling),
-        )
+        pair = (values[is_known, first], second_values[is_known])
+        side = Side(first, second, ceiling)
         uncertainty = uncertainty_of(groups, shares, measure.lowest, side)
         test = _crossed_test(*pair, uncertainty) if units == "crossed" else signed_rank_test(*pair)
         tests.append((*pair, uncertainty, test))
@@ -306,10 +293,7 @@ def _family_of(contrasts: Iterable[ModelContrast], models: Sequence[str]) -> lis
 
 
 def planned_families(
-    trials: Sequence[Trial],
-    models: Sequence[str],
-    contrasts: Sequence[ModelContrast],
-    scale: Scale,
+    trials: Sequence[Trial], models: Sequence[str], contrasts: Sequence[ModelContrast], scale: Scale
 ) -> Counter[tuple[int, int]]:
     """Count the families of tests that an analysis of these trials makes, by size.
 
@@ -415,15 +399,10 @@ def _comparison_rows(
         f"{quantity(ceilings, 'model')} against the ceiling"
     )
     columns = zip(*(column.tolist() for column in decisions.values()), strict=True)
+    rows = (dict(zip(decisions, row, strict=True)) for row in columns)
     return [
-        _comparison_row(
-            contrast,
-            test,
-            dict(zip(decisions, decisions_of_test, strict=True)),
-            family_text,
-            sampling,
-        )
-        for contrast, test, decisions_of_test in zip(family, tests, columns, strict=True)
+        _comparison_row(contrast, test, row, family_text, sampling)
+        for contrast, test, row in zip(family, tests, rows, strict=True)
     ]
 
 
@@ -436,10 +415,8 @@ def _comparison_row(
 ) -> Comparison:
     """Return a comparison with the decisions of the family's correction."""
     first, second, uncertainty, ranks = test
-    interval, difference = (
-        _test_interval(test, decisions["alpha"], sampling),
-        known_mean(first - second),
-    )
+    interval = _test_interval(test, decisions["alpha"], sampling)
+    difference = known_mean(first - second)
     residual, units = uncertainty.components.residual, sampling.units or "groups"
     unit = np.sqrt(residual) if residual > 0 else np.nan
     biserial = rank_biserial_interval(ranks.n_units, ranks.rank_biserial, sampling.level)
@@ -480,10 +457,8 @@ def _test_interval(test: _Test, alpha: float, sampling: Sampling) -> Interval:
     # If units hardly vary, their ranks do not show how other items may differ. The sign of a
     # significant difference is preserved.
     estimate, reach = float(uncertainty.estimate), uncertainty.unseen(1 - alpha)
-    least, upper_limit = (
-        _SMALLEST_DIFFERENCE if low > 0 else -np.inf,
-        -_SMALLEST_DIFFERENCE if high < 0 else np.inf,
-    )
+    least = _SMALLEST_DIFFERENCE if low > 0 else -np.inf
+    upper_limit = -_SMALLEST_DIFFERENCE if high < 0 else np.inf
     low, high = np.fmin(low, estimate - reach), np.fmax(high, estimate + reach)
     low, high = np.clip((max(low, least), min(high, upper_limit)), *uncertainty.ends).tolist()
     return replace(interval, low=low, high=high)

@@ -33,11 +33,10 @@ CEILING = (
 )
 FALSE_DISCOVERY_RATE = 0.05  # default threshold for adjusted p-values
 THESE_ITEMS = (
-    "Tests compare participants who saw the same trials: significant results do not "
-    "generalise to new items. With random items and models that do not differ, such tests "
-    "find many differences between models. For results that generalise to new items, compare "
-    "groups that saw different trials, or use participants and items as crossed random "
-    "factors (units: crossed)."
+    "Tests compare participants who saw the same trials: significant results do not generalise to "
+    "new items. With random items and models that do not differ, such tests find many differences "
+    "between models. For results that generalise to new items, compare groups that saw different "
+    "trials, or use participants and items as crossed random factors (units: crossed)."
 )
 SINGLE_TESTS = "single tests, not adjusted"  # the `family` of tests without a family
 _ROUNDING = 1e-9  # relative tolerance of p-values that are computed in two ways

@@ -9,11 +9,11 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.agreement import rated_trials, rivals
-from contstim.experiments.analysis.effects import averaged, units_of
+from contstim.experiments.analysis.effects import Result, Units, averaged, units_of
 from contstim.experiments.analysis.measures import ACCURACY
-from contstim.experiments.analysis.ratings import DESCRIPTIONS, Scope
+from contstim.experiments.analysis.ratings import DESCRIPTIONS, Ratings, Scope
 from contstim.experiments.analysis.reliability import SURE, judged_trials, mean_reliability
-from contstim.items.stimuli import CONTROVERSIAL, Condition
+from contstim.items.stimuli import CONTROVERSIAL, Condition, Trial
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, SIZE, heat_map, new_figure, widest
 from contstim.reporting.report import short_names
 
@@ -23,11 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from contstim.experiments.analysis.effects import Result, Units
-    from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.run import Analysis
     from contstim.items.scores import ScoreTable
-    from contstim.items.stimuli import Trial
 
 _MIN_BAR_WIDTH = 3.7  # minimum width of the bars, inches
 _MAP_MARGIN = 0.5  # inches for the label of the first line
@@ -52,18 +49,13 @@ def drawings(
         yield f"{result.measure.name}-{result.scope}", figure
     if random in analysis.agreement:
         title = "models that prefer the same sentence (%), random natural pairs"
-        yield (
-            f"agreement-{random}",
-            heat_map(models, models, analysis.agreement[random], title=title),
-        )
+        figure = heat_map(models, models, analysis.agreement[random], title=title)
+        yield f"agreement-{random}", figure
     for condition, shares in analysis.dominance.items():
         title = f"people agree with the row's model (%), {condition.replace('-', ' ')} trials"
+        rows, columns = "people agree with", "against"
         figure = heat_map(
-            *(models, models, shares),
-            title=title,
-            middle=0.5,
-            row_label="people agree with",
-            column_label="against",
+            *(models, models, shares), title=title, middle=0.5, row_label=rows, column_label=columns
         )
         yield f"dominance-{condition}", figure
     if analysis.roles:
@@ -165,10 +157,8 @@ def consistency_figure(
         if np.isfinite(judge.lower):
             ceiling = (judge.lower, judge.upper)
             bars.fill_betweenx((height - 0.5, height + 0.5), *ceiling, color=GREY, lw=1, alpha=0.7)
-    values, colours = (
-        [judge.value for _, judge, *_ in judges],
-        [judge_row[-1] for judge_row in judges],
-    )
+    values = [judge.value for _, judge, *_ in judges]
+    colours = [judge_row[-1] for judge_row in judges]
     bars.barh(heights, values, height=0.62, color=colours, alpha=0.75, lw=0)
     bars.axvline(result.measure.chance, color=BLACK, lw=0.6, ls=(0, (4, 3)))
     for height, judge, evaluation, _ in judges:

@@ -13,20 +13,17 @@ one from all, this participant included. The best possible model lies between th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.files.arrays import FloatArray
+from contstim.files.arrays import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from contstim.experiments.analysis.ratings import GroupRatings, Ratings
-    from contstim.files.arrays import BoolArray, IntArray
     from contstim.items.scale import Scale
 
 _ModelMeasure: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
@@ -210,13 +207,7 @@ class Measure:
 
 
 ACCURACY = Measure(
-    "accuracy",
-    "share of choices predicted",
-    0.5,
-    0.0,
-    accuracy,
-    accuracy_lower,
-    accuracy_upper,
+    "accuracy", "share of choices predicted", 0.5, 0.0, accuracy, accuracy_lower, accuracy_upper
 )
 COSINE = Measure(
     "signed-rank-cosine",

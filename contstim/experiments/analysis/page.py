@@ -13,9 +13,9 @@ import numpy as np
 
 from contstim.experiments.analysis import figures, reliability
 from contstim.experiments.analysis.crossed import BOTH
-from contstim.experiments.analysis.effects import averaged
+from contstim.experiments.analysis.effects import Comparison, ModelMean, Result, Sampling, averaged
 from contstim.experiments.analysis.families import CEILING
-from contstim.experiments.analysis.interval_text import (
+from contstim.experiments.analysis.intervals import (
     difference_ends,
     is_uninformative,
     not_estimable,
@@ -30,7 +30,7 @@ from contstim.experiments.analysis.trivial_rivals import against_rivals
 from contstim.experiments.responses.checks import HARMLESS
 from contstim.files.files import write_text
 from contstim.files.tables import write_table
-from contstim.models.training_text import contamination_warnings
+from contstim.models.training_text import Contamination, contamination_warnings
 from contstim.reporting.canvas import save, styled
 from contstim.reporting.report import (
     Bullets,
@@ -48,9 +48,7 @@ from contstim.wording import p_text, quantity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from contstim.experiments.analysis.effects import Comparison, ModelMean, Result, Sampling
     from contstim.experiments.analysis.run import Analysis
-    from contstim.models.training_text import Contamination
     from contstim.reporting.report import Part, Value
 
 _MAX_UNFOLDED = 3  # maximum number of comparisons, or of cautions, that are shown unfolded
@@ -209,12 +207,8 @@ def _paradigms(analysis: Analysis) -> Iterator[Part]:
     rows = [
         (
             *(row["paradigm"], row["judge"], number_text(row["prefers_acceptable"])),
-            *(
-                number_text(row["value"]),
-                range_text(row["interval"], (0.0, 1.0)),
-                f"{row['n_trials']:,}",
-            ),
-            row["interval"].note,
+            *(number_text(row["value"]), range_text(row["interval"], (0.0, 1.0))),
+            *(f"{row['n_trials']:,}", row["interval"].note),
         )
         for row in analysis.paradigms
     ]
@@ -289,15 +283,8 @@ def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> 
         )
         for condition, trials in judged.items()
     ]
-    yield Table(
-        (
-            "condition",
-            "trials",
-            "reliability",
-            f"preference with a probability of {reliability.SURE:.0%}",
-        ),
-        conditions,
-    )
+    likely = f"preference with a probability of {reliability.SURE:.0%}"
+    yield Table(("condition", "trials", "reliability", likely), conditions)
     ordered = reliability.by_sureness(judged)
     surest = ordered[::-1][: max(0, min(_N_EXTREME, len(ordered) - _N_EXTREME))]
     header = ("trial", "sentence", "preferred by", "likely preferred", "rating", "shrunken")
@@ -306,10 +293,10 @@ def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> 
         for trial, rated, item in chosen:
             sides, mean = np.sign(rated - scale.middle), f"{rated.mean():.2f}"
             people = [f"{(sides == side).sum():,} of {len(rated):,}" for side in (-1, 1)]
-            likely = [f"{share:.1%}" for share in (1 - item.sure_of_2, item.sure_of_2)]
+            shares = [f"{share:.1%}" for share in (1 - item.sure_of_2, item.sure_of_2)]
             means = (mean, f"{item.shrunken_rating:.2f}")
-            rows.append((trial.trial_id, trial.sentence_1.text, people[0], likely[0], *means))
-            rows.append(("", trial.sentence_2.text, people[1], likely[1], "", ""))
+            rows.append((trial.trial_id, trial.sentence_1.text, people[0], shares[0], *means))
+            rows.append(("", trial.sentence_2.text, people[1], shares[1], "", ""))
         if rows:  # none if all trials are among the least certain
             yield Heading(heading, level=3)
             yield Table(header, rows, texts=2)
@@ -390,10 +377,8 @@ def _lead(test: Comparison, first: str, result: Result, sampling: Sampling) -> s
     interval = f"{level} {number_text(low)} … {number_text(high)}"
     if is_uninformative(test.interval, difference_ends(result.measure)):
         interval = f"{level} not estimable from {sample_text(result)}"
-    difference, runner_up = (
-        number_text(sign * test.difference),
-        (test.second if sign > 0 else test.first),
-    )
+    difference = number_text(sign * test.difference)
+    runner_up = test.second if sign > 0 else test.first
     return f"{difference} more than {runner_up}, the next ({interval}{test_text})"
 
 

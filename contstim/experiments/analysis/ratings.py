@@ -13,19 +13,17 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import log_ratios
 from contstim.experiments.responses.checks import check_responses
-from contstim.experiments.responses.table import UNRATED
+from contstim.experiments.responses.table import UNRATED, Response
 from contstim.files.tables import join_names
-from contstim.items.stimuli import Condition, Kind
+from contstim.items.stimuli import Condition, Kind, Trial
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from contstim.experiments.responses.table import Response
     from contstim.files.arrays import BoolArray, FloatArray
     from contstim.items.scale import Scale
     from contstim.items.scores import ScoreTable
-    from contstim.items.stimuli import Trial
 
 TESTING = tuple(condition for condition in Condition if condition is not Condition.CATCH)
 """The conditions that evaluate models: catch trials only test attention."""

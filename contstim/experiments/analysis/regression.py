@@ -20,7 +20,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.families import SINGLE_TESTS
 from contstim.experiments.analysis.intervals import UNKNOWN, Estimate
-from contstim.experiments.analysis.ratings import scope_mask, scopes_of, subset
+from contstim.experiments.analysis.ratings import Ratings, scope_mask, scopes_of, subset
 from contstim.optimization.selection.solver import linear_minimum
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray, IntArray
 
@@ -198,24 +197,17 @@ def regressions(ratings: Ratings, level: float) -> Iterator[Row]:
         for row, model in enumerate(ratings.models):
             if not any(mask[row].any() for mask in masks):
                 continue
-            model_ratings = subset(ratings, [mask[row] for mask in masks])
-            typical, everywhere = _typical_ratio(model_ratings, row), _typical_ratio(ratings, row)
+            rated = subset(ratings, [mask[row] for mask in masks])
+            typical, everywhere = _typical_ratio(rated, row), _typical_ratio(ratings, row)
             try:
-                fit = regress_choices(model_ratings, [model], level=level)
+                fit = regress_choices(rated, [model], level=level)
                 slope = fit["coefficients"][model]
                 counts = [fit[name] for name in ("choices", "participants", "items", "left_out")]
-                note = "; ".join(
-                    _cautions(model_ratings, row, fit["repaired"], typical, everywhere)
-                )
+                note = "; ".join(_cautions(rated, row, fit["repaired"], typical, everywhere))
             except InputError as error:
                 # A model without an estimate has a row too, whose note gives the reason.
                 slope, note = UNKNOWN, str(error)
-                counts = [
-                    model_ratings.size,
-                    len(model_ratings.participants),
-                    model_ratings.n_trials,
-                    0,
-                ]
+                counts = [rated.size, len(rated.participants), rated.n_trials, 0]
             yield {
                 "scope": scope,
                 "model": model,

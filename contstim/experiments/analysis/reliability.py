@@ -26,16 +26,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from contstim.experiments.analysis.agreement import rated_trials
-from contstim.experiments.analysis.ratings import TESTING
-from contstim.items.stimuli import Condition
+from contstim.experiments.analysis.ratings import TESTING, Ratings
+from contstim.items.stimuli import Condition, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from contstim.experiments.analysis.ratings import Ratings
     from contstim.files.arrays import FloatArray
     from contstim.items.scale import Scale
-    from contstim.items.stimuli import Trial
 
 # Standard deviations of trials' latent values, in units of the noise of single answers, and their
 # prior. The choices of experiment 1 of Golan et al. (2023) have the highest likelihood with .97
@@ -142,10 +140,7 @@ def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> Flo
     from scipy.special import log_ndtr
 
     votes, vote_indices, counts = np.unique(
-        np.column_stack([second, people - second]),
-        axis=0,
-        return_inverse=True,
-        return_counts=True,
+        np.column_stack([second, people - second]), axis=0, return_inverse=True, return_counts=True
     )
     # (n_votes, n_values), scaled to a maximum of 1 in each row
     logs = votes @ np.stack([log_ndtr(_VALUES), log_ndtr(-_VALUES)])

@@ -10,37 +10,31 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis import agreement as agreements
 from contstim.experiments.analysis.crossed import BOTH
-from contstim.experiments.analysis.effects import Sampling, compare, suited_units
+from contstim.experiments.analysis.effects import Result, Sampling, compare, suited_units
 from contstim.experiments.analysis.families import (
     CEILING,
     THESE_ITEMS,
     every_contrast,
     family_cautions,
 )
-from contstim.experiments.analysis.measures import measures_of, require_measure
-from contstim.experiments.analysis.ratings import Scope, gather, scopes_of
+from contstim.experiments.analysis.measures import Measure, measures_of, require_measure
+from contstim.experiments.analysis.ratings import Ratings, Scope, gather, scopes_of
 from contstim.experiments.analysis.regression import regressions
 from contstim.experiments.analysis.trivial_rivals import TrivialRivals, by_paradigm, judge_rivals
-from contstim.experiments.responses.admission import admit
+from contstim.experiments.responses.admission import Admission, Exclusions, admit
 from contstim.files.tables import ShownAsTable
-from contstim.items.stimuli import CONTROVERSIAL, Condition
+from contstim.items.stimuli import CONTROVERSIAL, Condition, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pandas import DataFrame
 
-    from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.families import ModelContrast
-    from contstim.experiments.analysis.measures import Measure
-    from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.tables import Row
-    from contstim.experiments.responses.admission import Admission
-    from contstim.experiments.responses.exclusions import Exclusions
     from contstim.experiments.responses.table import Response, ResponseOrigin
     from contstim.files.arrays import FloatArray
     from contstim.items.scores import ScoreTable
-    from contstim.items.stimuli import Trial
 
 
 @dataclass(frozen=True, eq=False)

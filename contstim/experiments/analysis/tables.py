@@ -147,10 +147,7 @@ def _matrices(kind: str, models: Sequence[str], matrices: Mapping[Any, FloatArra
     """Return a table for each square matrix; the column `model` has the names of its rows."""
     # A column of the table is a column of the matrix: a row of the transpose.
     return {
-        f"{kind}-{name}": {
-            "model": list(models),
-            **dict(zip(models, matrix.T.tolist(), strict=True)),
-        }
+        f"{kind}-{name}": {"model": [*models], **dict(zip(models, matrix.T.tolist(), strict=True))}
         for name, matrix in matrices.items()
     }
 

@@ -19,22 +19,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.effects import compare
+from contstim.experiments.analysis.effects import Result, Sampling, Units, compare
 from contstim.experiments.analysis.families import ModelContrast
 from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.ratings import TESTING, Ratings, Scope, scope_mask
 from contstim.items.matching import match
 from contstim.items.reviews import naturals_of
-from contstim.items.stimuli import Condition, Kind
+from contstim.items.stimuli import Condition, Kind, Trial
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from contstim.experiments.analysis.effects import Result, Sampling, Units
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray
-    from contstim.items.stimuli import Trial
     from contstim.words.frequencies import WordFrequencies
     from contstim.words.tags import TagTable
 
@@ -80,7 +78,7 @@ def trivial_rivals(
         if (natural := naturals[t.trial_id][0]) is not None
     }
     ratios: dict[str, dict[str, float]] = {
-        CHANGED: {t: len(a.changed) - len(b.changed) for t, (a, b) in matches.items()},
+        CHANGED: {t: len(a.changed) - len(b.changed) for t, (a, b) in matches.items()}
     }
     if minimal := [t.trial_id for t in judged if t.kind_1 is Kind.ACCEPTABLE]:
         ratios[GRAMMAR] = dict.fromkeys(minimal, -1.0)  # sentence_1 is the acceptable one
@@ -89,10 +87,8 @@ def trivial_rivals(
     if is_usable or frequencies:
         zipf = (frequencies or table.frequencies).mean_zipf
         ratios[FREQUENCY] = {t.trial_id: zipf(t.sentence_2) - zipf(t.sentence_1) for t in judged}
-    lost, omitted_rivals = (
-        len(synthetic) - len(matches),
-        [FREQUENCY] * (not frequencies) + [MISFITS],
-    )
+    lost = len(synthetic) - len(matches)
+    omitted_rivals = [FREQUENCY] * (not frequencies) + [MISFITS]
     left_out = {
         f"{CHANGED} and {MISFITS} exclude {quantity(lost, 'pair')} of synthetic sentences "
         f"whose natural sentence is in no trial; for comparison, {FREQUENCY} excludes them "
@@ -127,18 +123,14 @@ def judge_rivals(
         return None
     groups, models, about = ratings.groups, ratings.models, (result.scope, result.measure)
     of_scopes = {Scope.SYNTHETIC: RIVALS, Scope.MINIMAL: (FREQUENCY, GRAMMAR)}
-    candidates, rival_ratios = of_scopes.get(result.scope, (FREQUENCY,)), rivals.ratios
+    candidates = of_scopes.get(result.scope, (FREQUENCY,))
     masks = [
         scope_mask(g.trials, result.scope, models, catch=sampling.catch_trials) for g in groups
     ]
     # For each group, (n_judges, n_trials); nan where a rival does not judge
+    ratio_by_id = [rivals.ratios.get(rival, {}) for rival in candidates]
     ratios = [
-        np.array(
-            [
-                [rival_ratios.get(r, {}).get(t.trial_id, np.nan) for t in g.trials]
-                for r in candidates
-            ]
-        )
+        np.array([[of_rival.get(t.trial_id, np.nan) for t in g.trials] for of_rival in ratio_by_id])
         for g in groups
     ]
     # A rival that ties on all trials is left out
@@ -161,10 +153,7 @@ def judge_rivals(
     against = compare(
         _with_judges(ratings, (*models, *rival_of), judges),
         *about,
-        [
-            ModelContrast(model, judge)
-            for judge, model in zip(rival_of, models * len(names), strict=True)
-        ],
+        [*map(ModelContrast, models * len(names), rival_of)],
         sampling,
         masks=[np.tile(m & s[0], (1 + len(names), 1)) for m, s in zip(masks, common, strict=True)],
     )
@@ -204,10 +193,7 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
         paradigm_masks = [
             [paradigm in (all_paradigms, t.paradigm) for t in g.trials] for g in groups
         ]
-        masks = [
-            mask & paradigm_mask
-            for mask, paradigm_mask in zip(model_masks, paradigm_masks, strict=True)
-        ]
+        masks = [mask & own for mask, own in zip(model_masks, paradigm_masks, strict=True)]
         acceptable = (np.hstack(masks) * (1 - np.sign(np.hstack(ratios))) / 2).sum(axis=1).tolist()
         sums = dict(zip(judged.models, acceptable, strict=True))
         for row in compare(judged, Scope.MINIMAL, ACCURACY, (), sampling, masks=masks).models:

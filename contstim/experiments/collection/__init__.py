@@ -6,7 +6,7 @@ The path of one answer:
        |  ^
        |  |      200 {saved: [trial_id]}: the page may delete the answer; otherwise it retries
        v  |
-    connections  limits number and duration of connections               else closed, or 503
+    server       limits number and duration of connections               else closed, or 503
        v  |
     requests     checks type and range of every field                    else 400, 413, 415, 422
        v  |
@@ -23,13 +23,10 @@ The path of one answer:
 
 database     tables, keys, and the only writer, which holds the lock
 requests     request fields and their checks, rate limits, refusals
-participants joining a group, resuming, answering and completing
-links        participants' addresses with their tokens, and files that store secrets
-connections  limits on the number of connections and on their idle time
+participants joining a group, resuming, answering, completing and withdrawing; addresses with tokens
 service      the exported folder, addresses, and their handlers
-server       the running server, its token and its log
+server       the running server, its token, its log, and limits of its connections
 tables       responses.csv and participants.csv; how `contstim import` reads the database
-withdrawal   finding a participant by name or completion code, and deleting their rows
 reviewing    a reviewer's page, and review.csv, updated with each decision
 
 Artificial participants who take part over HTTP are in `contstim.testing.participants`.

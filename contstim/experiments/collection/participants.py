@@ -1,25 +1,39 @@
-"""Joining, resuming, answering and completing: each function is the transaction of one request."""
+"""Joining, resuming, answering, completing and withdrawing, each in one transaction.
+
+Participants' addresses may have tokens that prove their identity.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import secrets
+import sqlite3
+from collections import Counter
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
+from contstim.errors import InputError, StoreError
 from contstim.experiments.collection.database import (
+    connected,
     digest,
     equal_secrets,
+    open_readable,
     stored_key,
     withdrawal_mark,
 )
-from contstim.experiments.collection.links import link_token
 from contstim.experiments.collection.requests import ParticipantRequest, RequestRefusal
-from contstim.experiments.platforms.jspsych.study import SIGNED, STUDY, VISIT
+from contstim.experiments.collection.tables import PARTICIPANTS, code_of
+from contstim.experiments.platforms.jspsych.study import SIGNED, STUDY, VISIT, check_web_address
 from contstim.experiments.responses.table import SIMULATED_NAME
+from contstim.files.documents import read_text
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Collection, Iterable, Mapping
 
     from contstim.experiments.collection.requests import JoinRequest, SaveRequest
@@ -200,8 +214,7 @@ def _find_known(
     stored_name, is_artificial = row
     if not (applicant.has_token or stored_name == name):
         raise RequestRefusal(
-            403,
-            "You have begun this study in another browser. Please continue there.",
+            403, "You have begun this study in another browser. Please continue there."
         )
     if simulated and not is_artificial:
         raise RequestRefusal(403, "This participant is a person, not an artificial participant.")
@@ -332,3 +345,171 @@ def complete(
     connection.execute(
         "UPDATE participant SET completed = coalesce(completed, ?) WHERE number = ?", (now, number)
     )
+
+
+def participant_links(database: Path, identities: Path, url: str) -> list[tuple[str, str]]:
+    """Return the address of each participant's page, with the identity's token.
+
+    Args:
+        database: path of the database; the signing key is in a file next to it.
+        identities: text file with an ID on each line; blank lines are skipped.
+        url: address of the page.
+
+    Returns:
+        Pairs of ID and address, in the order of the file.
+
+    Raises:
+        InputError: if the file has no ID, or an ID twice, or the key or the address cannot be used.
+    """
+    check_web_address(url)
+    lines = [line.strip() for line in read_text(identities).split("\n")]
+    ids = [line for line in lines if line]
+    repeated = [identity for identity, n in Counter(ids).items() if n > 1]
+    if repeated or not ids:
+        count = f"{repeated[0]!r} twice" if repeated else "none"
+        raise InputError(f"{identities} must have a different ID on each line, got {count}.")
+    key, sign = link_key(database), "&" if "?" in url else "?"
+    queries = [{SIGNED: identity, "token": link_token(key, identity)} for identity in ids]
+    return [(query[SIGNED], f"{url}{sign}{urlencode(query)}") for query in queries]
+
+
+def link_token(key: str, identity: str) -> str:
+    """Return the token for a participant's address, which proves that we issued the identity."""
+    return digest(key, "link", identity)
+
+
+def link_key(database: Path) -> str:
+    """Read the key that signs participants' addresses from a file next to the database.
+
+    Returns:
+        The key, hexadecimal; created when missing.
+
+    Raises:
+        InputError: if the file cannot be used or contains no key.
+    """
+    file = Path(f"{database}.key")
+    key = stored_secret(file, secrets.token_hex(32))
+    if not re.fullmatch("[0-9a-f]{64}", key):
+        raise InputError(
+            f"{file} must contain 64 hexadecimal digits. Restore it from a backup, or delete "
+            "it and write the addresses again with --links."
+        )
+    return key
+
+
+def stored_secret(file: Path, new: str) -> str:
+    """Read a secret from a file that only its owner can read; create it when missing.
+
+    Raises:
+        InputError: if the file cannot be used.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="ascii") as opened:
+                opened.write(new + "\n")
+        return file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot use {file}, which holds a secret: {error}.") from error
+
+
+def whose(database: Path, who: str) -> str:
+    """Describe the participant with this ID, completion code or name; see `withdraw`."""
+    row, kind = _find_participant(database, who)
+    return f"The {kind} of {row['participant']} ({_describe_progress(row)})."
+
+
+def withdraw(database: Path, who: str, day: str) -> str:
+    """Delete a participant's answers and identity, and return a sentence on the deleted data.
+
+    The server may be running. The database still stores the number of withdrawals on that day, and
+    keyed hashes of the name and the identity, so that the same page or address cannot take part
+    again.
+
+    Args:
+        database: path of the server's database.
+        who: ID on a platform, or a completion code or name in participants.csv.
+        day: today's date.
+
+    Raises:
+        InputError: if no participant or several have this name.
+        StoreError: if the database cannot be used.
+    """
+    row, kind = _find_participant(database, who)
+    try:
+        with connected(database) as connection:
+            busy = _delete(connection, row["number"], day)
+    except sqlite3.Error as error:
+        raise StoreError(f"No answers were deleted from {database}: {error}.") from error
+    log = " The log of the database may contain them until the server stops." if busy else ""
+    # The message omits the name, which must not remain in any log
+    return f"Deleted the participant with this {kind}: {_describe_progress(row)}.{log}"
+
+
+def _find_participant(database: Path, who: str) -> tuple[sqlite3.Row, str]:
+    """Find the only participant with this name, and the kind of name (ID, code, name)."""
+    if not who.strip():
+        raise InputError(
+            f"The name of a participant must not be empty, got {who!r}. Give the platform's "
+            "ID, or the completion code or name in participants.csv."
+        )
+    with closing(open_readable(database)) as readable:
+        secret, name = stored_key(readable, "secret"), who.strip()
+        rows = readable.execute(PARTICIPANTS, (0,)).fetchall()
+    matches = [(row, kind) for row in rows if (kind := _names_of(secret, row).get(name))]
+    if not matches:
+        raise InputError(
+            f"{database} has no participant {who!r}. Give the platform's ID, if identities "
+            "are stored, or the completion code or name in participants.csv."
+        )
+    if len(matches) > 1:
+        several = "; ".join(
+            f"the {k} of {r['participant']} ({_describe_progress(r)})" for r, k in matches
+        )
+        raise InputError(
+            f"{who!r} matches several participants in {database}: {several}. Give the name "
+            "of one of them; participants.csv describes all of them."
+        )
+    return matches[0]
+
+
+def _delete(connection: sqlite3.Connection, number: int, day: str) -> bool:
+    """Delete rows in one transaction; return true if the log could not be emptied."""
+    connection.execute("BEGIN IMMEDIATE")
+    names = connection.execute(
+        "SELECT participant, person FROM participant LEFT JOIN identity USING (number) "
+        "WHERE number = ?",
+        (number,),
+    ).fetchone()
+    marks = [(withdrawal_mark(connection, name), "") for name in names or () if name is not None]
+    connection.executemany("INSERT OR REPLACE INTO study VALUES (?, ?)", marks)
+    for table in ("identity", "response", "participant"):
+        connection.execute(f"DELETE FROM {table} WHERE number = ?", (number,))
+    connection.execute(
+        "INSERT INTO study VALUES (?, '1') "
+        "ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1",
+        (f"withdrawn {day}",),
+    )
+    connection.execute("COMMIT")
+    return bool(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+
+
+def _names_of(secret: str, row: sqlite3.Row) -> dict[str, str]:
+    """Return all names of a participant, with the kind of each."""
+    # Not the running number, which may be another's ID, nor the platform's study or visit
+    fields = json.loads(row["fields"]).items()
+    excluded_fields = {STUDY, *VISIT}
+    ids = {v: "ID" if n == "participant" else n for n, v in fields if n not in excluded_fields}
+    code = code_of(secret, row)
+    names = ids | dict.fromkeys((code, code.lower()), "completion code")
+    names[row["participant"]] = "name"
+    return {name: kind for name, kind in names.items() if name}
+
+
+def _describe_progress(row: sqlite3.Row) -> str:
+    """Describe a participant by number, group and progress."""
+    finished = "complete" if row["completed"] else "not complete"
+    artificial = ", artificial" if row["simulated"] == "true" else ""
+    answered = quantity(row["answered"], "answer")
+    return f"number {row['number']}, group {row['group']}, {answered}, {finished}{artificial}"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import (
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     FailFast,
     Field,
     StringConstraints,
@@ -105,13 +104,8 @@ OptionalText = Annotated[
 Milliseconds = Annotated[float, Field(ge=0, le=_LONGEST_TIME)]
 
 
-class _Body(BaseModel):
-    """Body of a request, checked strictly: 3.0 and "3" are not integers; extra keys are ignored."""
-
-    model_config = ConfigDict(strict=True, frozen=True)
-
-
-class JoinRequest(_Body):
+# Bodies are checked strictly: 3.0 and "3" are not integers; extra keys are ignored
+class JoinRequest(BaseModel, strict=True, frozen=True):
     """Request to take part; pages that do not mention simulation belong to people.
 
     Attributes:
@@ -131,7 +125,7 @@ class JoinRequest(_Body):
     viewport: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,6}x[0-9]{1,6}$")] | None = None
 
 
-class ReceivedAnswer(_Body):
+class ReceivedAnswer(BaseModel, strict=True, frozen=True):
     """The answer to one trial; see `Response`. None means not measured."""
 
     trial_id: Text
@@ -144,7 +138,7 @@ class ReceivedAnswer(_Body):
     away_ms: Milliseconds | None = None
 
 
-class ParticipantRequest(_Body):
+class ParticipantRequest(BaseModel, strict=True, frozen=True):
     """A participant's request, with everything that the page has recorded so far.
 
     Attributes:
@@ -161,13 +155,13 @@ class ParticipantRequest(_Body):
     failed: bool = False
 
 
-class SaveRequest(ParticipantRequest):
+class SaveRequest(ParticipantRequest, frozen=True):
     """A participant's answers; checking stops at the first invalid one."""
 
     responses: Annotated[list[ReceivedAnswer], FailFast()]
 
 
-class ReceivedDecision(_Body):
+class ReceivedDecision(BaseModel, strict=True, frozen=True):
     """Decision of a reviewer about an item; see `ReviewedItem`. The reason is a single line."""
 
     item_id: Text
@@ -175,14 +169,14 @@ class ReceivedDecision(_Body):
     reason: Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\p{Cc}]*$")]
 
 
-class DecideRequest(_Body):
+class DecideRequest(BaseModel, strict=True, frozen=True):
     """A reviewer's decisions about the items with this fingerprint."""
 
     fingerprint: Text
     decisions: Annotated[list[ReceivedDecision], FailFast(), Field(min_length=1)]
 
 
-_Kind = TypeVar("_Kind", bound=_Body)
+_Kind = TypeVar("_Kind", bound=BaseModel)
 
 
 async def read_json(request: Request, limits: RequestLimits) -> Any:

@@ -25,14 +25,13 @@ from contstim.experiments.collection.requests import (
 )
 from contstim.experiments.collection.server import listen, run, sparing_log
 from contstim.experiments.collection.service import HEADERS, error_response, json_response
-from contstim.items.reviews import Decision, read_reviews, write_review
+from contstim.items.reviews import Decision, Review, ReviewedItem, read_reviews, write_review
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from contstim.experiments.collection.requests import ReceivedDecision
-    from contstim.items.reviews import Review, ReviewedItem
     from contstim.reporting.review import ReviewPage
 
 HOST = "127.0.0.1"
@@ -62,11 +61,7 @@ class ReviewFile:
 
     @classmethod
     def open(
-        cls,
-        path: Path,
-        content: ReviewPage,
-        table: Path | str,
-        earlier: Review | None = None,
+        cls, path: Path, content: ReviewPage, table: Path | str, earlier: Review | None = None
     ) -> ReviewFile:
         """Open a review file, with the decisions of an earlier review; nothing is written.
 
@@ -123,9 +118,8 @@ class ReviewFile:
         if _digest(self.path) != self._written_digest:
             raise RequestRefusal(
                 409,
-                f"{self.path.name} was changed by another program and is not overwritten. "
-                "Stop the server and start it again; the browser keeps decisions that are "
-                "not saved yet.",
+                f"{self.path.name} was changed by another program and is not overwritten. Stop the "
+                "server and start it again; the browser keeps decisions that are not saved yet.",
             )
         decisions = self.decisions | {
             change.item_id: replace(

@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from contstim.errors import InputError, StoreError
 from contstim.experiments.collection import participants
-from contstim.experiments.collection.database import equal_secrets
+from contstim.experiments.collection.database import Recorder, equal_secrets
 from contstim.experiments.collection.requests import (
     JoinRequest,
     ParticipantRequest,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from contstim.experiments.collection.database import Recorder
     from contstim.experiments.collection.participants import Applicant, StudyOptions
     from contstim.experiments.collection.requests import RequestLimits
 

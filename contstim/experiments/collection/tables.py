@@ -22,12 +22,7 @@ from contstim.experiments.platforms.jspsych.study import PROLIFIC
 from contstim.experiments.platforms.platform import Platform, Reader
 from contstim.experiments.responses.alignment import Imported
 from contstim.experiments.responses.questionnaire import QuestionAnswer
-from contstim.experiments.responses.table import (
-    UNRATED,
-    Response,
-    escape_formula,
-    response_columns,
-)
+from contstim.experiments.responses.table import UNRATED, Response, escape_formula, response_columns
 from contstim.files.documents import shortened
 from contstim.files.tables import write_csv
 from contstim.items.scale import Scale

@@ -10,21 +10,23 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.ratings import Scope
-from contstim.experiments.design.golan2023 import PUBLISHED_CEILING, SECONDS_PER_TRIAL
-from contstim.experiments.design.population import preferences_by_scope, votes_agreement
-from contstim.experiments.design.presentation import presentation
-from contstim.experiments.responses.questionnaire import QuestionAnswer
+from contstim.experiments.design.assignment import presentation
+from contstim.experiments.design.population import (
+    PUBLISHED_CEILING,
+    SECONDS_PER_TRIAL,
+    preferences_by_scope,
+    votes_agreement,
+)
+from contstim.experiments.responses.questionnaire import Question, QuestionAnswer
 from contstim.experiments.responses.table import SIMULATED_NAME, Response
 from contstim.items.scale import Scale
-from contstim.items.stimuli import Condition
+from contstim.items.stimuli import Condition, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from contstim.experiments.responses.questionnaire import Question
     from contstim.files.arrays import FloatArray
     from contstim.items.scores import ScoreTable
-    from contstim.items.stimuli import Trial
 
 _LOG_TIME_SD = 0.4  # standard deviation of log reaction times
 _RATINGS, _TIMES, _QUESTIONS = 0, 1, 2  # random streams
@@ -190,18 +192,12 @@ def artificial_participants(
 
 def simulate_responses(people: ArtificialParticipants, participants: int) -> tuple[Response, ...]:
     """Return the responses of all participants, who are assigned to the groups in turn."""
-    groups = people.groups
-    return tuple(
-        response
-        for index in range(participants)
-        for response in people.answers(
-            index + 1,
-            f"{SIMULATED_NAME}{index + 1}",
-            group=groups[index % len(groups)],
-            index=index // len(groups) + 1,
-            seed=people.seed,
-        )
-    )
+    groups, responses = people.groups, list[Response]()
+    for n in range(participants):
+        name, group = f"{SIMULATED_NAME}{n + 1}", groups[n % len(groups)]
+        index = n // len(groups) + 1
+        responses += people.answers(n + 1, name, group=group, index=index, seed=people.seed)
+    return tuple(responses)
 
 
 def artificial_answers(

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
-from contstim.experiments.design.assignment import assign_groups
+from contstim.experiments.design.assignment import Item, assign_groups
 from contstim.experiments.design.verification import verify_design
 from contstim.files.documents import FORMAT, write_json
 from contstim.files.tables import ShownAsTable, frame_of
-from contstim.items.reviews import ItemKind, Review
+from contstim.items.reviews import ItemKind, Review, ReviewedItem
 from contstim.items.scale import Scale
 from contstim.items.stimuli import (
     SYNTHETIC,
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
-    from contstim.experiments.design.assignment import Item
-    from contstim.items.reviews import ReviewedItem
     from contstim.items.stimuli import Pair, Triplet
 
 _MAX_SHUFFLES = 100
@@ -456,11 +454,10 @@ def _draw_fillers(
             * same_length
         )
         raise InfeasibleError(
-            f"Groups need {2 * n_random:,} more sentences for random pairs{length} and "
-            f"{n_catch:,} of two or more different words for catch trials, "
-            f"{2 * n_random + n_catch:,} in total; only {len(free):,} are not used by other "
-            "trials. Add natural sentences: use a longer text, or looser rules for natural "
-            "sentences."
+            f"Groups need {2 * n_random:,} more sentences for random pairs{length} and {n_catch:,} "
+            f"of two or more different words for catch trials, {2 * n_random + n_catch:,} in "
+            f"total; only {len(free):,} are not used by other trials. Add natural sentences: use a "
+            "longer text, or looser rules for natural sentences."
         )
     for (first, second), group in zip(couples, random_groups, strict=True):
         yield _filler(Condition.RANDOM_NATURAL, first, second, Kind.NATURAL, group)

@@ -25,8 +25,15 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import signed_ranks
 from contstim.experiments.analysis.ratings import Scope
-from contstim.experiments.design import golan2023
-from contstim.experiments.design.population import AS_MEASURED, CLOSE, DISTANT, Population
+from contstim.experiments.design.population import (
+    AS_MEASURED,
+    CLOSE,
+    DISTANT,
+    PUBLISHED_FOLLOWING,
+    PUBLISHED_KINDS,
+    PUBLISHED_RATERS,
+    Population,
+)
 from contstim.files.documents import read_text
 from contstim.files.records import record_path
 from contstim.files.tables import cells_by_name, needed_columns, read_table
@@ -72,8 +79,8 @@ class MeasuredKind:
 
 def _published_kinds() -> dict[Scope, MeasuredKind]:
     kinds = {
-        Scope(name): MeasuredKind(ceiling, best, rivals, golan2023.PUBLISHED_RATERS, items)
-        for name, (ceiling, items, (best, *rivals)) in golan2023.PUBLISHED_KINDS.items()
+        Scope(name): MeasuredKind(ceiling, best, rivals, PUBLISHED_RATERS, items)
+        for name, (ceiling, items, best, *rivals) in PUBLISHED_KINDS.items()
     }
     # There are no data on minimal pairs; pairs of natural sentences are most similar
     return {**kinds, Scope.MINIMAL: kinds[Scope.NATURAL]}
@@ -92,7 +99,7 @@ class MeasuredPeople:
     """
 
     kinds: Mapping[Scope, MeasuredKind] = field(default_factory=_published_kinds)
-    following: float = golan2023.PUBLISHED_FOLLOWING
+    following: float = PUBLISHED_FOLLOWING
     source: str = "experiment 1 of Golan et al. (2023), on the trials of GPT-2, " + _BEST
     best: str = "GPT-2"
     simulated: bool = False
@@ -152,9 +159,8 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
     missing = [str(scope) for scope in kinds if not np.isfinite(ceilings[scope][best])]
     if missing or not kinds:
         raise InputError(
-            f"{folder} has no noise ceilings of {best} for "
-            f"{', '.join(missing) or 'any trials'}: noise ceilings need at least two "
-            "participants per group."
+            f"{folder} has no noise ceilings of {best} for {', '.join(missing) or 'any trials'}: "
+            "noise ceilings need at least two participants per group."
         )
     # Groups of one participant have no ceiling.
     raters = round(float(np.mean([size for size in sizes if size > 1])))
@@ -222,9 +228,8 @@ def calibrate(
         measured_kind = measured.kinds[scope]
         if not 0.5 < measured_kind.ceiling < 1 or measured_kind.raters < 2:
             raise InputError(
-                "A noise ceiling must be above .5 and below 1, and needs at least 2 "
-                f"participants; that of {scope} is {measured_kind.ceiling:g}, with "
-                f"{measured_kind.raters}."
+                "A noise ceiling must be above .5 and below 1, and needs at least 2 participants; "
+                f"that of {scope} is {measured_kind.ceiling:g}, with {measured_kind.raters}."
             )
     if measured.knows(study):
         fits = {(AS_MEASURED, ""): _fit_as_measured(study, measured, kinds)}

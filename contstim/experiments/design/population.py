@@ -7,7 +7,7 @@ In every trial a person prefers sentence_2 if a latent value is positive,
 where the signal is the models' prediction for the trial, `item` is people's shared preference
 beyond it, and `following` is how a person differs from others in following models. The noise of
 single answers is standard normal (Thurstone 1927). `contstim mixed` fits the same model to ratings,
-with a probit link.
+with a probit link. Measurements of the 2023 study's participants serve as defaults for new designs.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import log_ratios
 from contstim.experiments.analysis.ratings import Scope, scope_mask, trial_log_probs
-from contstim.items.stimuli import Condition
+from contstim.items.stimuli import Condition, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.items.scores import ScoreTable
-    from contstim.items.stimuli import Trial
 
 AS_MEASURED = "as measured"
 """Name of a population that follows all models, each as far as people of a pilot did."""
@@ -40,6 +39,40 @@ Distant ones predict people only as far as they agree with it. Close ones predic
 well, as other measured models did."""
 
 _NODES = 31  # nodes of Gauss-Hermite quadrature over items
+
+PUBLISHED_RATERS = 10  # of a trial
+# Experiment 1, on the trials that evaluate GPT-2, the model that people followed most. First the
+# lower noise ceiling of accuracy, with ten raters a trial, as computed by `analyze`. Then the
+# standard deviation of items beyond GPT-2's prediction, in standard deviations of single answers,
+# from a mixed model of the choices in all trials of a condition (`fit_mixed`, probit, with ranks
+# for ratios). Then GPT-2's accuracy, and those of the eight other models on their own trials,
+# descending.
+_PUBLISHED_TABLE = """\
+random-natural .748889 .701 .75 .714444 .712222 .707778 .707778 .701111 .672222 .672222 .65
+natural-controversial .795 .706 .7275 .6925 .605 .57 .425 .41375 .37375 .36375 .32875
+synthetic-synthetic .82125 .998 .7725 .77125 .745 .6375 .44 .42 .315 .21875 .18
+natural-synthetic-accept .73625 .904 .26875 .2825 .265 .255 .12625 .0725 .045 .0375 .0275
+natural-synthetic-reject .91375 .904 .91 .90625 .88375 .84125 .83625 .835 .82875 .805 .77375
+"""
+PUBLISHED_KINDS = {
+    name: tuple(map(float, numbers))
+    for name, *numbers in map(str.split, _PUBLISHED_TABLE.splitlines())
+}
+PUBLISHED_CEILING = PUBLISHED_KINDS["random-natural"][0]  # lower noise ceiling
+# Standard deviation of how far people follow GPT-2, as a share of the mean, from the mixed model of
+# all its ratings (`fit_mixed` with ranks for ratios). A side bias cannot be estimated, because
+# sides are not in the published data.
+PUBLISHED_FOLLOWING = 0.297
+# Results of `benchmarks/replay.py` for this experiment
+WORTH = (
+    "In experiment 1 of Golan et al. (2023), one answer gave .76 nats of evidence (Bayes factor) "
+    "for one of two models on two synthetic sentences, .52 on natural controversial pairs, .18 on "
+    "a natural and a synthetic sentence, and .04 on random pairs, with a choice rule fitted to "
+    "random pairs; with one fitted to all trials of other pairs of models, it gave .48, .23, .17 "
+    "and .05. Beyond some five answers an item, more items give more information than more people."
+)
+ANSWERS = 5  # answers to an item: default number of participants in a group
+SECONDS_PER_TRIAL = 8.5  # the median participant took 23.3 minutes for 165 trials
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,10 +154,8 @@ def votes_agreement(shares: FloatArray, raters: int) -> FloatArray:
     if n_others % 2:
         majority = bdtrc(n_others // 2, n_others, shares)
     else:
-        p_more, p_fewer = (
-            bdtrc(n_others // 2, n_others, shares),
-            bdtr(n_others // 2 - 1, n_others, shares),
-        )
+        p_more = bdtrc(n_others // 2, n_others, shares)
+        p_fewer = bdtr(n_others // 2 - 1, n_others, shares)
         majority = (p_more + 1 - p_fewer) / 2
     agreement: FloatArray = shares * majority + (1 - shares) * (1 - majority)
     return agreement

@@ -10,9 +10,13 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis import SMALLEST_EFFECT, families
-from contstim.experiments.design.calibration import MeasuredPeople, calibrate
-from contstim.experiments.design.golan2023 import ANSWERS
-from contstim.experiments.design.population import AS_MEASURED, even_orders, preferences_by_scope
+from contstim.experiments.design.calibration import MeasuredPeople, Populations, calibrate
+from contstim.experiments.design.population import (
+    ANSWERS,
+    AS_MEASURED,
+    even_orders,
+    preferences_by_scope,
+)
 from contstim.experiments.design.simulated_tests import (
     family_limits,
     measure_precision,
@@ -29,7 +33,6 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.effects import Units
     from contstim.experiments.analysis.families import Detectability
     from contstim.experiments.analysis.ratings import Scope
-    from contstim.experiments.design.calibration import Populations
     from contstim.experiments.design.population import Population, TrialPreferences
     from contstim.experiments.design.simulated_tests import Precision
     from contstim.files.arrays import FloatArray, IntArray
@@ -202,10 +205,8 @@ def _simulate(
         accuracy = 0.5 + trial_sums / evaluates.sum(axis=0)
     planted = people.name in models
     favourite = models.index(people.name) if planted else int(np.nanargmax(accuracy))
-    masks, order = (
-        [evaluates[group_rows] for group_rows in rows_by_group],
-        np.concatenate(rows_by_group),
-    )
+    masks = [evaluates[group_rows] for group_rows in rows_by_group]
+    order = np.concatenate(rows_by_group)
     better, curve = np.zeros((len(models), len(models))), np.zeros(len(order))
     width = 2 * len(models) if units == "crossed" else 1
     size = max(1, _MAX_ANSWERS // (len(order) * participants * width))
@@ -350,9 +351,8 @@ def design_power(
     """
     if len(table.models) < 2:
         raise InputError(
-            "Power needs scores of at least 2 models, got scores of "
-            f"{', '.join(table.models)}. Score the trials under all models of the "
-            "comparison."
+            f"Power needs scores of at least 2 models, got scores of {', '.join(table.models)}. "
+            "Score the trials under all models of the comparison."
         )
     if not 0 < smallest_effect < 1:
         raise InputError(f"`smallest_effect` must be between 0 and 1, got {smallest_effect:g}.")

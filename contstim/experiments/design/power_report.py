@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.experiments.analysis.families import FALSE_DISCOVERY_RATE
-from contstim.experiments.analysis.tables import rows_table
-from contstim.experiments.design.golan2023 import WORTH
-from contstim.experiments.design.population import AS_MEASURED
+from contstim.experiments.analysis.tables import Columns, rows_table
+from contstim.experiments.design.population import AS_MEASURED, WORTH
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, new_figure
 from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
 from contstim.reporting.templates import passages
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from contstim.experiments.analysis.tables import Columns
     from contstim.experiments.design.power import DesignPower, Power
     from contstim.experiments.design.simulated_tests import Precision
     from contstim.reporting.report import Part, Picture, Value
@@ -77,18 +75,13 @@ def _assumptions(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]
     """Yield the parts on simulated people, targets of the calibration, and missed targets."""
     rows: list[tuple[Value, ...]] = []
     for scope, people in power.populations.items():
-        if measured_kind := power.measured.kinds.get(scope):
+        if kind := power.measured.kinds.get(scope):
             items = np.concatenate([population.item_sd for population in people])
             spread = " to ".join(sorted({f"{items.min():.2f}", f"{items.max():.2f}"}))
-            ceiling = (
-                ("–", "–")
-                if measured_kind.items is not None
-                else (measured_kind.ceiling, f"{measured_kind.raters}")
-            )
-            measured = (
-                measured_kind.of_models.values() if power.as_measured else measured_kind.rivals
-            )
-            best = () if power.as_measured else (measured_kind.accuracy,)
+            to_ceiling = kind.items is None
+            ceiling = (kind.ceiling, f"{kind.raters}") if to_ceiling else ("–", "–")
+            measured = kind.of_models.values() if power.as_measured else kind.rivals
+            best = () if power.as_measured else (kind.accuracy,)
             ends = f"{min(measured):.3f} to {max(measured):.3f}"
             rows.append((scope, *ceiling, *best, ends, spread))
     rivals = () if power.as_measured else ("of close rivals",)

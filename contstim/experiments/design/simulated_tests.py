@@ -247,10 +247,8 @@ class Precision:
         """
         from scipy.special import ndtr
 
-        limits, errors = (
-            self._limits(LEVEL, groups, participants),
-            self._usable_errors(0.0, groups, participants),
-        )
+        limits = self._limits(LEVEL, groups, participants)
+        errors = self._usable_errors(0.0, groups, participants)
         with np.errstate(invalid="ignore", divide="ignore"):
             return known_mean(np.maximum(0.0, 2 * ndtr(margin / errors - limits) - 1).mean(axis=1))
 
@@ -268,13 +266,9 @@ class Precision:
             share = self._power(effect, groups, participants, limits)
             return (share if np.isfinite(share) else 1.0) - rate
 
-        max_power = (
-            self._power(max_difference, groups, participants, limits) if max_difference else np.nan
-        )
-        # Below the rate, or nan
-        return (
-            float(brentq(excess, 0.0, max_difference, xtol=1e-6)) if max_power >= rate else np.nan
-        )
+        if max_difference and self._power(max_difference, groups, participants, limits) >= rate:
+            return float(brentq(excess, 0.0, max_difference, xtol=1e-6))
+        return np.nan  # the largest power is below the rate, or unknown
 
     def _usable_errors(self, effect: float, groups: int, participants: int) -> FloatArray:
         """Return standard errors, (n_pairs, 1); nan for pairs that cannot have this difference."""
@@ -301,7 +295,6 @@ def measure_precision(
     populations: Sequence[Population],
     *,
     participants: int = 10,
-    pair: tuple[int, int] | None = None,
     seed: int = 0,
 ) -> Precision:
     """Estimate the variances of items, people and single answers from crossed tests of simulations.
@@ -310,18 +303,15 @@ def measure_precision(
         trials: trials of one scope.
         populations: populations for the same trials.
         participants: number of participants in each group.
-        pair: indices of two models; all pairs by default.
         seed: seed of the simulation.
     """
-    rng, people, rows_by_group = (
-        np.random.default_rng(seed),
-        max(2, participants),
-        trials.rows_by_group(),
-    )
+    rng = np.random.default_rng(seed)
+    people = max(2, participants)
+    rows_by_group = trials.rows_by_group()
     masks = [trials.evaluates[group_rows] for group_rows in rows_by_group]
     has = np.array([mask.any(axis=0) for mask in masks])  # (n_groups, n_models)
-    pairs = [pair] if pair else list(combinations(range(len(trials.models)), 2))
-    pairs = [(i, j) for i, j in pairs if (has[:, i] & has[:, j]).any()]
+    numbers = combinations(range(len(trials.models)), 2)
+    pairs = [(i, j) for i, j in numbers if (has[:, i] & has[:, j]).any()]
     if not pairs:
         return Precision(*np.full((6, 1), np.nan))
     parts, freedoms = [], []

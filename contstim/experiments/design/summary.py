@@ -1,23 +1,23 @@
-"""Summary of a design in numbers, for checks before ethics approval and preregistration."""
+"""Summary of a design in numbers, for checks before ethics approval and preregistration.
+
+Also the number of natural sentences that a study needs, before scoring or searching.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.families import (
-    FALSE_DISCOVERY_RATE,
-    crossed_instead,
-    detectability,
-    every_contrast,
-)
-from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
+from contstim.experiments.analysis import families
+from contstim.experiments.design.population import SECONDS_PER_TRIAL
 from contstim.experiments.responses.admission import DEFAULT_RULE, LAPSES
-from contstim.items.stimuli import Condition, Kind
+from contstim.files.tables import frame_of
+from contstim.items.stimuli import Condition, Kind, Trial
 from contstim.reporting.canvas import new_figure
 from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
 from contstim.reporting.templates import passages
@@ -27,11 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
-    from contstim.experiments.analysis.families import Detectability
     from contstim.experiments.design.building import Design
     from contstim.files.arrays import FloatArray
-    from contstim.items.stimuli import Trial
     from contstim.words.frequencies import WordFrequencies
     from contstim.words.sentence import Sentence
 
@@ -71,10 +70,7 @@ class DesignSummary:
 
 
 def summarise(
-    design: Design,
-    frequencies: WordFrequencies,
-    *,
-    seconds_per_trial: float = SECONDS_PER_TRIAL,
+    design: Design, frequencies: WordFrequencies, *, seconds_per_trial: float = SECONDS_PER_TRIAL
 ) -> DesignSummary:
     """Count a design's trials and sentences, and compare the two sentences of trials.
 
@@ -100,8 +96,8 @@ def summarise(
         for c in (Condition.NATURAL_CONTROVERSIAL, Condition.NATURAL_SYNTHETIC)
     )
     family = _family(trials, groups)
-    caution = family.caution("groups", FALSE_DISCOVERY_RATE)
-    texts = {"tests": crossed_instead(groups) if family.hopeless else ""}
+    caution = family.caution("groups", families.FALSE_DISCOVERY_RATE)
+    texts = {"tests": families.crossed_instead(groups) if family.hopeless else ""}
     texts |= passages(
         *(__package__, "summary.md.jinja"),
         certificate=design.certificate,
@@ -127,11 +123,11 @@ def summarise(
     )
 
 
-def _family(trials: Iterable[Trial], groups: int) -> Detectability:
+def _family(trials: Iterable[Trial], groups: int) -> families.Detectability:
     """Return the limits of the tests over groups that `analyze` makes by default."""
     models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
-    contrasts = every_contrast(models) if len(models) > 1 else ()
-    return detectability([groups] * len(contrasts), FALSE_DISCOVERY_RATE)
+    contrasts = families.every_contrast(models) if len(models) > 1 else ()
+    return families.detectability([groups] * len(contrasts), families.FALSE_DISCOVERY_RATE)
 
 
 def _roles(
@@ -265,3 +261,68 @@ def summary_figure(summary: DesignSummary) -> Figure:
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return figure
+
+
+@dataclass(frozen=True)
+class SentenceNeeds:
+    """The natural sentences that a study needs: one row per use, and the sum in the last row.
+
+    Attributes:
+        rows: the use (triplets, natural pairs, random pairs, catch trials, in all), the number of
+            model pairs or groups, the number of sentences for each, and their product.
+    """
+
+    rows: tuple[tuple[str, int, int, int], ...]
+
+    @property
+    def in_all(self) -> int:
+        """Number of sentences that the study needs."""
+        return self.rows[-1][3]
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas table with the columns use, times, each, needed."""
+        names = ("use", "times", "each", "needed")
+        return frame_of(dict(zip(names, map(list, zip(*self.rows, strict=True)), strict=True)))
+
+
+def sentences_needed(
+    models: int,
+    *,
+    triplets_per_pair: int = 100,
+    pairs_per_pair: int = 10,
+    groups: int = 10,
+    random_per_group: int = 3,
+    catch_per_group: int = 12,
+) -> SentenceNeeds:
+    """Return the minimum number of natural sentences for a study that uses each sentence once.
+
+    A triplet and a catch trial use one sentence, a natural pair and a random pair two. Pairs and
+    triplets are selected separately and may share sentences, which the summary of a design counts.
+    This is a minimum: triplets and natural pairs improve with the number of candidate sentences.
+
+    Args:
+        models: number of models, which are compared in pairs.
+        triplets_per_pair: number of triplets for each pair of models.
+        pairs_per_pair: number of natural pairs for each pair of models.
+        groups: number of groups of participants.
+        random_per_group: number of random natural pairs for each group.
+        catch_per_group: number of catch trials for each group.
+
+    Raises:
+        InputError: if there are fewer than two models, or a number is negative.
+    """
+    if models < 2:
+        raise InputError(f"models must be at least 2, got {models}.")
+    numbers = (triplets_per_pair, pairs_per_pair, groups, random_per_group, catch_per_group)
+    if min(numbers) < 0:
+        raise InputError(f"All numbers must be at least 0, got {min(numbers)}.")
+    model_pairs = comb(models, 2)
+    uses = (
+        ("triplets", model_pairs, triplets_per_pair),
+        ("natural pairs", model_pairs, 2 * pairs_per_pair),
+        ("random pairs", groups, 2 * random_per_group),
+        ("catch trials", groups, catch_per_group),
+    )
+    total = sum(times * n_each for _, times, n_each in uses)
+    rows = [(use, times, n_each, times * n_each) for use, times, n_each in uses]
+    return SentenceNeeds((*rows, ("in all", 1, total, total)))

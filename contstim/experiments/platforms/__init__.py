@@ -6,7 +6,7 @@ pcibex       PCIbex Farm: a table and a PennController script; its results
 psychopy     PsychoPy and Pavlovia: a script, a table of conditions for each list; their data
 gorilla      Gorilla: spreadsheets based on the user's template; its exports
 qualtrics    Qualtrics: a survey in the advanced TXT format; its data
-psych_ds     Psych-DS 1.5 data sets; psych_ds_rules: the check of a folder
+psych_ds     Psych-DS 1.5 data sets, and the check of a folder
 r            an analysis in R: a table of ratings and a complete script
 
 lists        displayed sentences of trials, and presentation lists for platforms that cannot

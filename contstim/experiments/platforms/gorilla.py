@@ -27,12 +27,7 @@ from contstim.experiments.platforms.lists import as_html, button_facts, stimulus
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.platforms.rows import MISSING, Row, table_rows
 from contstim.experiments.platforms.texts import Language
-from contstim.experiments.responses.alignment import (
-    Imported,
-    UnreadableRow,
-    import_files,
-    recorded_or_unreadable,
-)
+from contstim.experiments.responses import alignment
 from contstim.files.tables import cells_by_name, join_names, read_csv
 from contstim.options import Help, Seed
 from contstim.wording import quantity
@@ -40,7 +35,6 @@ from contstim.wording import quantity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from contstim.experiments.responses.alignment import RecordedAnswer
     from contstim.items.stimuli import Trial
 
 METADATA = ("trial_id", "list_name", "shown_left")
@@ -146,7 +140,7 @@ _BUTTON = re.compile(r"resp([0-9]{1,3})")
 _SECOND_SHEET = re.compile(r"-[a-z0-9]{4}$")
 
 
-def import_gorilla(files: Sequence[Path | str], trials: Sequence[Trial]) -> Imported:
+def import_gorilla(files: Sequence[Path | str], trials: Sequence[Trial]) -> alignment.Imported:
     """Read exports of Gorilla, collected with exported spreadsheets: a row for each event.
 
     Example: `contstim import gorilla data_exp_1-v2_task-ab12.csv --trials trials.csv
@@ -163,7 +157,7 @@ def import_gorilla(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
             `import_files`.
     """
     position: Counter[str] = Counter()
-    imported = import_files(files, trials, lambda path: _read_answers(path, position))
+    imported = alignment.import_files(files, trials, lambda path: _read_answers(path, position))
     if not position:
         raise InputError(
             f"No ratings found in {', '.join(map(str, files))}. Name the buttons resp1 … "
@@ -174,7 +168,7 @@ def import_gorilla(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
 
 def _read_answers(
     path: Path, position: Counter[str]
-) -> Iterator[RecordedAnswer | UnreadableRow | str]:
+) -> Iterator[alignment.RecordedAnswer | InputError | str]:
     """Yield the answers of a file, its unreadable rows, and notes on it.
 
     Args:
@@ -187,16 +181,16 @@ def _read_answers(
     columns = [_columns_of(path, header, names) for names in column_names]
     participants: dict[str, None] = {}
     rated: set[tuple[str, str]] = set()
-    unrated: dict[tuple[str, str], RecordedAnswer | UnreadableRow] = {}
+    unrated: dict[tuple[str, str], alignment.RecordedAnswer | InputError] = {}
     n_others = 0
     for row in rows:
-        if isinstance(row, UnreadableRow):
+        if isinstance(row, InputError):
             yield row
             continue
         try:
             participant, button, trial_id, left_side = (_one_value(row, names) for names in columns)
         except InputError as error:
-            yield UnreadableRow(str(error))
+            yield error
             continue
         participants[participant] = None
         if not trial_id:
@@ -214,10 +208,10 @@ def _read_answers(
             position[participant] += 1
             rt_ms = row.cells.get("Reaction Time", "")
             about = {"position": position[participant], "rt_ms": "" if rt_ms in MISSING else rt_ms}
-            yield recorded_or_unreadable(row.where, **cells, rating=pressed[1], **about)
+            yield alignment.recorded_or_unreadable(row.where, **cells, rating=pressed[1], **about)
         elif key not in unrated:
             # Trials also have rows of other events, such as clicks; used if there is no rating
-            unrated[key] = recorded_or_unreadable(row.where, **cells, rating="")
+            unrated[key] = alignment.recorded_or_unreadable(row.where, **cells, rating="")
     yield from (answer for key, answer in unrated.items() if key not in rated)
     yield f"{path}: skipped {quantity(n_others, 'row')} without a trial_id."
     if (

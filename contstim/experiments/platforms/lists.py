@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError
-from contstim.experiments.design.presentation import presentation
+from contstim.experiments.design.assignment import Shown, presentation
 from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.platforms.texts import Language, button_labels, labels
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
-    from contstim.experiments.design.presentation import Shown
     from contstim.items.stimuli import Trial
 
 
@@ -227,18 +226,12 @@ def export_csv(
 def _answer_facts(scale: Scale) -> dict[str, str]:
     """Return the README's facts on answers."""
     first, last = scale.answers[0], scale.answers[-1]
-    sum_of_ends = str(first + last)
-    if not scale.buttons:
-        display = f"a slider below them, from {first} (left) to {last} (right)"
-        return {"shown": display, "rated": "the value", "turned": sum_of_ends, "buttons": ""}
-    facts = button_facts(scale, "en")
-    display = f"{facts['number']} buttons below them"
-    return {
-        "shown": display,
-        "rated": "the button",
-        "turned": sum_of_ends,
-        "buttons": facts["buttons"],
-    }
+    display = f"a slider below them, from {first} (left) to {last} (right)"
+    rated, buttons = "the value", ""
+    if scale.buttons:
+        rated, buttons = "the button", button_facts(scale, "en")["buttons"]
+        display = f"{len(scale.answers)} buttons below them"
+    return {"shown": display, "rated": rated, "turned": str(first + last), "buttons": buttons}
 
 
 PLATFORM = Platform("csv", Exporter(export_csv, CsvSettings))

@@ -42,12 +42,7 @@ from contstim.experiments.platforms.lists import ListSettings, as_html, button_f
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.platforms.rows import Row, read_data
 from contstim.experiments.platforms.texts import button_labels, labels
-from contstim.experiments.responses.alignment import (
-    Imported,
-    UnreadableRow,
-    import_files,
-    recorded_or_unreadable,
-)
+from contstim.experiments.responses import alignment
 from contstim.files.documents import shortened
 from contstim.files.tables import needed_columns, number
 from contstim.options import Help
@@ -56,7 +51,6 @@ from contstim.wording import quantity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from contstim.experiments.responses.alignment import RecordedAnswer
     from contstim.items.stimuli import Trial
 
 COLUMNS = (
@@ -72,6 +66,7 @@ _IBEX_NAMES = {
     "MD5 hash that hopefully uniquely identifies participant": _ADDRESS,
     "Item number": _ITEM,
 }
+_EMPTY = ("NULL", "undefined")
 _SIMPLE = re.compile(r"\[([0-9]{1,6})\] (.+?)(?= -- \[|\s*$)")
 
 
@@ -129,7 +124,7 @@ class PcibexReading:
 
 def import_pcibex(
     files: Sequence[Path | str], trials: Sequence[Trial], settings: PcibexReading | None = None
-) -> Imported:
+) -> alignment.Imported:
     """Read results of PCIbex Farm or of an Ibex server: those of the exported script.
 
     Example: `contstim import pcibex results.csv --trials trials.csv --out responses.csv`
@@ -147,16 +142,18 @@ def import_pcibex(
             `import_files`.
     """
     selector = (settings or PcibexReading()).selector
-    return import_files(files, trials, lambda path: _read_answers(path, selector))
+    return alignment.import_files(files, trials, lambda path: _read_answers(path, selector))
 
 
-def _read_answers(path: Path, selector: str) -> Iterator[RecordedAnswer | UnreadableRow | str]:
+def _read_answers(
+    path: Path, selector: str
+) -> Iterator[alignment.RecordedAnswer | InputError | str]:
     """Yield the answers of a file by trial, unreadable rows, and a note on other lines."""
     # Lines of each trial, separately for each submission of a participant
     runs: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     n_others = 0
     for line in _lines(path):
-        if isinstance(line, UnreadableRow):
+        if isinstance(line, InputError):
             yield line
             continue
         cells = line.cells
@@ -168,13 +165,8 @@ def _read_answers(path: Path, selector: str) -> Iterator[RecordedAnswer | Unread
         # participants get it as a name, with the start of their address's hash
         reception_time = cells.get(_TIME, "")
         unnamed = "-".join(filter(None, (cells.get(_ADDRESS, "")[:12], reception_time)))
-        key = (
-            cells.get("participant", "") or unnamed,
-            reception_time,
-            cells[_ITEM],
-            cells["trial_id"],
-        )
-        runs[key].append(line)
+        participant = cells.get("participant", "") or unnamed
+        runs[participant, reception_time, cells[_ITEM], cells["trial_id"]].append(line)
     if not runs:
         raise InputError(f"{path} has no line with a trial_id, and therefore no trials.")
     yield f"{path}: skipped {quantity(n_others, 'line')} without a trial_id."
@@ -186,26 +178,19 @@ def _read_answers(path: Path, selector: str) -> Iterator[RecordedAnswer | Unread
             start_by_run[run] = _start_and_item(lines)
             starts_by_participant[run[0]].add(start_by_run[run])
         except InputError as error:
-            yield UnreadableRow(str(error))
+            yield error
     for run, start in start_by_run.items():
         position = 1 + sorted(starts_by_participant[run[0]]).index(start)
         try:
             selections = _selections(runs[run], selector)
         except InputError as error:
-            yield UnreadableRow(str(error))
+            yield error
             continue
         where, first = runs[run][0].where, runs[run][0].cells
         for button, rt_ms in selections:
-            yield recorded_or_unreadable(
-                where,
-                participant=run[0],
-                trial_id=first["trial_id"],
-                left=first.get("left", ""),
-                rating=button,
-                position=position,
-                rt_ms=rt_ms,
-                row=first,
-            )
+            answer = {"rating": button, "position": position, "rt_ms": rt_ms, "row": first}
+            shown = {"trial_id": first["trial_id"], "left": first.get("left", "")}
+            yield alignment.recorded_or_unreadable(where, participant=run[0], **shown, **answer)
 
 
 def _start_time(lines: Sequence[Row]) -> float:
@@ -245,7 +230,7 @@ def _number(row: Row, name: str) -> float:
         raise InputError(f"{row.where}: {value} under {name} is not a number.") from None
 
 
-def _lines(path: Path) -> Iterator[Row | UnreadableRow]:
+def _lines(path: Path) -> Iterator[Row | InputError]:
     """Yield each line of data, its values by the column names in the comments above it."""
     names: dict[int, str] = {}  # column numbers, from 1 → names
     text = read_data(path)
@@ -262,7 +247,7 @@ def _lines(path: Path) -> Iterator[Row | UnreadableRow]:
             cells = line.split(",")
             if line_number == len(lines) and len(cells) < max(names):  # incomplete last line
                 lengths = f"{quantity(len(cells), 'value')} for {max(names)} columns"
-                yield UnreadableRow(
+                yield InputError(
                     f"{path}, line {line_number}: the file is truncated here: {lengths}."
                 )
                 continue
@@ -270,9 +255,7 @@ def _lines(path: Path) -> Iterator[Row | UnreadableRow]:
             yield Row(
                 f"{path}, line {line_number}",
                 {
-                    name: ""
-                    if cells[n - 1] in ("NULL", "undefined")
-                    else unquote(cells[n - 1]).strip()
+                    name: "" if (cell := cells[n - 1]) in _EMPTY else unquote(cell).strip()
                     for n, name in names.items()
                     if n <= len(cells)
                 },

@@ -124,7 +124,7 @@ PLATFORMS = {
     "psych-ds": "contstim.experiments.platforms.psych_ds",
     "r": "contstim.experiments.platforms.r",
     "collected": "contstim.experiments.collection.tables",
-    "golan2023": "contstim.experiments.reproduce.golan2023_data",
+    "golan2023": "contstim.experiments.reproduce.published",
 }
 """Names of platforms → modules that define `PLATFORM`, in the order of the help."""
 

@@ -37,13 +37,7 @@ from contstim.experiments.platforms.lists import ListSettings, button_facts, sti
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.platforms.rows import MISSING, Row, table_rows
 from contstim.experiments.platforms.texts import button_labels, labels
-from contstim.experiments.responses.alignment import (
-    Imported,
-    NoTrialsError,
-    UnreadableRow,
-    import_files,
-    recorded_or_unreadable,
-)
+from contstim.experiments.responses import alignment
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
 from contstim.files.documents import shortened
 from contstim.files.tables import join_names
@@ -53,7 +47,6 @@ from contstim.wording import quantity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from contstim.experiments.responses.alignment import RecordedAnswer
     from contstim.items.stimuli import Trial
 
 COLUMNS = ("trial_id", "list_name", "stimulus_group", "left", "left_sentence", "right_sentence")
@@ -180,7 +173,7 @@ class PsychopyReading:
 
 def import_psychopy(
     files: Sequence[Path | str], trials: Sequence[Trial], settings: PsychopyReading | None = None
-) -> Imported:
+) -> alignment.Imported:
     """Read data of PsychoPy or Pavlovia, collected with exported conditions files.
 
     Example: `contstim import psychopy data/*.csv --trials trials.csv --out responses.csv`
@@ -197,17 +190,19 @@ def import_psychopy(
             also `import_files`.
     """
     component = (settings or PsychopyReading()).component
-    return import_files(files, trials, lambda path: _read_answers(path, component))
+    return alignment.import_files(files, trials, lambda path: _read_answers(path, component))
 
 
-def _read_answers(path: Path, component: str) -> Iterator[RecordedAnswer | UnreadableRow | str]:
+def _read_answers(
+    path: Path, component: str
+) -> Iterator[alignment.RecordedAnswer | InputError | str]:
     """Yield the answers of a file, its unreadable rows, and notes on it."""
     rows = table_rows(path)
     readable = [row for row in rows if isinstance(row, Row)]
     trial_rows = [row for row in readable if row.cells.get("trial_id", "")]
     if not trial_rows:
         is_of_psychopy = {"participant", "expName", "trial_id"} & readable[0].cells.keys()
-        kind = NoTrialsError if is_of_psychopy else InputError
+        kind = alignment.NoTrialsError if is_of_psychopy else InputError
         raise kind(f"{path} has no row with a trial_id, and therefore no trials.")
     rating, time = _find_columns(path, [*trial_rows[0].cells], component)
     if len(trial_rows) < len(readable):
@@ -223,7 +218,7 @@ def _read_answers(path: Path, component: str) -> Iterator[RecordedAnswer | Unrea
     position: Counter[str] = Counter()
     # Rows are in order of presentation, which gives the positions
     for row in rows:
-        if isinstance(row, UnreadableRow):
+        if isinstance(row, InputError):
             yield row
         elif row.cells.get("trial_id", ""):
             participant = row.cells.get("participant") or path.stem
@@ -233,15 +228,15 @@ def _read_answers(path: Path, component: str) -> Iterator[RecordedAnswer | Unrea
 
 def _parse_answer(
     row: Row, participant: str, position: int, rating: str, time: str
-) -> RecordedAnswer | UnreadableRow:
+) -> alignment.RecordedAnswer | InputError:
     cell = row.cells.get(rating, "")
     button = "" if cell in _EMPTY else _BUTTON.fullmatch(cell)
     if button is None:
         reason = f"{shortened(cell)} is not a rating: it must end in 1 to 6."
-        return UnreadableRow(f"{row.where}: {reason}")
+        return InputError(f"{row.where}: {reason}")
     # A mouse records the times of all its clicks; the first click is the answer
     seconds = row.cells.get(time, "").strip("[]").split(",")[0].strip()
-    return recorded_or_unreadable(
+    return alignment.recorded_or_unreadable(
         row.where,
         participant=participant,
         trial_id=row.cells["trial_id"],

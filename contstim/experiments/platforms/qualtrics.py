@@ -31,20 +31,13 @@ from contstim.experiments.platforms.lists import as_html, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.platforms.rows import MISSING, Row, table_rows
 from contstim.experiments.platforms.texts import Language, button_labels, labels
-from contstim.experiments.responses.alignment import (
-    Imported,
-    UnreadableRow,
-    import_files,
-    recorded,
-    recorded_or_unreadable,
-)
+from contstim.experiments.responses import alignment
 from contstim.files.tables import needed_columns
 from contstim.options import Help, Seed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from contstim.experiments.responses.alignment import RecordedAnswer
     from contstim.items.stimuli import Trial
 
 KEY = ("tag", "list_name", "group", "trial_id", "left", "position")
@@ -140,7 +133,7 @@ class QualtricsReading:
 
 def import_qualtrics(
     files: Sequence[Path | str], trials: Sequence[Trial], settings: QualtricsReading
-) -> Imported:
+) -> alignment.Imported:
     """Read data of Qualtrics, collected with an exported survey.
 
     Example: `contstim import qualtrics data.csv --key qualtrics/key.csv --trials trials.csv
@@ -159,16 +152,18 @@ def import_qualtrics(
             also `import_files`.
     """
     questions = _read_key(settings.key)
-    return import_files(files, trials, lambda path: _read_answers(path, questions, settings))
+    return alignment.import_files(
+        files, trials, lambda path: _read_answers(path, questions, settings)
+    )
 
 
 def _read_answers(
     path: Path, questions: Mapping[str, Mapping[str, str]], settings: QualtricsReading
-) -> Iterator[RecordedAnswer | UnreadableRow | str]:
+) -> Iterator[alignment.RecordedAnswer | InputError | str]:
     """Yield the answers of a file, its unreadable rows and cells, and notes on it."""
     all_rows, name = table_rows(path), settings.participant
     rows = [row for row in all_rows if isinstance(row, Row)]
-    yield from (row for row in all_rows if isinstance(row, UnreadableRow))
+    yield from (row for row in all_rows if isinstance(row, InputError))
     columns = rows[0].cells
     needed_columns(path, columns, [name])
     tags = [tag for tag in questions if tag in columns]
@@ -191,7 +186,7 @@ def _read_answers(
         for tag in answered_tags:
             # Time at which the page was submitted
             seconds = person.get(f"{timing_tag(tag)}_Page Submit", "")
-            yield recorded_or_unreadable(
+            yield alignment.recorded_or_unreadable(
                 f"{row.where}, {tag} of {participant or 'nobody'}",
                 participant=participant,
                 # The text of a choice (exported without numeric values) is no number
@@ -238,7 +233,9 @@ def _read_key(key: Path) -> dict[str, dict[str, str]]:
         where = f"{key}, row {number}"
         if not tag or not trial_cells["trial_id"]:
             raise InputError(f"{where}: a question needs a tag and a trial_id.")
-        recorded(where, participant=tag, **trial_cells)  # report invalid cells as errors of the key
+        answer = alignment.recorded_or_unreadable(where, participant=tag, **trial_cells)
+        if isinstance(answer, InputError):  # an invalid cell is an error of the key
+            raise answer
     return questions
 
 

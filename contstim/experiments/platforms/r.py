@@ -18,10 +18,9 @@ from contstim.experiments.analysis.measures import ACCURACY, evaluate
 from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import TESTING, Scope, gather, scope_mask, scopes_of
 from contstim.experiments.platforms.folder import ExportFolder, template
-from contstim.experiments.platforms.platform import Exporter, Platform
+from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.platforms.psych_ds import variable
-from contstim.experiments.responses.admission import admit
-from contstim.experiments.responses.exclusions import Exclusions
+from contstim.experiments.responses.admission import Exclusions, admit
 from contstim.experiments.responses.table import NO_BREAK_SPACE, cells_of, numbered, read_responses
 from contstim.items.scale import DEGREES, Scale
 from contstim.items.scores import ScoreTable
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.experiments.analysis.ratings import Ratings
-    from contstim.experiments.platforms.platform import Exported
     from contstim.experiments.responses.table import Response
     from contstim.items.stimuli import Trial
 
@@ -96,7 +94,7 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     folder.readme(
         origin=f"{admission.origin.warning} " if admission.origin.warning else "",
         participants=quantity(len(ratings.participants), "participant"),
-        trials=quantity(sum(len(group.trials) for group in ratings.groups), "trial"),
+        trials=quantity(ratings.n_trials, "trial"),
         models=quantity(len(ratings.models), "model"),
         sided=f"{ratings.sided:,} of {ratings.size:,}",
         excluded=quantity(len(admission.excluded), "participant"),
@@ -155,17 +153,11 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
 def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
     """Build a row for each model; a note if it cannot be fitted."""
     # With one degree of confidence (choices, or a slider's grouped ratings), R fits logistic models
-    degrees = {
-        float(degree)
-        for group in ratings.groups
-        for column, trial in enumerate(group.trials)
-        if trial.condition in TESTING
-        for ratings_of_trial in [group.ratings[:, column]]
-        for degree in np.abs(
-            group.scale.grouped(ratings_of_trial[np.isfinite(ratings_of_trial)])
-            - group.scale.middle
-        )
-    }
+    scale, degrees = ratings.scale, set[float]()
+    for group in ratings.groups:
+        rated = group.ratings[:, [trial.condition in TESTING for trial in group.trials]]
+        grouped = scale.grouped(rated[np.isfinite(rated)])
+        degrees.update(np.abs(grouped - scale.middle).tolist())
     settings = MixedSettings(link="logit" if len(degrees) == 1 else "probit")
     rows: list[dict[str, object]] = []
     for model in ratings.models:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
-from contstim.experiments.responses.alignment import UnreadableRow
 from contstim.files.documents import parse_json, read_text
 from contstim.files.files import reading
 from contstim.files.tables import join_names
@@ -79,7 +78,7 @@ def looks_like_json(text: str) -> bool:
 
 def table_rows(
     path: Path, text: str | None = None, *, footer: str | None = None
-) -> list[Row | UnreadableRow]:
+) -> list[Row | InputError]:
     """Read the rows of a CSV file whose cells are separated by commas, semicolons or tabs.
 
     Blank rows are left out. A header in the middle begins a new run. If cells are not separated by
@@ -96,14 +95,14 @@ def table_rows(
     lines = list(io.StringIO(read_data(path) if text is None else text))
     delimiter, at = _delimiter(lines)
     header: list[str] = []
-    rows: list[Row | UnreadableRow] = []
+    rows: list[Row | InputError] = []
     run = 0
     while at < len(lines):
         where = f"{path}, line {at + 1}"
         cells, n_lines = _record(lines, at, delimiter, header, footer)
         at += n_lines
         if isinstance(cells, str):
-            rows.append(UnreadableRow(f"{where}: {cells}"))
+            rows.append(InputError(f"{where}: {cells}"))
         elif not any(cells) or cells[0] == footer:
             continue
         elif not header or _is_header(cells, header):
@@ -172,7 +171,7 @@ def _split_at_outer_quotes(line: str, delimiter: str) -> list[str]:
     return cells
 
 
-def _with_points(rows: Sequence[Row | UnreadableRow], delimiter: str) -> list[Row | UnreadableRow]:
+def _with_points(rows: Sequence[Row | InputError], delimiter: str) -> list[Row | InputError]:
     """The rows with points for decimal commas, unless the commas of a column separate thousands."""
     columns: dict[str, list[str]] = {}
     for row in rows:
@@ -187,19 +186,19 @@ def _with_points(rows: Sequence[Row | UnreadableRow], delimiter: str) -> list[Ro
         and not (delimiter == "\t" and all(map(_THOUSANDS.fullmatch, cells)))
     }
 
-    def cell_with_point(name: str, cell: str) -> str:
+    def with_point(name: str, cell: str) -> str:
         is_decimal = name in decimal and _DECIMAL_COMMA.fullmatch(cell)
         return cell.replace(",", ".") if is_decimal else cell
 
     return [
-        replace(row, cells={name: cell_with_point(name, cell) for name, cell in row.cells.items()})
+        replace(row, cells={name: with_point(name, cell) for name, cell in row.cells.items()})
         if isinstance(row, Row)
         else row
         for row in rows
     ]
 
 
-def json_rows(path: Path, text: str) -> list[Row | UnreadableRow]:
+def json_rows(path: Path, text: str) -> list[Row | InputError]:
     """Read the objects of JSON values: objects, lists of them, or objects that hold such lists.
 
     Values may be separated by line breaks, by commas or not at all. An object that lists the rows
@@ -212,7 +211,7 @@ def json_rows(path: Path, text: str) -> list[Row | UnreadableRow]:
     Raises:
         InputError: if it holds values, but no readable object.
     """
-    rows: list[Row | UnreadableRow] = []
+    rows: list[Row | InputError] = []
     run, is_inside, line, lines_until, at = 0, False, 1, 0, 0
     while at < len(text):
         sign, end = text[at], at + 1
@@ -229,10 +228,10 @@ def json_rows(path: Path, text: str) -> list[Row | UnreadableRow]:
                 elif isinstance(value, str) and looks_like_json(value):  # JSON as a text in JSON
                     rows += json_rows(path, value)
                 elif value is not None:  # null is an empty result
-                    rows.append(UnreadableRow(f"{where}: not an object."))
+                    rows.append(InputError(f"{where}: not an object."))
             except (ValueError, RecursionError) as error:
                 reason = getattr(error, "msg", "") or f"{error}"
-                rows.append(UnreadableRow(f"{where}: not readable JSON ({reason})."))
+                rows.append(InputError(f"{where}: not readable JSON ({reason})."))
                 if end == at + 1:
                     following = _NEXT_VALUE.search(text, end)
                     end = following.end() if following else len(text)
@@ -246,7 +245,7 @@ def json_rows(path: Path, text: str) -> list[Row | UnreadableRow]:
 
 def _rows_within(
     value: Mapping[str, Any], where: str, run: tuple[Hashable, ...]
-) -> Iterator[Row | UnreadableRow]:
+) -> Iterator[Row | InputError]:
     """The object itself, or the rows that it holds if these are trials."""
     parts = {} if TRIAL in value else {k: v for k, v in value.items() if _holds_trials(v)}
     if not parts:
@@ -258,7 +257,7 @@ def _rows_within(
             if isinstance(row, dict):
                 yield from _rows_within(about | row, where, (*run, where, name))
             else:
-                yield UnreadableRow(f"{where}, {name}: not an object.")
+                yield InputError(f"{where}, {name}: not an object.")
 
 
 def _holds_trials(value: object) -> bool:

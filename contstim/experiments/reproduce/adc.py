@@ -9,13 +9,12 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.evaluation.acceptability import AcceptabilitySettings, read_judgements
-from contstim.evaluation.criteria import evaluate_acceptability, z_scores
+from contstim.evaluation.criteria import AcceptabilityEvaluation, evaluate_acceptability, z_scores
 from contstim.evaluation.judged_scores import JudgedScores, published_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from contstim.evaluation.criteria import AcceptabilityEvaluation
 
 BEST = "bert-large-cased_mlm"
 _MASKED = "bert_mlm_results_li-adger_sentences.csv"

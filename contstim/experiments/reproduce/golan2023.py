@@ -13,17 +13,13 @@ from contstim.errors import InputError
 from contstim.experiments.analysis import measures
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.families import CEILING
-from contstim.experiments.analysis.ratings import Scope
-from contstim.experiments.analysis.run import analyze
-from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published import read_stimulus_scores
+from contstim.experiments.analysis.ratings import Ratings, Scope
+from contstim.experiments.analysis.run import Analysis, analyze
+from contstim.experiments.reproduce.published import read_experiment, read_stimulus_scores
 from contstim.items.stimuli import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from contstim.experiments.analysis.ratings import Ratings
-    from contstim.experiments.analysis.run import Analysis
 
     Claim = tuple[str, str, str]  # about, published, ours
 

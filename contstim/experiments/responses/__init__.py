@@ -5,6 +5,5 @@ table        reading and writing responses.csv; escaping formulas; counts of peo
 questionnaire questions that a page asks in addition to the trials, and their answers
 alignment    platforms' recorded ratings in the canonical order of their trials
 checks       responses compared with trials: every problem by name
-exclusions   exclusion rules, and participants who break them
-admission    participants who are included in an analysis or excluded, with reasons
+admission    exclusion rules; participants who are included in an analysis or excluded, with reasons
 """

@@ -6,18 +6,12 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from contstim.errors import InputError
-from contstim.experiments.responses import table
-from contstim.experiments.responses.checks import (
-    CheckReport,
-    Problem,
-    ResponseFinding,
-    check_responses,
-)
+from contstim.experiments.responses import checks, table
 from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.files.documents import shortened
 from contstim.files.tables import join_names, whole_number
@@ -69,38 +63,12 @@ class NoTrialsError(InputError):
     """Error for a file without trials; the other files are read."""
 
 
-@dataclass(frozen=True)
-class UnreadableRow:
-    """A skipped row of data.
-
-    Attributes:
-        message: file, line and reason.
-    """
-
-    message: str
-
-    def __str__(self) -> str:
-        return self.message
-
-
-def recorded_or_unreadable(where: str, **cells: object) -> RecordedAnswer | UnreadableRow:
-    """Parse an answer from cells; return the problem if a cell is invalid."""
-    try:
-        return recorded(where, **cells)
-    except InputError as error:
-        return UnreadableRow(str(error))
-
-
-def recorded(where: str, **cells: object) -> RecordedAnswer:
-    """Parse an answer from cells.
-
-    Raises:
-        InputError: if a cell is invalid (names it).
-    """
+def recorded_or_unreadable(where: str, **cells: object) -> RecordedAnswer | InputError:
+    """Parse an answer from cells; return the problem, with its place, if a cell is invalid."""
     try:
         return RecordedAnswer.model_validate({"where": where, **cells})
     except ValidationError as error:
-        raise InputError(f"{where}: {table.mistake(error.errors()[0])}") from None
+        return InputError(f"{where}: {table.mistake(error.errors()[0])}")
 
 
 @dataclass(frozen=True)
@@ -112,7 +80,7 @@ class Imported:
         responses: responses in the order of the files.
         notes: decisions of the import, and data that it ignored.
         unmatched: ratings of trials that are not in `trials`; they are not in `responses`.
-        unreadable: skipped rows, with file, line and reason.
+        unreadable: problems of skipped rows, with file, line and reason.
         questions: answers to questions other than the trials.
         rows: participant of each answer, and its row if the reader provides it.
     """
@@ -120,22 +88,28 @@ class Imported:
     trials: tuple[Trial, ...]
     responses: tuple[table.Response, ...]
     notes: tuple[str, ...] = ()
-    unmatched: tuple[ResponseFinding, ...] = ()
-    unreadable: tuple[UnreadableRow, ...] = ()
+    unmatched: tuple[checks.ResponseFinding, ...] = ()
+    unreadable: tuple[InputError, ...] = ()
     questions: tuple[QuestionAnswer, ...] = ()
     rows: tuple[tuple[str, Mapping[str, Any]], ...] = field(default=(), repr=False, compare=False)
 
     @property
-    def report(self) -> CheckReport:
+    def report(self) -> checks.CheckReport:
         """Result of checking the responses, with the unmatched ratings."""
-        report = check_responses(self.trials, self.responses)
-        return CheckReport(report.responses, report.participants, self.unmatched + report.findings)
+        report = checks.check_responses(self.trials, self.responses)
+        return checks.CheckReport(
+            report.responses, report.participants, self.unmatched + report.findings
+        )
+
+
+_Part: TypeAlias = RecordedAnswer | InputError | QuestionAnswer | str
+"""An answer, an unreadable row, an answer to a question, or a note."""
 
 
 def import_files(
     files: Iterable[Path | str],
     trials: Sequence[Trial],
-    read: Callable[[Path], Iterable[RecordedAnswer | UnreadableRow | QuestionAnswer | str]],
+    read: Callable[[Path], Iterable[_Part]],
 ) -> Imported:
     """Find the trial of each answer, and convert its rating to the trial's canonical order.
 
@@ -152,8 +126,10 @@ def import_files(
             seem to be off by one, if no answer belongs to a trial, or if `read` raises it.
     """
     by_id = {trial.trial_id: trial for trial in trials}
-    contents = _read_files(list(files), read, by_id)
-    answers = [answer for content in contents for answer in content.answers]
+    files = list(files)
+    is_only = len(files) == 1
+    parts = [part for file in files for part in _read_file(file, read, by_id, is_only=is_only)]
+    answers = [part for part in parts if isinstance(part, RecordedAnswer)]
     matched = [(answer, by_id[answer.trial_id]) for answer in answers if answer.trial_id in by_id]
     unmatched = [answer for answer in answers if answer.trial_id not in by_id]
     if not matched:
@@ -170,81 +146,59 @@ def import_files(
     return Imported(
         tuple(trials),
         tuple(_to_response(answer, trial) for answer, trial in matched),
-        tuple(note for content in contents for note in content.notes),
+        tuple(part for part in parts if isinstance(part, str)),
         tuple(
-            ResponseFinding(Problem.UNKNOWN_TRIAL, participant, tuple(trials_of))
+            checks.ResponseFinding(checks.Problem.UNKNOWN_TRIAL, participant, tuple(trials_of))
             for participant, trials_of in unknown.items()
         ),
-        tuple(row for content in contents for row in content.unreadable),
-        tuple(dict.fromkeys(answer for content in contents for answer in content.questions)),
+        tuple(part for part in parts if isinstance(part, InputError)),
+        tuple(dict.fromkeys(part for part in parts if isinstance(part, QuestionAnswer))),
         tuple((answer.participant, answer.row or {}) for answer, _ in matched),
     )
 
 
-@dataclass
-class _FileContent:
-    """Content of a data file, by kind."""
-
-    answers: list[RecordedAnswer] = field(default_factory=list)
-    unreadable: list[UnreadableRow] = field(default_factory=list)
-    questions: list[QuestionAnswer] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-
-def _read_files(
-    files: Sequence[Path | str],
-    read: Callable[[Path], Iterable[RecordedAnswer | UnreadableRow | QuestionAnswer | str]],
-    by_id: Mapping[str, Trial],
-) -> list[_FileContent]:
-    """Read each file; if there are several, a file without trials contributes only a note."""
-    contents = []
-    for file in files:
-        try:
-            contents.append(_sort_content(file, read(Path(file)), by_id))
-        except NoTrialsError as error:
-            if len(files) == 1:
-                raise
-            contents.append(_FileContent(notes=[str(error)]))
-    return contents
-
-
-def _sort_content(
+def _read_file(
     file: Path | str,
-    parts: Iterable[RecordedAnswer | UnreadableRow | QuestionAnswer | str],
+    read: Callable[[Path], Iterable[_Part]],
     by_id: Mapping[str, Trial],
-) -> _FileContent:
-    """Sort a file's content by kind; ratings outside the scale become unreadable rows.
+    *,
+    is_only: bool,
+) -> list[_Part]:
+    """Read a file; ratings outside the scale become unreadable rows.
+
+    If there are several files, one without trials contributes only a note.
 
     Raises:
         InputError: if ratings are off by one, or most rows are unreadable; see `import_files`.
     """
-    content = _FileContent()
+    parts: list[_Part] = []
     outside: list[RecordedAnswer] = []
-    for part in parts:
-        if isinstance(part, str):
-            content.notes.append(part)
-        elif isinstance(part, QuestionAnswer):
-            content.questions.append(part)
-        elif isinstance(part, UnreadableRow):
-            content.unreadable.append(part)
-        elif (trial := by_id.get(part.trial_id)) and part.rating not in (
-            table.UNRATED,
-            *trial.scale.answers,
-        ):
-            outside.append(part)
-            reason = f"the rating {part.rating} is not on the scale {trial.scale.meaning}."
-            content.unreadable.append(UnreadableRow(f"{part.where}: {reason}"))
-        else:
-            content.answers.append(part)
-    _refuse_shifted_ratings(file, content.answers, outside, by_id)
-    n_rows = len(content.answers) + len(content.unreadable)
-    if 2 * len(content.unreadable) > n_rows:
+    try:
+        for part in read(Path(file)):
+            if (
+                isinstance(part, RecordedAnswer)
+                and (trial := by_id.get(part.trial_id))
+                and part.rating not in (table.UNRATED, *trial.scale.answers)
+            ):
+                outside.append(part)
+                reason = f"the rating {part.rating} is not on the scale {trial.scale.meaning}."
+                parts.append(InputError(f"{part.where}: {reason}"))
+            else:
+                parts.append(part)
+    except NoTrialsError as error:
+        if is_only:
+            raise
+        return [str(error)]
+    answers = [part for part in parts if isinstance(part, RecordedAnswer)]
+    unreadable = [part for part in parts if isinstance(part, InputError)]
+    _refuse_shifted_ratings(file, answers, outside, by_id)
+    n_rows = len(answers) + len(unreadable)
+    if 2 * len(unreadable) > n_rows:
         raise InputError(
             f"{file}: more than half of the rows of trials cannot be read "
-            f"({len(content.unreadable):,} of {quantity(n_rows, 'row')}). "
-            f"{content.unreadable[0]}"
+            f"({len(unreadable):,} of {quantity(n_rows, 'row')}). {unreadable[0]}"
         )
-    return content
+    return parts
 
 
 def _refuse_shifted_ratings(
@@ -262,9 +216,8 @@ def _refuse_shifted_ratings(
     for stray, absent in ((scale[0] - 1, scale[-1]), (scale[-1] + 1, scale[0])):
         if strays == {stray} and absent not in ratings:
             raise InputError(
-                f"{file}: {quantity(len(outside), 'rating')} of {stray} and none of {absent}. "
-                f"The codes seem to be shifted by one. Use codes from {scale[0]} to "
-                f"{scale[-1]}."
+                f"{file}: {quantity(len(outside), 'rating')} of {stray} and none of {absent}. The "
+                f"codes seem to be shifted by one. Use codes from {scale[0]} to {scale[-1]}."
             )
 
 

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 from contstim.errors import InputError
 from contstim.experiments.responses.table import UNKNOWN, UNRATED, Response
 from contstim.items.scale import Scale
-from contstim.items.stimuli import check_trials
+from contstim.items.stimuli import Trial, check_trials
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from contstim.items.stimuli import Trial
 
 
 class Problem(StrEnum):
@@ -83,14 +81,9 @@ class CheckReport:
 
     def unseen(self, responses: Iterable[Response]) -> set[str]:
         """Return participants who were not shown every trial of their group."""
-        shown_trials = {(response.participant, response.trial_id) for response in responses}
-        unfinished = self.of(Problem.UNFINISHED)
-        return {
-            f.participant
-            for f in unfinished
-            for t in f.about
-            if (f.participant, t) not in shown_trials
-        }
+        shown = {(response.participant, response.trial_id) for response in responses}
+        trials = ((f.participant, t) for f in self.of(Problem.UNFINISHED) for t in f.about)
+        return {participant for participant, _ in {*trials} - shown}
 
     @property
     def errors(self) -> tuple[ResponseFinding, ...]:

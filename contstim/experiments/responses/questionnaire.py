@@ -115,22 +115,18 @@ def _parse_options(when: str, kind: str, options: str) -> dict[str, Any]:
     return {"choices": choices, "right": marked[0] if marked else ""}
 
 
-class _CellError(ValueError):
-    """Error for an invalid cell: column, and problem."""
-
-
 def _parse_question(cells: Mapping[str, str], language: str) -> Question:
     """Parse a question from a row, in a language or in the language without its region.
 
     Raises:
-        _CellError: if a cell is invalid.
+        ValueError: if a cell is invalid; its arguments are the column and the problem.
     """
     values: dict[str, Any] = {}
     for column, (parse_cell, description) in _READERS.items():
         try:
             values[column] = parse_cell(cells.get(column, ""))
         except ValueError:
-            raise _CellError(column, f"{cells.get(column, '')!r} is not a {description}.") from None
+            raise ValueError(column, f"{cells.get(column, '')!r} is not a {description}.") from None
     filled = {name: cell.strip() for name, cell in cells.items() if cell.strip()}
     options: dict[str, dict[str, Any]] = {}
     # In every language, so that errors are reported whichever language is requested
@@ -142,7 +138,7 @@ def _parse_question(cells: Mapping[str, str], language: str) -> Question:
             if marks != first:
                 raise ValueError("must list the texts of the options, in their order.")
         except ValueError as error:
-            raise _CellError(column, f"{filled.get(column, '')!r}: {error}") from None
+            raise ValueError(column, f"{filled.get(column, '')!r}: {error}") from None
     languages = (language, language.partition("-")[0])
     worded = (filled[name] for code in languages if (name := f"question_{code}") in filled)
     labels = (options[name] for code in languages if (name := f"options_{code}") in options)
@@ -176,11 +172,11 @@ def questions_of(
         try:
             question = _parse_question(cells, language)
             if question.name in questions:
-                raise _CellError(
+                raise ValueError(
                     "name", f"two questions have the name {question.name}. Rename one."
                 )
             questions[question.name] = question
-        except _CellError as error:
+        except ValueError as error:
             wrong.append((row, *error.args))
     return tuple(questions.values()), wrong
 

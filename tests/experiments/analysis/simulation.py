@@ -11,14 +11,14 @@ import numpy as np
 from contstim.experiments.responses.table import Response
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Trial
-from contstim.words.sentence import Sentence
+from tests.experiments.stimuli import new_trial
 
 N, S1, S2 = Kind.NATURAL, Kind.SYNTHETIC_1, Kind.SYNTHETIC_2
 TARGETED = (
-    (Condition.NATURAL_CONTROVERSIAL, N, N),
-    (Condition.NATURAL_SYNTHETIC, N, S1),
-    (Condition.NATURAL_SYNTHETIC, N, S2),
-    (Condition.SYNTHETIC_SYNTHETIC, S1, S2),
+    (Condition.NATURAL_CONTROVERSIAL, (N, N)),
+    (Condition.NATURAL_SYNTHETIC, (N, S1)),
+    (Condition.NATURAL_SYNTHETIC, (N, S2)),
+    (Condition.SYNTHETIC_SYNTHETIC, (S1, S2)),
 )
 
 
@@ -68,17 +68,9 @@ def simulate(
                 steps = int(rng.integers(0, 3))
                 catch = trials[n].condition is Condition.CATCH
                 second = (ratios[n] > 0) == (rng.random() < follow) and not catch
-                responses.append(
-                    Response(
-                        f"g{group}p{person}",
-                        group,
-                        trials[n].trial_id,
-                        4 + steps if second else 3 - steps,
-                        int(rng.integers(1, 3)),
-                        position,
-                        1000.0,
-                    )
-                )
+                about = (f"g{group}p{person}", group, trials[n].trial_id)
+                rating, left = 4 + steps if second else 3 - steps, int(rng.integers(1, 3))
+                responses.append(Response(*about, rating, left, position, 1000.0))
     return Experiment(trials, tuple(responses), ScoreTable(tuple(texts), tuple(models), log_probs))
 
 
@@ -86,26 +78,18 @@ def _trials(
     models: Sequence[str], group: int, each: int, conditions: Collection[Condition]
 ) -> list[Trial]:
     made = [
-        (condition, kind_1, kind_2, *pair)
+        (condition, kinds, pair)
         for pair in combinations(models, 2)
-        for condition, kind_1, kind_2 in TARGETED
+        for condition, kinds in TARGETED
         for _ in range(each)
     ]
     for condition, kind_2 in ((Condition.RANDOM_NATURAL, N), (Condition.CATCH, Kind.SHUFFLED)):
-        made += [(condition, N, kind_2, "", "")] * 12
+        made += [(condition, (N, kind_2), ("", ""))] * 12
     return [
-        Trial(
-            f"trial-{group}-{n}",
-            group,
-            condition,
-            model_1,
-            model_2,
-            Sentence.parse(f"First g{group}x{n}."),
-            Sentence.parse(f"Second g{group}x{n}."),
-            kind_1,
-            kind_2,
-            "",
+        new_trial(
+            *(f"trial-{group}-{n}", group, f"First g{group}x{n}.", f"Second g{group}x{n}."),
+            *(condition, models_of, kinds),
         )
-        for n, (condition, kind_1, kind_2, model_1, model_2) in enumerate(made)
+        for n, (condition, kinds, models_of) in enumerate(made)
         if condition in conditions
     ]

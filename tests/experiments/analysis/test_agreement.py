@@ -17,9 +17,10 @@ from contstim.experiments.analysis.ratings import Scope, gather, scope_mask
 from contstim.experiments.responses.table import UNRATED, Response
 from contstim.files.arrays import FloatArray
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.items.stimuli import Condition
 from contstim.words.sentence import Sentence
 from tests.experiments.analysis.simulation import Experiment, simulate
+from tests.experiments.stimuli import new_trial
 
 MODELS = ("a", "b", "c")
 
@@ -67,10 +68,7 @@ def test_people_side_with_one_of_two_rivals(made: Experiment) -> None:
             trial = by_id[response.trial_id]
             if trial.condition is not condition:
                 continue
-            for own, other in (
-                (trial.model_1, trial.model_2),
-                (trial.model_2, trial.model_1),
-            ):
+            for own, other in ((trial.model_1, trial.model_2), (trial.model_2, trial.model_1)):
                 value = ratio(made, own, (trial.sentence_1, trial.sentence_2))
                 second = response.rating > 3.5
                 points[own, other] += 0.5 if value == 0 else float((value > 0) == second)  # type: ignore[assignment]
@@ -106,20 +104,10 @@ def test_synthetic_sentences_by_who_accepts_and_who_rejects(made: Experiment) ->
 
 def test_the_worst_failure_is_the_one_that_model_and_people_are_surest_of() -> None:
     """By hand: a is right on t1, slightly wrong on t2, badly wrong on t3; t4 targets others."""
+    controversial = Condition.NATURAL_CONTROVERSIAL
     models = {"t1": "ab", "t2": "ab", "t3": "ba", "t4": "bc"}
     trials = tuple(
-        Trial(
-            name,
-            1,
-            Condition.NATURAL_CONTROVERSIAL,
-            pair[0],
-            pair[1],
-            Sentence.parse(f"First {name}."),
-            Sentence.parse(f"Second {name}."),
-            Kind.NATURAL,
-            Kind.NATURAL,
-            "",
-        )
+        new_trial(name, 1, f"First {name}.", f"Second {name}.", controversial, (pair[0], pair[1]))
         for name, pair in models.items()
     )
     ratios = {"t1": 3.0, "t2": 1.0, "t3": 9.0, "t4": 5.0}

@@ -1,43 +1,29 @@
-"""Linguistic controls on experiments in which the answer is planted."""
+"""Linguistic controls on experiments with planted answers, and features counted by hand."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.controls import (
-    feature_preferences,
-    token_count_control,
-)
+from contstim.experiments.analysis import controls
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.responses.table import Response
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.items.stimuli import Condition, Trial
+from contstim.models.ngram.adapter import NgramModel
 from contstim.words.sentence import Sentence
+from tests.experiments.stimuli import new_trial
 
 N = 20
 
 
 def make_trials(condition: Condition = Condition.SYNTHETIC_SYNTHETIC) -> list[Trial]:
-    synthetic = condition is Condition.SYNTHETIC_SYNTHETIC
-    kinds = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2) if synthetic else (Kind.NATURAL, Kind.NATURAL)
-    return [
-        Trial(
-            f"t{n}",
-            1,
-            condition,
-            "gpt2",
-            "rnn",
-            Sentence.parse(f"First {n}."),
-            Sentence.parse(f"Second {n}."),
-            *kinds,
-            "",
-        )
-        for n in range(N)
-    ]
+    pair = ("gpt2", "rnn")
+    return [new_trial(f"t{n}", 1, f"First {n}.", f"Second {n}.", condition, pair) for n in range(N)]
 
 
 def make_ratings(
@@ -72,7 +58,7 @@ def test_tokens_by_hand() -> None:
     trials = make_trials()
     ratings = make_ratings(trials, [[1] * N, [2] * N], {"gpt2": [True] * N, "rnn": [False] * N})
     tokens = {"gpt2": values(trials, [9.0] * 17 + [8.0] * 3, [8.0] * 15 + [12.0] * 2 + [8.0, 8, 9])}
-    every, errors = token_count_control(ratings, tokens)
+    every, errors = controls.token_count_control(ratings, tokens)
     assert (every["model"], every["errors_only"], errors["errors_only"]) == ("gpt2", False, True)
     assert (every["equal"], every["pairs"], every["fewer"]) == (2, 18, 15)
     assert every["share"] == 15 / 18
@@ -94,7 +80,7 @@ def test_a_planted_preference_is_found_and_none_where_there_is_none() -> None:
         {"gpt2": (second > first).tolist(), "rnn": (people > 3).tolist()},
     )
     features = {"frequency": values(trials, first.tolist(), second.tolist())}
-    gpt2, rnn = feature_preferences(ratings, features)
+    gpt2, rnn = controls.feature_preferences(ratings, features)
     assert gpt2["model_share"] == 1
     assert gpt2["model_difference"] == pytest.approx(np.abs(second - first).mean())
     assert gpt2["adjusted"] < 0.01
@@ -108,6 +94,43 @@ def test_sentences_and_models_without_values_are_named() -> None:
     ratings = make_ratings(trials, [[1] * N], {"gpt2": [True] * N, "rnn": [True] * N})
     some = dict(list(values(trials, [1.0] * N, [2.0] * N).items())[2:])
     with pytest.raises(InputError, match="2 sentences of the trials have no value of length"):
-        feature_preferences(ratings, {"length": some})
+        controls.feature_preferences(ratings, {"length": some})
     with pytest.raises(InputError, match="no log-probabilities of 'bert', only of gpt2, rnn"):
-        token_count_control(ratings, {"bert": some})
+        controls.token_count_control(ratings, {"bert": some})
+
+
+def parse(*texts: str) -> list[Sentence]:
+    return [Sentence.parse(text) for text in texts]
+
+
+def test_features_are_read_by_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "features.csv"
+    path.write_text('sentence,length,"mean GloVe"\n"No, never.",2,0.5\nYes it is,3,-1e-3\n')
+    assert controls.read_features(path) == {
+        "length": {"No, never.": 2.0, "Yes it is.": 3.0},
+        "mean GloVe": {"No, never.": 0.5, "Yes it is.": -0.001},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sentence\nYes\n", "must have a column `sentence` and one for each feature"),
+        ("text,length\nYes,1\n", "its columns are text, length"),
+        ("sentence,length\nYes,one\n", "row 0: 'one' under length is not a number"),
+        ("sentence,length\nYes,nan\n", "'nan' under length is not a number"),
+        ("sentence,length\nYes,1\nYes.,2\n", "'Yes.' has two values of length"),
+    ],
+)
+def test_what_is_no_table_of_features_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "features.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        controls.read_features(path)
+
+
+def test_word_level_models_count_words_and_the_end(bigram: NgramModel) -> None:
+    sentences = parse("She went home.", "He did not go there!")
+    assert controls.count_tokens([bigram], sentences) == {
+        "2-gram": {"She went home.": 4.0, "He did not go there!": 6.0}
+    }

@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.ratings import (
-    Scope,
-    gather,
-    roles,
-    scope_mask,
-)
+from contstim.experiments.analysis.ratings import Scope, gather, roles, scope_mask
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Trial
 from contstim.words.sentence import Sentence
 from tests.experiments.analysis.simulation import Experiment, simulate
+from tests.experiments.stimuli import new_trial
 
 
 @pytest.fixture(scope="module")
@@ -104,19 +100,8 @@ def test_unfinished_or_impossible_ratings_are_refused_by_name(experiment: Experi
 
 
 def trial(condition: Condition, kind_1: Kind, kind_2: Kind, models: str = "ab") -> Trial:
-    model_1, model_2 = models[:1], models[1:]
-    return Trial(
-        "t",
-        1,
-        condition,
-        model_1,
-        model_2,
-        Sentence.parse("One."),
-        Sentence.parse("Two."),
-        kind_1,
-        kind_2,
-        "",
-    )
+    kinds = (kind_1, kind_2)
+    return new_trial("t", 1, "One.", "Two.", condition, (models[:1], models[1:]), kinds)
 
 
 REJECTED_BY_A = trial(Condition.NATURAL_SYNTHETIC, Kind.NATURAL, Kind.SYNTHETIC_1)

@@ -104,14 +104,6 @@ def test_errors_tell_how_estimates_scatter_over_experiments() -> None:
     assert naive < 0.6 * scatter
 
 
-def test_a_planted_effect_is_recovered() -> None:
-    """Without variance of items the coefficient per nat is the planted one."""
-    chosen, ratios, who, what = simulate(8, people=60, items=400, spread=0.0)
-    slope = clustered_logit(chosen, {"ratio": ratios}, who, what)["coefficients"]["ratio"]
-    assert slope.low < 0.05 < slope.high
-    assert slope.standard_error < 0.003
-
-
 @settings(max_examples=examples(25))
 @given(seed=st.integers(0, 2**32 - 1), effect=st.sampled_from([-0.05, 0.0, 0.05]))
 def test_exchanging_the_sentences_of_any_trials_changes_nothing(seed: int, effect: float) -> None:
@@ -134,14 +126,19 @@ def test_exchanging_the_sentences_of_any_trials_changes_nothing(seed: int, effec
         assert two.p_value == pytest.approx(one.p_value, rel=1e-5, abs=1e-12)
 
 
-def test_an_oriented_design_shows_the_effect_that_a_turned_one_shows() -> None:
-    """Every ratio negative: an intercept would take the whole effect; the planted one is .05."""
+@pytest.mark.parametrize("oriented", [False, True])
+def test_a_planted_effect_is_recovered(oriented: bool) -> None:
+    """Without variance of items it is .05 per nat, also if every ratio is negative."""
     chosen, ratios, who, what = simulate(8, people=60, items=400, spread=0.0)
-    turned = ratios > 0
+    turned = (ratios > 0) & oriented
     slope = clustered_logit(
-        np.where(turned, 1 - chosen, chosen), {"ratio": -np.abs(ratios)}, who, what
+        np.where(turned, 1 - chosen, chosen),
+        {"ratio": np.where(turned, -ratios, ratios)},
+        who,
+        what,
     )["coefficients"]["ratio"]
     assert slope.low < 0.05 < slope.high
+    assert slope.standard_error < 0.003
     assert slope.p_value < 1e-10
 
 
@@ -234,9 +231,7 @@ def test_choices_of_an_experiment_are_those_for_sentence_2(unfinished: bool) -> 
         regress_choices(ratings, ["lstm"])
 
 
-def _named(
-    run: Simulated,
-) -> tuple[FloatArray, dict[str, FloatArray], FloatArray, FloatArray]:
+def _named(run: Simulated) -> tuple[FloatArray, dict[str, FloatArray], FloatArray, FloatArray]:
     chosen, ratios, who, what = run
     return chosen, {"ratio": ratios}, who, what
 

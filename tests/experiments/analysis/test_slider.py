@@ -19,7 +19,7 @@ from contstim.experiments.analysis.page import methods_text
 from contstim.experiments.analysis.ratings import Ratings, gather, roles
 from contstim.experiments.analysis.regression import regress_choices
 from contstim.experiments.analysis.run import analyze
-from contstim.experiments.responses.exclusions import Exclusions
+from contstim.experiments.responses.admission import Exclusions
 from contstim.experiments.responses.table import UNRATED, Response
 from contstim.items.scale import Scale
 from contstim.items.stimuli import Condition

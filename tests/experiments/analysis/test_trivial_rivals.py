@@ -10,8 +10,9 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.page import methods_text
-from contstim.experiments.analysis.ratings import Scope, gather
+from contstim.experiments.analysis.ratings import Ratings, Scope, gather
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.trivial_rivals import (
     CHANGED,
@@ -93,15 +94,19 @@ def test_what_cannot_be_counted_is_left_out_and_said() -> None:
     assert "Trivial rivals: tag misfits are not evaluated" in found.left_out[1]
 
 
+def ratios_by_id(ratings: Ratings) -> dict[str, list[float]]:
+    return {
+        trial.trial_id: ratios
+        for group in ratings.groups
+        for trial, ratios in zip(group.trials, group.ratios.T.tolist(), strict=True)
+    }
+
+
 @pytest.fixture(scope="module")
 def analysed() -> Analysis:
     """An experiment with two rivals that prefer what the models b and c do."""
     made = simulate(groups=(5, 5), follow=0.9)
-    of = {
-        trial.trial_id: ratios
-        for group in gather(made.trials, made.responses, made.scores).groups
-        for trial, ratios in zip(group.trials, group.ratios.T.tolist(), strict=True)
-    }
+    of = ratios_by_id(gather(made.trials, made.responses, made.scores))
     rivals = TrivialRivals(
         {rival: {t: r[n] for t, r in of.items()} for rival, n in ((FREQUENCY, 1), (CHANGED, 2))}
     )
@@ -136,19 +141,13 @@ def test_a_rival_that_prefers_what_a_model_does_is_as_good(analysed: Analysis) -
 
 def test_every_model_is_tested_against_every_rival_in_one_family(analysed: Analysis) -> None:
     """Witness: the same contrasts one by one, and the correction by statsmodels."""
-    (result,) = [
-        r for r in analysed.results if (r.scope, r.measure.name) == (Scope.SYNTHETIC, "accuracy")
-    ]
+    result = analysed.result(Scope.SYNTHETIC, ACCURACY)
     both = analysed.rivals_of(result)
     assert both is not None
     rows = {(row.first, row.second): row for row in both.comparisons}
     models = [row.model for row in result.models]
     assert {*rows} == {(model, rival) for model in models for rival in (FREQUENCY, CHANGED)}
-    ratios = {
-        trial.trial_id: ratios
-        for group in analysed.ratings.groups
-        for trial, ratios in zip(group.trials, group.ratios.T.tolist(), strict=True)
-    }
+    ratios = ratios_by_id(analysed.ratings)
     for rival, column in ((FREQUENCY, 1), (CHANGED, 2)):
         # As if it were called by the name of the rival that may stand alone
         alone = TrivialRivals({FREQUENCY: {t: r[column] for t, r in ratios.items()}})
@@ -166,9 +165,7 @@ def test_every_model_is_tested_against_every_rival_in_one_family(analysed: Analy
 
 def test_rivals_are_judged_on_trials_that_all_of_them_judge(analysed: Analysis) -> None:
     """Witness: the rivals that say nothing of any other trial."""
-    (result,) = [
-        r for r in analysed.results if (r.scope, r.measure.name) == (Scope.SYNTHETIC, "accuracy")
-    ]
+    result = analysed.result(Scope.SYNTHETIC, ACCURACY)
     trials = [t for t in analysed.ratings.trials if t.condition is Condition.SYNTHETIC_SYNTHETIC]
     frequency = {t.trial_id: (-1.0) ** n for n, t in enumerate(trials)}
     some = {t.trial_id: 1.0 for t in trials[::3]}
@@ -185,9 +182,7 @@ def test_rivals_are_judged_on_trials_that_all_of_them_judge(analysed: Analysis) 
 
 def test_a_rival_that_ties_in_all_trials_says_nothing(analysed: Analysis) -> None:
     """Witness: the same without that rival, which is worth one half whatever people answer."""
-    (result,) = [
-        r for r in analysed.results if (r.scope, r.measure.name) == (Scope.SYNTHETIC, "accuracy")
-    ]
+    result = analysed.result(Scope.SYNTHETIC, ACCURACY)
     trials = [t.trial_id for t in analysed.ratings.trials]
     worse = {FREQUENCY: {t: (-1.0) ** n for n, t in enumerate(trials)}}
     tied = {MISFITS: dict.fromkeys(trials, 0.0)}

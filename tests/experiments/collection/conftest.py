@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -12,11 +14,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from contstim.experiments.collection.connections import Connections, protocol_with
 from contstim.experiments.collection.database import Recorder
-from contstim.experiments.collection.links import link_token
-from contstim.experiments.collection.participants import StudyOptions
+from contstim.experiments.collection.participants import StudyOptions, link_token
 from contstim.experiments.collection.requests import RequestLimits
+from contstim.experiments.collection.server import Connections, protocol_with
 from contstim.experiments.collection.service import Service, read_study
 from tests.experiments.collection.servers import running, small_study
 
@@ -39,6 +40,10 @@ class Served:
     database: Path
     folder: Path
     now: list[float]
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
 
     def join(self, **body: Any) -> dict[str, Any]:
         given = self.http.post("/api/participants", json={"group": None, "platform": None, **body})
@@ -75,6 +80,9 @@ class Served:
         given = self.http.get(f"/admin/{table}.csv", headers=headers)
         assert given.status_code == 200
         return given
+
+    def rows(self, table: str) -> list[dict[str, str]]:
+        return list(csv.DictReader(io.StringIO(self.download(table).text)))
 
 
 Serve = Callable[..., Served]

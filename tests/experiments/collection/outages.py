@@ -19,7 +19,7 @@ from threading import Thread
 
 import httpx2
 
-from contstim.experiments.collection.withdrawal import withdraw
+from contstim.experiments.collection.participants import withdraw
 from contstim.experiments.design.artificial import ArtificialParticipants
 from contstim.experiments.responses.table import UNRATED
 from contstim.testing.participants import Journal, RunSettings, take_part
@@ -50,11 +50,7 @@ class Outcome:
 
 
 def under_kills(
-    server: CollectProcess,
-    people: ArtificialParticipants,
-    run: RunSettings,
-    kills: int,
-    seed: int,
+    server: CollectProcess, people: ArtificialParticipants, run: RunSettings, kills: int, seed: int
 ) -> Outcome:
     """Kill the server at random moments; start it again at once.
 

@@ -29,6 +29,8 @@ from contstim.experiments.responses.questionnaire import Question
 from contstim.items.stimuli import Trial
 from tests.interrupts import hear_interrupts
 
+COLUMNS = ("trial_id", "sentence_1", "sentence_2")
+
 
 def write_study(
     folder: Path, groups: Mapping[str, Iterable[Mapping[str, str]]], **more: Any
@@ -69,11 +71,7 @@ def small_study(folder: Path, *, groups: int = 3, trials: int = 4, **more: Any) 
         folder,
         {
             str(g): [
-                {
-                    "trial_id": f"t{g}-{n}",
-                    "sentence_1": f"One {g} {n}.",
-                    "sentence_2": f"Two {g} {n}.",
-                }
+                dict(zip(COLUMNS, (f"t{g}-{n}", f"One {g} {n}.", f"Two {g} {n}."), strict=True))
                 for n in range(trials)
             ]
             for g in range(1, groups + 1)
@@ -86,8 +84,7 @@ def export(folder: Path, trials: Iterable[Trial]) -> Path:
     """A folder that asks the trials of a design."""
     groups: dict[str, list[dict[str, str]]] = defaultdict(list)
     for trial in trials:
-        names = ("trial_id", "sentence_1", "sentence_2")
-        groups[str(trial.group)].append({name: str(getattr(trial, name)) for name in names})
+        groups[str(trial.group)].append({name: str(getattr(trial, name)) for name in COLUMNS})
     return write_study(folder, groups)
 
 

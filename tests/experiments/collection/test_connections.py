@@ -13,12 +13,13 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from contstim.experiments.collection.connections import (
+from contstim.experiments.collection.server import (
     Connections,
     most_connections,
     raise_open_files,
+    sparing_handler,
+    sparing_log,
 )
-from contstim.experiments.collection.server import sparing_handler, sparing_log
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
 
@@ -145,9 +146,7 @@ def test_the_limit_of_open_files_is_raised_as_far_as_the_system_lets_it() -> Non
     assert [most_connections(n) for n in (64, 1024, 65_536)] == [16, 480, 4096]
 
 
-def test_a_log_takes_so_much_and_says_what_it_left_out(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_log_takes_so_much_and_says_what_it_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     handler = sparing_handler(logging.Formatter(), burst=3, per_second=1)
     log = logging.getLogger("contstim.test-log")
 

@@ -11,10 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from contstim.experiments.collection.database import (
-    Recorder,
-    open_readable,
-)
+from contstim.experiments.collection.database import Recorder, open_readable
 
 NOTE = "INSERT INTO study VALUES (?, 'x')"
 

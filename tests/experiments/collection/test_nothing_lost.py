@@ -13,35 +13,19 @@ import pytest
 
 from contstim.experiments.design.artificial import ArtificialParticipants
 from contstim.items.scale import Scale
-from contstim.items.stimuli import Condition, Kind, Trial, on_scale
+from contstim.items.stimuli import on_scale
 from contstim.testing.participants import RunSettings
-from contstim.words.sentence import Sentence
 from tests.experiments.collection.outages import Outcome, under_kills
 from tests.experiments.collection.servers import CollectProcess
-from tests.experiments.collection.watched import (
-    WatchedParticipants,
-    export_watched,
-    faults,
-    known,
-)
+from tests.experiments.collection.watched import WatchedParticipants, export_watched, faults, known
+from tests.experiments.stimuli import new_trial
 
 GROUPS, TRIALS, PEOPLE, KILLS = 3, 12, 12, 5
 
 
 def people(scale: Scale) -> ArtificialParticipants:
     trials = tuple(
-        Trial(
-            f"{g}-{n:02}",
-            g,
-            Condition.RANDOM_NATURAL,
-            "",
-            "",
-            Sentence.parse(f"A {g} {n}."),
-            Sentence.parse(f"B {g} {n}."),
-            Kind.NATURAL,
-            Kind.NATURAL,
-            "",
-        )
+        new_trial(f"{g}-{n:02}", g, f"A {g} {n}.", f"B {g} {n}.")
         for g in range(1, GROUPS + 1)
         for n in range(TRIALS)
     )

@@ -13,11 +13,7 @@ import httpx2
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.collection.reviewing import (
-    ReviewFile,
-    review_application,
-    review_file,
-)
+from contstim.experiments.collection.reviewing import ReviewFile, review_application, review_file
 from contstim.items.reviews import Decision, Review, read_reviews, undecided_items, write_review
 from contstim.items.stimuli import Pair
 from contstim.reporting.review import ReviewPage

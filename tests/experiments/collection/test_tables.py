@@ -15,10 +15,7 @@ import pytest
 
 from contstim.errors import StoreError
 from contstim.experiments.collection.database import Recorder
-from contstim.experiments.collection.tables import (
-    PLATFORM,
-    collected_responses,
-)
+from contstim.experiments.collection.tables import PLATFORM, collected_responses
 from contstim.experiments.responses.table import read_responses
 from contstim.testing.platform import PlantedAnswers, ReadContract
 from tests.experiments.collection.conftest import NONCE, Serve

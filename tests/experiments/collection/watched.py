@@ -12,11 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from contstim.experiments.collection.tables import (
-    collected_questions,
-    import_collected,
-    participants_csv,
-)
+from contstim.experiments.collection import tables
 from contstim.experiments.design.artificial import ArtificialParticipants
 from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych
 from contstim.experiments.responses.table import UNRATED, Response
@@ -107,7 +103,7 @@ def faults(
         for name, group, seed in [[joined[n][k] for k in ("participant", "group", "seed")]]
         for answer in people.answers(n, name, group=int(group), index=1, seed=seed)
     ]
-    kept = import_collected([database], people.trials).responses
+    kept = tables.import_collected([database], people.trials).responses
     order = [(names[answer.participant], answer.position) for answer in kept]
     if [a for _, a in sorted(zip(order, kept, strict=True), key=lambda each: each[0])] != expected:
         found.append("responses are not those that were sent")
@@ -117,7 +113,7 @@ def faults(
 
     rows = {
         row["participant"]: row
-        for row in csv.DictReader(io.StringIO(participants_csv(database, 0, plain=True)))
+        for row in csv.DictReader(io.StringIO(tables.participants_csv(database, 0, plain=True)))
     }
     if rows.keys() != names.keys():
         found.append("participants are not those who joined")
@@ -138,7 +134,7 @@ def faults(
         if not rows[name]["joined"] <= rows[name]["completed"] <= rows[name]["seen"]:
             found.append(f"{name}: times out of order")
 
-    answers = {(a.participant, a.question): a.answer for a in collected_questions(database)}
+    answers = {(a.participant, a.question): a.answer for a in tables.collected_questions(database)}
     if answers != {
         (name, question): text
         for name, number in names.items()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from contstim.experiments.design.building import build_design
+from contstim.experiments.design.population import TrialPreferences
+from contstim.files.arrays import FloatArray, IntArray
 from contstim.items.scores import ScoreTable
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
 
@@ -18,6 +20,13 @@ DESIGN = build_design(
     catch_per_group=2,
     twins=True,
 )
+
+
+def all_evaluated(differences: FloatArray, groups: IntArray) -> TrialPreferences:
+    """Trials of one stratum that evaluate every model, with models' preferences, nats."""
+    n, n_models = differences.shape
+    is_evaluated, strata = np.ones((n, n_models), np.bool_), np.zeros(n, np.int64)
+    return TrialPreferences((*"abcdef"[:n_models],), differences, is_evaluated, groups, strata)
 
 
 def scores(seed: int = 0) -> ScoreTable:

@@ -25,24 +25,15 @@ from contstim.experiments.design.artificial import (
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.checks import check_responses
 from contstim.experiments.responses.questionnaire import Question
-from contstim.items.stimuli import Condition, Kind, Trial
-from contstim.words.sentence import Sentence
+from contstim.items.stimuli import Condition, Trial
 from tests.examples import examples
 from tests.experiments.analysis.simulation import simulate
+from tests.experiments.stimuli import new_trial
 
 
 def design(n: int, groups: int = 1) -> tuple[Trial, ...]:
     return tuple(
-        Trial(
-            f"t{g}-{i:04}",
-            g,
-            Condition.RANDOM_NATURAL,
-            "",
-            "",
-            Sentence.parse(f"One {g} {i}."),
-            Sentence.parse(f"Two {g} {i}."),
-            *(Kind.NATURAL, Kind.NATURAL, ""),
-        )
+        new_trial(f"t{g}-{i:04}", g, f"One {g} {i}.", f"Two {g} {i}.")
         for g in range(1, groups + 1)
         for i in range(n)
     )

@@ -1,4 +1,4 @@
-"""Assignment of trials against exhaustive search over every assignment there is."""
+"""Assignment against every assignment there is; orders and sides that participants see."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import InfeasibleError, InputError
-from contstim.experiments.design.assignment import Item, assign_groups
+from contstim.experiments.design.assignment import Item, assign_groups, presentation
+from contstim.items.stimuli import Condition
 from tests.examples import examples
+from tests.experiments.stimuli import small_design
 
 
 def holds(items: Sequence[Item], groups: Sequence[int], n_groups: int) -> bool:
@@ -38,9 +40,7 @@ def small_problems(draw: st.DrawFn) -> tuple[list[Item], int]:
 
 @settings(max_examples=examples(80))
 @given(small_problems())
-def test_an_assignment_is_found_exactly_where_there_is_one(
-    problem: tuple[list[Item], int],
-) -> None:
+def test_an_assignment_is_found_exactly_where_there_is_one(problem: tuple[list[Item], int]) -> None:
     items, n_groups = problem
     exists = any(
         holds(items, groups, n_groups) for groups in product(range(n_groups), repeat=len(items))
@@ -74,12 +74,6 @@ def test_as_many_items_stay_in_their_groups_as_in_any_assignment(
     assert sum(groups[i] == g for i, g in before.items()) == max(kept)
 
 
-def test_there_is_no_way_if_three_items_exclude_each_other_in_two_groups() -> None:
-    items = [("a", ("p", "q")), ("a", ("q", "r")), ("a", ("p", "r")), ("a", ("s",))]
-    with pytest.raises(InfeasibleError, match="cannot be assigned"):
-        assign_groups(items, 2)
-
-
 def test_seeds_give_different_assignments_and_the_same_one_again() -> None:
     items = [("a", (f"t{i}",)) for i in range(12)]
     first, second, other = (assign_groups(items, 4, seed=s).tolist() for s in (1, 1, 2))
@@ -92,12 +86,8 @@ def test_seeds_give_different_assignments_and_the_same_one_again() -> None:
         ([("a", ("t",))], 0, InputError, "groups must be at least 1, got 0"),
         ([("a", ("t", "t"))], 1, InputError, "compared with itself"),
         ([("a", ("t",))], 2, InfeasibleError, "1 trial of a cannot be distributed evenly"),
-        (
-            [("a", ("t", f"u{i}")) for i in range(4)],
-            2,
-            InfeasibleError,
-            "'t' occurs in 4 trials",
-        ),
+        ([("a", ("t", f"u{i}")) for i in range(4)], 2, InfeasibleError, "'t' occurs in 4 trials"),
+        ([("a", (*t,)) for t in ("pq", "qr", "pr", "s")], 2, InfeasibleError, "cannot be assigned"),
     ],
 )
 def test_what_cannot_be_is_named(
@@ -105,3 +95,56 @@ def test_what_cannot_be_is_named(
 ) -> None:
     with pytest.raises(error, match=message):
         assign_groups(items, n_groups)
+
+
+TRIALS = small_design().trials
+
+
+@settings(max_examples=examples(50))
+@given(st.integers(0, 2**31), st.integers(1, 3), st.integers(1, 40))
+def test_each_trial_once_in_places_of_their_own_with_balanced_sides(
+    seed: int, group: int, participant: int
+) -> None:
+    shown = presentation(TRIALS, group=group, participant=participant, seed=seed)
+    assert [s.position for s in shown] == list(range(1, len(shown) + 1))
+    assert {s.trial for s in shown} == {t for t in TRIALS if t.group == group}
+    for condition in Condition:
+        sides = Counter(s.left for s in shown if s.trial.condition == condition)
+        assert abs(sides[1] - sides[2]) <= 1
+
+
+def test_neighbours_see_mirrored_sides() -> None:
+    one, two = (presentation(TRIALS, group=1, participant=p, seed=8) for p in (1, 2))
+    sides = {s.trial.trial_id: s.left for s in one}
+    assert all(s.left == 3 - sides[s.trial.trial_id] for s in two)
+
+
+def test_seed_participant_and_group_decide_and_nothing_else() -> None:
+    def orders(seed: int, participant: int) -> list[str]:
+        shown = presentation(TRIALS[::-1], group=1, participant=participant, seed=seed)
+        return [s.trial.trial_id for s in shown]
+
+    same = [s.trial.trial_id for s in presentation(TRIALS, group=1, participant=1, seed=0)]
+    assert orders(0, 1) == same
+    assert same != orders(0, 2)
+    assert same != orders(1, 1)
+
+
+def test_sides_and_places_are_uniform_over_participants() -> None:
+    """Binomial and chi-squared limits that a fair draw passes but once in a million."""
+    trial = next(t for t in TRIALS if t.group == 2)
+    seen = [
+        next(s for s in presentation(TRIALS, group=2, participant=p, seed=3) if s.trial == trial)
+        for p in range(1, 401, 2)
+    ]
+    left = sum(s.left == 1 for s in seen)
+    assert 66 <= left <= 134
+    assert 1 <= min(s.position for s in seen) <= 5
+    n = len([t for t in TRIALS if t.group == 2])
+    assert n - 4 <= max(s.position for s in seen) <= n
+
+
+@pytest.mark.parametrize(("group", "participant"), [(9, 1), (1, 0)])
+def test_participants_that_cannot_be_are_refused(group: int, participant: int) -> None:
+    with pytest.raises(InputError, match="no participant"):
+        presentation(TRIALS, group=group, participant=participant, seed=0)

@@ -22,11 +22,11 @@ from contstim.experiments.design.calibration import (
     calibrate,
     read_measured,
 )
-from contstim.experiments.design.golan2023 import PUBLISHED_KINDS
 from contstim.experiments.design.population import (
     AS_MEASURED,
     CLOSE,
     DISTANT,
+    PUBLISHED_KINDS,
     Population,
     ScopedPreferences,
     preferences_by_scope,

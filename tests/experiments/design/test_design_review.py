@@ -253,47 +253,6 @@ def test_too_few_sentences_for_new_trials_are_counted() -> None:
         )
 
 
-def drop_filler(trials: list[Trial]) -> None:
-    place = next(i for i, t in enumerate(trials) if t.condition == Condition.RANDOM_NATURAL)
-    other, another = Sentence.parse("Pigs fly"), Sentence.parse("Owls swim")
-    trials[place] = replace(
-        trials[place], trial_id="trial-new", sentence_1=other, sentence_2=another
-    )
-
-
-def use_again(trials: list[Trial]) -> None:
-    first = next(t for t in BEFORE.trials if t.condition == Condition.RANDOM_NATURAL)
-    place = next(
-        i for i, t in enumerate(trials)
-        if t.condition == Condition.RANDOM_NATURAL and t not in BEFORE.trials
-    )  # fmt: skip
-    trials[place] = replace(trials[place], sentence_1=first.sentence_1)
-
-
-def bring_back(trials: list[Trial]) -> None:
-    first = next(t for t in BEFORE.trials if t.condition == Condition.RANDOM_NATURAL)
-    trials.append(first)
-
-
-@pytest.mark.parametrize(
-    ("forge", "message"),
-    [
-        (drop_filler, r"keeps \d random-natural trials, and could \d"),
-        (use_again, "has a sentence of a rejected item"),
-        (bring_back, "was rejected"),
-    ],
-)
-def test_the_second_account_knows_what_stood_before(forge: Any, message: str) -> None:
-    first = next(t for t in BEFORE.trials if t.condition == Condition.RANDOM_NATURAL)
-    review = reviewed(BEFORE.trials, {first.trial_id})
-    after = design(review=review)
-    trials = list(after.trials)
-    verify_review(trials, NATURAL, review, **SIZES)
-    forge(trials)
-    with pytest.raises(VerificationError, match=message):
-        verify_review(trials, NATURAL, review, **SIZES)
-
-
 def test_sentences_of_rejected_pairs_are_not_drawn_as_fillers() -> None:
     """Whatever their end mark: only these and enough others could be drawn."""
     pair = PAIRS[0]

@@ -12,12 +12,13 @@ import pytest
 
 from contstim import plot
 from contstim.errors import InputError
-from contstim.experiments.analysis.effects import Sampling, compare
+from contstim.experiments.analysis.effects import Sampling, Units, compare
 from contstim.experiments.analysis.families import adjusted, every_contrast
 from contstim.experiments.analysis.measures import ACCURACY, accuracy, accuracy_lower
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, Scope, evaluates
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
 from contstim.experiments.design import power as module
+from contstim.experiments.design import simulated_tests
 from contstim.experiments.design.population import (
     CLOSE,
     DISTANT,
@@ -32,33 +33,19 @@ from contstim.experiments.design.power_report import (
     power_table,
     size_table,
 )
-from contstim.experiments.design.simulated_tests import (
-    family_limits,
-    group_jackknives,
-    group_means,
-    significantly_better,
-    units_for,
-)
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.items.stimuli import Condition
 from contstim.reporting.canvas import write_figure
-from contstim.words.sentence import Sentence
-from tests.experiments.design.scored_design import DESIGN, MODELS, scores
+from tests.experiments.design.scored_design import DESIGN, MODELS, all_evaluated, scores
+from tests.experiments.stimuli import new_trial
 
 if TYPE_CHECKING:
-    from contstim.experiments.analysis.effects import Units
     from contstim.files.arrays import BoolArray, FloatArray
 
 
 def random_comparisons(n: int, n_models: int = 3, seed: int = 1) -> TrialPreferences:
     rng = np.random.default_rng(seed)
-    return TrialPreferences(
-        tuple("abcdef"[:n_models]),
-        rng.normal(0, 5, (n, n_models)),
-        np.ones((n, n_models), dtype=np.bool_),
-        np.arange(n) % 4,
-        np.zeros(n, dtype=np.int64),
-    )
+    return all_evaluated(rng.normal(0, 5, (n, n_models)), np.arange(n) % 4)
 
 
 def random_group(number: int, ratios: FloatArray, prefers_2: BoolArray) -> GroupRatings:
@@ -70,18 +57,7 @@ def random_group(number: int, ratios: FloatArray, prefers_2: BoolArray) -> Group
         prefers_2: (n_participants, n_trials).
     """
     trials = tuple(
-        Trial(
-            f"{number}-{t}",
-            number,
-            Condition.RANDOM_NATURAL,
-            "",
-            "",
-            Sentence.parse(f"First {number} {t}."),
-            Sentence.parse(f"Second {number} {t}."),
-            Kind.NATURAL,
-            Kind.NATURAL,
-            "",
-        )
+        new_trial(f"{number}-{t}", number, f"First {number} {t}.", f"Second {number} {t}.")
         for t in range(len(ratios))
     )
     people = tuple(f"g{number}p{p}" for p in range(len(prefers_2)))
@@ -113,8 +89,8 @@ def test_accuracies_and_ceilings_are_those_of_the_analysis(participants: int) ->
     study.evaluates[:5, 1] = False
     answers = np.random.default_rng(5).random((3, participants, 12)) < 0.6
     sides = np.broadcast_to(study.sides, (3, 12, 3))
-    means = group_means(answers, sides, study.evaluates)
-    (group,) = group_jackknives([answers], [sides], [study.evaluates])
+    means = simulated_tests.group_means(answers, sides, study.evaluates)
+    (group,) = simulated_tests.group_jackknives([answers], [sides], [study.evaluates])
     for e, given in enumerate(answers):
         ratings = np.where(given, 1.0, -1.0)
         for m, own in enumerate(study.evaluates.T):
@@ -149,20 +125,15 @@ def test_what_is_significant_is_what_the_analysis_says(
             random_group(number, of_group, chosen[e])
             for number, (of_group, chosen) in enumerate(zip(ratios, answers, strict=True), start=1)
         ]
-        result = compare(
-            Ratings(models, tuple(groups)),
-            Scope.RANDOM,
-            ACCURACY,
-            every_contrast(models),
-            Sampling(units=units),
-        )
+        ratings, family = Ratings(models, tuple(groups)), every_contrast(models)
+        result = compare(ratings, Scope.RANDOM, ACCURACY, family, Sampling(units=units))
         for contrast in result.comparisons[:3]:
             i, j = models.index(contrast.first), models.index(contrast.second)
             if contrast.significant:
                 expected[(i, j) if contrast.difference > 0 else (j, i)] += 1
     sides = [np.broadcast_to(np.sign(r), (6, *r.shape)) for r in ratios]
     own = [np.ones(r.shape, dtype=np.bool_) for r in ratios]
-    found = significantly_better(answers, sides, own, units)
+    found = simulated_tests.significantly_better(answers, sides, own, units)
     np.testing.assert_array_equal(found, expected)
     assert expected.sum() > 0
 
@@ -316,10 +287,12 @@ def test_what_tests_can_reach_is_what_the_clearest_answers_reach(groups: int, pe
     without_first = [2, 4, 5]  # of the pairs 01, 02, 12, then the ceilings of 0, 1 and 2
     order = [*without_first, 0, 1, 3]
     tests = [place for place in order if people > 1 or place < 3]
-    reached = family_limits(trials, groups, people)
+    reached = simulated_tests.family_limits(trials, groups, people)
     assert reached.tests == len(tests)
     assert (reached.most_units, reached.fewest_units) == (groups, groups - len(lacking))
-    assert units_for([reached]) == ("crossed" if reached.needed is None else "groups")
+    assert simulated_tests.units_for([reached]) == (
+        "crossed" if reached.needed is None else "groups"
+    )
     for number in range(len(tests) + 1):
         differences = np.zeros((6, groups))
         differences[tests[:number]] = np.arange(1, groups + 1)
@@ -331,7 +304,7 @@ def test_what_tests_can_reach_is_what_the_clearest_answers_reach(groups: int, pe
 
 def test_one_group_is_compared_by_crossed_tests() -> None:
     alone = replace(random_comparisons(8), groups=np.zeros(8, dtype=np.int64))
-    assert units_for([family_limits(alone, 1, 9)]) == "crossed"
+    assert simulated_tests.units_for([simulated_tests.family_limits(alone, 1, 9)]) == "crossed"
 
 
 def test_unusable_questions_are_refused() -> None:

@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import nct
 from scipy.stats import t as student
 
-from contstim.experiments.design.population import Population, TrialPreferences
+from contstim.experiments.design.population import Population
 from contstim.experiments.design.simulated_tests import Precision, measure_precision
+from tests.experiments.design.scored_design import all_evaluated
 
 
 def one_pair(
@@ -55,13 +56,7 @@ def test_few_trials_a_group_are_as_uncertain_as_they_are(trials: int) -> None:
     rng = np.random.default_rng(trials)
     ratios = rng.normal(size=(120, 2))
     groups = 120 // trials
-    comparisons = TrialPreferences(
-        ("a", "b"),
-        ratios,
-        np.ones(ratios.shape, dtype=np.bool_),
-        np.arange(120) // trials,
-        np.zeros(120, dtype=np.int64),
-    )
+    comparisons = all_evaluated(ratios, np.arange(120) // trials)
     people = Population("a", 0.8 * ratios[:, 0], np.full(120, 0.9), 0.3)
     precision = measure_precision(comparisons, [people], participants=5)
     rows = rng.integers(120, size=(3000 * groups, trials))
@@ -85,13 +80,7 @@ def test_standard_errors_are_how_far_differences_scatter() -> None:
     """Witness: means of models' agreement with new people on new items, in 2,000 experiments."""
     rng = np.random.default_rng(1)
     ratios = rng.normal(size=(120, 2))
-    comparisons = TrialPreferences(
-        ("a", "b"),
-        ratios,
-        np.ones(ratios.shape, dtype=np.bool_),
-        np.arange(120) // 40,
-        np.zeros(120, dtype=np.int64),
-    )
+    comparisons = all_evaluated(ratios, np.arange(120) // 40)
     people = Population("a", 0.8 * ratios[:, 0], np.full(120, 0.9), 0.6)
     precision = measure_precision(comparisons, [people], participants=6)
     for groups, participants in ((3, 6), (3, 20), (9, 2)):

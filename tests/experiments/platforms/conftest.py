@@ -34,6 +34,7 @@ UNUSED = (
 )
 
 Export = Callable[..., Path]
+Visit = Callable[..., Any]
 Collect = Callable[[Path], FakeServer]
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from contstim.items.stimuli import Trial
 from contstim.testing.platform import HOSTILE
@@ -11,6 +14,24 @@ from tests.experiments.responses.experiment import make_trials
 
 EVALUATED = ("[[Choices]] [1, 2, 3]", "[[PageBreak]]", "A \\n in a text.", "1984.")
 """Those that PsychoPy would not show as they are."""
+
+
+def write_rows(
+    path: Path,
+    rows: Sequence[Mapping[str, object]],
+    columns: Sequence[str] = (),
+    *,
+    delimiter: str = ",",
+    end: str = "",
+) -> Path:
+    """Write a table as platforms do, with a byte order mark; by default all columns of the rows."""
+    columns = columns or list(dict.fromkeys(key for row in rows for key in row))
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, columns, restval="", delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(rows)
+        file.write(end)
+    return path
 
 
 def hostile_trials(*, brackets: bool = True) -> list[Trial]:

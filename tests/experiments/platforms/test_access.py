@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych
 from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
-from tests.experiments.platforms.conftest import TRIALS, Collect
+from tests.experiments.platforms.conftest import TRIALS, Collect, Visit
 from tests.experiments.platforms.walking import picture, reach
 
 pytestmark = pytest.mark.slow
 
-Visit = Callable[..., Any]
 RULES = ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]
 SCREENS = ("expected", "ready", "trials", "break", "saved")
 ZOOMED = {"width": 640, "height": 400}  # what 1280 x 800 is at a zoom of 200 %

@@ -7,7 +7,6 @@ reference of jatos.js.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,9 @@ import pytest
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import Response, escape_formula, read_responses
-from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
+from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export, Visit
 from tests.experiments.platforms.walking import answer, begin, reach
 
-Visit = Callable[..., Any]
 PLANNED = {trial.trial_id: 1 + number % 6 for number, trial in enumerate(TRIALS)}
 
 

@@ -1,34 +1,23 @@
-"""The page and `contstim collect` together, in a real browser, as a pilot study runs."""
+"""The page and `contstim collect` in a real browser: a pilot study, identities, withdrawals."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
+from contstim.experiments.collection.participants import withdraw
 from contstim.experiments.platforms.jspsych import export_jspsych
 from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
 from contstim.experiments.responses.checks import Problem, check_responses
 from contstim.experiments.responses.table import read_responses
-from tests.experiments.collection.conftest import Serve, Served, serve
-from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export
-from tests.experiments.platforms.walking import answer, begin, picture, reach, state
+from tests.experiments.collection.conftest import Serve, Served, serve, signed
+from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export, Visit
+from tests.experiments.platforms.walking import SAVED, answer, begin, picture, reach
 
 __all__ = ["serve"]
-
-Visit = Callable[..., Any]
-
-
-def address(served: Served) -> str:
-    return f"http://127.0.0.1:{served.port}/"
-
-
-def table(served: Served, name: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(served.download(name).text)))
 
 
 @pytest.fixture
@@ -47,7 +36,7 @@ def test_two_people_at_once_through_reloads_and_a_cut(
     one, two, said = visit(), visit(), list[str]()
     for number, page in enumerate((one, two), start=1):
         page.on("console", lambda message: said.append(message.text))
-        page.goto(f"{address(server)}?PROLIFIC_PID=person-{number}")
+        page.goto(f"{server.address}?PROLIFIC_PID=person-{number}")
         begin(page)
     seen = [answer(one, 1)]
     one.reload()
@@ -65,7 +54,7 @@ def test_two_people_at_once_through_reloads_and_a_cut(
     answer(two, 2, key=True)
     reach(two, "waiting")
     two.wait_for_selector(".detail .copy")
-    assert len(table(server, "responses")) == 2 * PAIRS - 1
+    assert len(server.rows("responses")) == 2 * PAIRS - 1
     assert two.locator(".code").count() == 0
     two.unroute("**/api/responses")
     reach(two, "saved")
@@ -75,7 +64,7 @@ def test_two_people_at_once_through_reloads_and_a_cut(
     one.reload()
     reach(one, "saved")
     assert one.inner_text(".code") == codes[0]
-    rows = table(server, "responses")
+    rows = server.rows("responses")
     assert [row["position"] for row in rows] == ["1", "2", "3"] * 2
     assert "simulated" not in rows[0]
     assert [row["group"] for row in rows] == ["1"] * PAIRS + ["2"] * PAIRS
@@ -93,7 +82,7 @@ def test_whoever_follows_at_a_shared_computer_begins_anew(
     fresh: bool, server: Served, visit: Visit
 ) -> None:
     """What the first one answered is in the database, an answer among it that was not sent yet."""
-    page = visit(f"{address(server)}?group=1")
+    page = visit(f"{server.address}?group=1")
     begin(page)
     answer(page, 1)
     page.wait_for_function("() => JSON.parse(Object.values(localStorage)[0]).saved.length === 1")
@@ -101,7 +90,7 @@ def test_whoever_follows_at_a_shared_computer_begins_anew(
     answer(page, 1)
     page.goto("about:blank")
     page.unroute("**/api/responses")
-    page.goto(f"{address(server)}?group=1{'&fresh=1' if fresh else ''}")
+    page.goto(f"{server.address}?group=1{'&fresh=1' if fresh else ''}")
     if not fresh:
         reach(page, "resume")
         assert page.locator("button.next").all_inner_texts() == ["Continue", "I am somebody else"]
@@ -113,11 +102,11 @@ def test_whoever_follows_at_a_shared_computer_begins_anew(
     for _ in range(PAIRS):
         answer(page, 6)
     reach(page, "saved")
-    rows = table(server, "responses")
+    rows = server.rows("responses")
     first, second = dict.fromkeys(row["participant"] for row in rows)
     assert [row["participant"] for row in rows] == [first] * 2 + [second] * PAIRS
     assert [row["position"] for row in rows] == ["1", "2", "1", "2", "3"]
-    people = table(server, "participants")
+    people = server.rows("participants")
     assert [person["completed"] != "" for person in people] == [False, True]
 
 
@@ -125,9 +114,9 @@ def test_whoever_follows_at_a_shared_computer_begins_anew(
 def test_by_what_people_answer_and_when_they_leave_the_page_is_kept(
     export: Export, serve: Serve, visit: Visit
 ) -> None:
-    """By the browser's own mouse, keys and touch; the loss of the focus is one of its events."""
+    """The loss of the focus is one of the browser's own events; each tab counts those before it."""
     server = serve(export())
-    page = visit(f"{address(server)}?sona_id=17&group=1", viewport={"width": 1280, "height": 800})
+    page = visit(f"{server.address}?sona_id=17&group=1", viewport={"width": 1280, "height": 800})
     begin(page)
     answer(page, 1)
     page.wait_for_selector("button.confidence:enabled")
@@ -142,7 +131,7 @@ def test_by_what_people_answer_and_when_they_leave_the_page_is_kept(
     reach(page, "trials")
     further = [page.context.new_page() for _ in range(2)]
     for tab in further:  # each beside those before it
-        tab.goto(f"{address(server)}?sona_id=17&group=1")
+        tab.goto(f"{server.address}?sona_id=17&group=1")
         reach(tab, "resume")
         tab.click("button.next")
         reach(tab, "trials")
@@ -150,11 +139,11 @@ def test_by_what_people_answer_and_when_they_leave_the_page_is_kept(
         tab.close()
     answer(page, 1)
     reach(page, "saved")
-    rows = table(server, "responses")
+    rows = server.rows("responses")
     assert [row["input"] for row in rows] == ["mouse", "key", "mouse"]
     assert [row["blurs"] for row in rows][:2] == ["0", "2"]
     assert [float(row["away_ms"]) for row in rows][:2] == [0, pytest.approx(1100, abs=500)]
-    (person,) = table(server, "participants")
+    (person,) = server.rows("participants")
     assert [person[name] for name in ("device", "viewport", "second_tabs")] == [
         "computer",
         "1280x800",
@@ -162,28 +151,12 @@ def test_by_what_people_answer_and_when_they_leave_the_page_is_kept(
     ]
     assert person["sona_id_hash"] != ""
     assert person["code"] == page.inner_text(".code")
-    agent = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 Mobile/15E"
-    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    page = visit(address(server), user_agent=agent, **phone)
-    reach(page, "consent")
-    page.tap("button.next >> nth=0")
-    for _ in range(2):
-        page.wait_for_selector("#jspsych-content button")
-        page.locator("button.next").last.tap()
-        if state(page) == "trials":
-            break
-    page.wait_for_selector("button.confidence:enabled")
-    page.locator("button.confidence").nth(2).tap()
-    page.wait_for_function("() => JSON.parse(Object.values(localStorage)[0]).saved.length === 1")
-    assert table(server, "responses")[-1]["input"] == "touch"
-    assert table(server, "participants")[-1]["device"] == "phone"
-    assert "iPhone" not in server.database.read_bytes().decode(errors="replace")
 
 
 @pytest.mark.slow
 def test_a_page_that_answers_by_itself_says_so(server: Served, visit: Visit) -> None:
-    reach(visit(f"{address(server)}?simulate"), "saved")
-    assert {row["simulated"] for row in table(server, "responses")} == {"true"}
+    reach(visit(f"{server.address}?simulate"), "saved")
+    assert {row["simulated"] for row in server.rows("responses")} == {"true"}
 
 
 @pytest.mark.slow
@@ -203,7 +176,7 @@ def test_the_page_obeys_the_policy_under_which_it_is_served_with_files_of_the_cd
         )
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
-    page.goto(address(serve(folder)))
+    page.goto(serve(folder).address)
     begin(page)
     for _ in range(PAIRS):
         answer(page, 2)
@@ -211,3 +184,100 @@ def test_the_page_obeys_the_policy_under_which_it_is_served_with_files_of_the_cd
     assert page.locator(".code").count() == 1
     assert [text for text in said if "Content Security Policy" in text] == []
     assert "unpkg.com" in page.content()
+
+
+def link(served: Served, identity: str) -> str:
+    query = urlencode({"participant": identity, "token": signed(identity)["token"]})
+    return f"{served.address}?{query}"
+
+
+def test_a_link_goes_on_in_another_browser_and_without_its_token_nowhere(
+    export: Export, serve: Serve, visit: Visit
+) -> None:
+    served = serve(export(), accept_platform_ids=False)
+    page = visit(link(served, "7"))
+    begin(page)
+    first = answer(page, 1)
+    page.wait_for_function(SAVED, arg=1)
+    for stranger in ("?participant=7", f"?participant=7&token={signed('8')['token']}"):
+        refused = visit(f"{served.address}{stranger}")
+        reach(refused, "failed")
+        assert "token" in refused.inner_text(".reason")
+    elsewhere = visit(link(served, "7"))
+    reach(elsewhere, "consent")
+    elsewhere.click("button.next >> nth=0")
+    pairs = [answer(elsewhere, 1) for _ in range(PAIRS - 1)]
+    assert first not in pairs
+    reach(elsewhere, "saved")
+    page.reload()
+    reach(page, "resume")
+    page.click("button.next")
+    reach(page, "saved")
+    assert page.inner_text(".code") == elsewhere.inner_text(".code")
+    assert served.download("responses").text.count("\n") == 1 + PAIRS
+
+
+def test_an_id_of_a_platform_goes_on_in_its_browser_alone(
+    export: Export, serve: Serve, visit: Visit
+) -> None:
+    """Also if the reply to the request to join was lost and the page was loaded again."""
+    served = serve(export(), rehearsal=False)
+    address = f"{served.address}?PROLIFIC_PID=5f3c"
+    page = visit(address)
+    reach(page, "consent")
+
+    def lose(route: Any) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/api/participants", lose)
+    with page.expect_event("requestfailed"):
+        page.click("button.next >> nth=0")
+    page.unroute("**/api/participants", lose)
+    page.reload()
+    begin(page)
+    answer(page, 1)
+    page.wait_for_function(SAVED, arg=1)
+    other = visit(address)
+    reach(other, "failed")
+    page.reload()
+    reach(page, "resume")
+    page.click("button.next")
+    for _ in range(PAIRS - 1):
+        answer(page, 1)
+    reach(page, "saved")
+    assert served.download("participants").text.count("\n") == 2
+    robot = visit(f"{served.address}?simulate")
+    reach(robot, "failed")
+    assert "--rehearsal" in robot.inner_text(".reason")
+
+
+@pytest.mark.parametrize("when", ["trials", "resume", "waiting"])
+def test_a_page_of_somebody_who_withdrew_says_so_and_sends_nothing_more(
+    when: str, export: Export, serve: Serve, visit: Visit
+) -> None:
+    served = serve(export())
+    page = visit(link(served, "7"))
+    begin(page)
+    for _ in range(PAIRS - 1 if when == "waiting" else 1):
+        answer(page, 1)
+    page.wait_for_function(SAVED, arg=PAIRS - 1 if when == "waiting" else 1)
+    withdraw(served.database, "7", "2026-11-27")
+    if when == "resume":
+        page.reload()
+        reach(page, "resume")
+        page.click("button.next")
+    else:
+        answer(page, 1)
+    reach(page, "refused")
+    picture(page, f"withdrawn-{when}")
+    assert "withdrawn" in page.inner_text("h1")
+    assert page.evaluate("localStorage.length") == 0
+    sent = list[str]()
+    page.on("request", lambda request: sent.append(request.url))
+    page.wait_for_timeout(1_000)
+    assert sent == []
+    page.reload()
+    reach(page, "refused")
+    assert not [url for url in sent if url.endswith(("/participants", "/responses", "/complete"))]
+    assert served.download("participants").text.count("\n") == 1

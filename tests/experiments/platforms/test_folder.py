@@ -74,13 +74,7 @@ def test_the_study_has_every_trial_once_as_people_see_it(tmp_path: Path) -> None
         for group, own in study["groups"].items()
         for trial in own
     }
-    assert shown == {
-        t.trial_id: (
-            t.group,
-            *t.displayed_texts,
-        )
-        for t in trials
-    }
+    assert shown == {t.trial_id: (t.group, *t.displayed_texts) for t in trials}
     by_id = {t.trial_id: t.condition for t in trials}
     strata = {(by_id[t["trial_id"]], t["stratum"]) for own in study["groups"].values() for t in own}
     assert len(strata) == len(set(by_id.values()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +18,10 @@ from contstim.experiments.platforms.gorilla import (
 )
 from contstim.experiments.responses.checks import Problem
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
-from tests.experiments.platforms.hostile import hostile_trials
+from tests.experiments.platforms.hostile import hostile_trials, write_rows
 
 TRIALS = hostile_trials()
+END = "END OF FILE\r\n"
 PEOPLE = {"9001": "L01", "9002": "L04", "9003": "L02"}
 TEMPLATE = """\
 Display,randomise_blocks,randomise_trials,text A,text B,feedback,time limit
@@ -108,13 +108,7 @@ def data(
             press = {zone: f"resp{button}", "Response": "sure", "Reaction Time": rt_ms}
             events.append({**event, **press})
         events.append({**person, "Trial Number": "END TASK"})
-    columns = list(dict.fromkeys(key for event in events for key in event))
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.DictWriter(file, columns, restval="")
-        writer.writeheader()
-        writer.writerows(events)
-        file.write("END OF FILE\r\n")
-    return path
+    return write_rows(path, events, end=END)
 
 
 class TestContract(PlatformContract):
@@ -138,15 +132,6 @@ def test_what_was_answered_in_task_builder_2_comes_back(folder: Path, tmp_path: 
     assert found.report.findings == ()
 
 
-def rewritten(path: Path, rows: list[dict[str, str]], delimiter: str = ",") -> Path:
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)
-        writer.writeheader()
-        writer.writerows(rows)
-        file.write("END OF FILE\r\n")
-    return path
-
-
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_columns_of_two_spreadsheets_are_one(folder: Path, tmp_path: Path, delimiter: str) -> None:
     planted = PlantedAnswers(TRIALS)
@@ -156,15 +141,15 @@ def test_columns_of_two_spreadsheets_are_one(folder: Path, tmp_path: Path, delim
             second = row["Participant Private ID"] == "9002"
             row[f"{name}-ab12"] = row[name] if second else ""
             row[name] = "" if second else row[name]
-    path = rewritten(tmp_path / "data.csv", rows, delimiter)
+    path = write_rows(tmp_path / "data.csv", rows, delimiter=delimiter, end=END)
     found = import_gorilla([path], TRIALS)
     assert list(found.responses) == planted.responses
     assert f"{path}: skipped 6 rows without a trial_id." in found.notes
     rated = next(row for row in rows if row["trial_id"])
     rated["trial_id-ab12"] = "another"
-    (unreadable,) = import_gorilla([rewritten(path, rows)], TRIALS).unreadable
+    (unreadable,) = import_gorilla([write_rows(path, rows, end=END)], TRIALS).unreadable
     where = f"{path}, line {rows.index(rated) + 2}"
-    assert unreadable.message.startswith(f"{where}: trial_id, trial_id-ab12")
+    assert str(unreadable).startswith(f"{where}: trial_id, trial_id-ab12")
 
 
 def test_who_stops_rates_twice_or_not_at_all_is_named(folder: Path, tmp_path: Path) -> None:
@@ -176,7 +161,9 @@ def test_who_stops_rates_twice_or_not_at_all_is_named(folder: Path, tmp_path: Pa
     rows.remove(lost)
     rows.insert(rows.index(twice), {**twice, "Zone Name": "resp1"})
     idle = dict.fromkeys(rows[0], "") | {"Participant Private ID": "9004"}
-    files = [rewritten(tmp_path / f"{n}.csv", part) for n, part in enumerate((rows, [idle]))]
+    files = [
+        write_rows(tmp_path / f"{n}.csv", part, end=END) for n, part in enumerate((rows, [idle]))
+    ]
     found = import_gorilla(files, TRIALS)
     problems = {(f.problem, f.participant, f.about) for f in found.report.findings}
     assert problems == {
@@ -192,9 +179,10 @@ def test_who_stops_rates_twice_or_not_at_all_is_named(folder: Path, tmp_path: Pa
 def test_exports_of_another_task_are_refused(folder: Path, tmp_path: Path) -> None:
     path = data(folder, tmp_path / "data.csv", PlantedAnswers(TRIALS))
     rows = read_csv_rows(path)[:-1]
+    others = [row | {"Zone Name": "scale"} for row in rows]
     with pytest.raises(InputError, match=r"No ratings found in .*Name the buttons resp1"):
-        import_gorilla([rewritten(path, [row | {"Zone Name": "scale"} for row in rows])], TRIALS)
+        import_gorilla([write_rows(path, others, end=END)], TRIALS)
     for row in rows:
         del row["shown_left"]
     with pytest.raises(InputError, match="has no column shown_left; its columns are"):
-        import_gorilla([rewritten(path, rows)], TRIALS)
+        import_gorilla([write_rows(path, rows, end=END)], TRIALS)

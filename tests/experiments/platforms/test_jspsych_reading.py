@@ -127,14 +127,6 @@ def test_a_run_a_line_as_jatos_writes_them(tmp_path: Path) -> None:
         import_jspsych([path], TRIALS)
 
 
-def test_an_unknown_trial_and_a_duplicate_are_named(tmp_path: Path) -> None:
-    stray = replace(RESPONSES[0], trial_id="practice-1")
-    path = write(tmp_path / "data.json", page([*RESPONSES, stray, RESPONSES[1]]))
-    report = import_jspsych([path], TRIALS).report
-    assert [f.about for f in report.of(Problem.UNKNOWN_TRIAL)] == [("practice-1",)]
-    assert [f.about for f in report.of(Problem.DUPLICATE)] == [(RESPONSES[1].trial_id,)]
-
-
 def test_an_answer_that_jatos_got_twice_counts_once_and_a_conflict_stays(tmp_path: Path) -> None:
     """A reload before JATOS's word begins a second result with the same row."""
     rows = [asdict(response) for response in OBSERVED]
@@ -160,11 +152,7 @@ def test_ratings_by_side_are_not_taken_for_ratings_by_sentence(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        ("[]", "no row with a trial_id"),
-        ("[1, 2]", "lists of objects"),
-        ("rt;response", "no rows"),
-    ],
+    [("[]", "no row with a trial_id"), ("[1, 2]", "lists of objects"), ("rt;response", "no rows")],
 )
 def test_files_of_another_kind_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "data.json"

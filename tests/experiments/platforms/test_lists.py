@@ -1,4 +1,4 @@
-"""Lists: what a platform cannot balance itself is balanced in them."""
+"""Lists balance what a platform cannot; the plain table says who sees what, in order."""
 
 from __future__ import annotations
 
@@ -9,11 +9,20 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.design.presentation import presentation
+from contstim.experiments.design.assignment import presentation
 from contstim.experiments.platforms.folder import ExportFolder
-from contstim.experiments.platforms.lists import sides, stimulus_lists
+from contstim.experiments.platforms.lists import (
+    PLATFORM,
+    CsvSettings,
+    export_csv,
+    sides,
+    stimulus_lists,
+)
+from contstim.experiments.responses.table import NO_BREAK_SPACE
 from contstim.items.stimuli import Condition
+from contstim.testing.platform import ExportContract, read_csv_rows
 from contstim.words.sentence import Sentence
+from tests.experiments.platforms.hostile import hostile_trials
 from tests.experiments.responses.experiment import make_trials
 
 TRIALS = make_trials(groups=3)
@@ -32,14 +41,6 @@ def test_sides_balance_within_lists_and_between_neighbours(per_group: int) -> No
         assert one[0]["group"] == other[0]["group"]
         sides_of = {row["trial_id"]: row["left"] for row in one}
         assert all(sides_of[row["trial_id"]] + row["left"] == 3 for row in other)
-
-
-def test_lists_are_what_participants_of_the_design_are_shown() -> None:
-    lists = stimulus_lists(TRIALS, str, seed=8)
-    for participant in (1, 2):
-        shown = presentation(TRIALS, group=2, participant=participant, seed=8)
-        rows = [(row["trial_id"], row["left"]) for row in lists[1 + participant]]
-        assert rows == [(each.trial.trial_id, each.left) for each in shown]
 
 
 def test_people_see_sentences_on_their_sides_and_of_end_marks_all_but_full_stops() -> None:
@@ -101,3 +102,38 @@ def test_an_earlier_export_gives_way_and_what_else_is_there_stays(tmp_path: Path
     assert {path.name for path in out.iterdir()} == {"L01.csv", "data.csv", "export.meta.json"}
     assert (out / "L01.csv").read_text() == "new"
     assert outside.read_text() == "not yours"
+
+
+HOSTILE_TRIALS = hostile_trials()
+
+
+def test_every_participant_sees_what_presentation_says(tmp_path: Path) -> None:
+    rows = read_csv_rows(
+        export_csv(HOSTILE_TRIALS, tmp_path, CsvSettings(3, seed=9)).path / "presentation.csv"
+    )
+    assert len(rows) == 2 * 3 * 20
+    for group in (1, 2):
+        for participant in (1, 2, 3):
+            theirs = [
+                r for r in rows if (r["group"], r["participant"]) == (str(group), str(participant))
+            ]
+            expected = presentation(HOSTILE_TRIALS, group=group, participant=participant, seed=9)
+            for row, shown in zip(theirs, expected, strict=True):
+                assert row["trial_id"] == shown.trial.trial_id
+                assert (row["left"], row["position"]) == (str(shown.left), str(shown.position))
+                texts = [*shown.trial.displayed_texts]
+                written = [row["left_sentence"], row["right_sentence"]]
+                assert [text.removeprefix(NO_BREAK_SPACE) for text in written] == (
+                    texts if shown.left == 1 else texts[::-1]
+                )
+                assert not any(text.startswith(("=", "+", "-", "@")) for text in written)
+
+
+class TestContract(ExportContract):
+    platform = PLATFORM
+    list_columns = ("group", "participant")
+
+
+def test_nobody_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="must be at least 1, got 0"):
+        export_csv(HOSTILE_TRIALS, tmp_path, CsvSettings(participants=0))

@@ -1,22 +1,23 @@
-"""The page in a real browser (Chromium), against a server that keeps answers in memory."""
+"""The page in Chromium, against a server in memory: hostile texts, previews, failures, reloads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from contstim.experiments.platforms.jspsych import export_jspsych
 from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
 from contstim.items.stimuli import Trial
-from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
+from contstim.words.sentence import Sentence
+from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export, Visit
 from tests.experiments.platforms.fake_server import CODE
 from tests.experiments.platforms.reference_order import presentation
-from tests.experiments.platforms.walking import answer, begin, picture, reach, state
+from tests.experiments.platforms.walking import answer, begin, picture, reach, shown, state
+from tests.experiments.stimuli import new_trial
 
-Visit = Callable[..., Any]
 SIZES = {1280: {"width": 1280, "height": 800}, 390: {"width": 390, "height": 844}}
 BY_ID = {trial.trial_id: trial for trial in TRIALS}
 
@@ -185,3 +186,162 @@ def test_the_library_of_the_cdn_is_taken_only_with_the_right_content(
         page.goto(server.address)
         reach(page, expected)
     assert "jsPsych could not be loaded" in page.inner_text("#stage")
+
+
+HOSTILE = (
+    "<script>window.broken = 1</script>",
+    '"><img src=x onerror="window.broken = 2">',
+    "&lt;b&gt; &amp; \\u003cscript\\u003e ${window.broken = 3} '; DROP TABLE responses; --",
+    '=HYPERLINK("http://example.org","x")',
+    "</div></main></script><!-- {{constructor.constructor('window.broken = 4')()}}",
+    "\u202eright to left\u202c \u0000 null".replace("\0", ""),
+    "word" * 2_500,
+    "many words " * 900 + "end",
+)
+
+
+def test_nothing_in_a_text_is_taken_for_anything_else(
+    export: Export, collect: Collect, visit: Visit
+) -> None:
+    """Every hostile sentence, title, label and example is on the page as it was written."""
+    trials = [
+        new_trial(f"t'{n}\"<i>", 1, first, second)
+        for n, (first, second) in enumerate(zip(HOSTILE[::2], HOSTILE[1::2], strict=True))
+    ]
+    folder = export(trials, title="</title><script>window.broken = 5</script>")
+    consent = "# <img src=x onerror=window.broken=6>\n\n[x](javascript:window.broken=7) **<b>**"
+    (folder / "consent.md").write_text(consent)
+    labels = (folder / "labels.csv").read_text()
+    hostile_label = "continue<script>window.broken=8</script>"
+    (folder / "labels.csv").write_text(labels.replace("Continue", hostile_label))
+    server = collect(folder)
+    page = visit(server.address, viewport={"width": 1280, "height": 800})
+    assert page.title() == "</title><script>window.broken = 5</script>"
+    reach(page, "consent")
+    assert page.inner_text("h1") == "<img src=x onerror=window.broken=6>"
+    assert page.locator("#stage a").count() == 0
+    assert page.inner_text("strong") == "<b>"
+    begin(page)
+    seen: set[str] = set()
+    for _ in trials:
+        page.wait_for_selector("button.confidence:enabled")
+        seen.update(shown(page))
+        assert page.locator(".sentence *").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.locator("button.confidence").last.bounding_box()["y"] < 800
+        answer(page, 1)
+    reach(page, "saved")
+    # Marks of direction, which no reader sees, leave a sentence when it is read
+    written = [text.translate({0x202E: None, 0x202C: None}) for text in HOSTILE]
+    expected = {" ".join(text.split()).rstrip(".!?") for text in written}
+    assert expected <= {" ".join(text.split()) for text in seen}
+    assert page.evaluate("window.broken") is None
+    assert {row["trial_id"] for row in server.rows("p1")} == {t.trial_id for t in trials}
+
+
+@pytest.mark.parametrize("query", ["", "?participant=7&token=x&group=2"])
+def test_a_preview_goes_from_consent_to_the_end_and_stores_nothing(
+    export: Export, visit: Visit, query: str, tmp_path: Path
+) -> None:
+    page, requests = visit(), list[str]()
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(f"{export(completion_code='C0DE').as_uri()}/index.html{query}")
+    begin(page)
+    pairs = [answer(page, 1) for _ in range(PAIRS)]
+    reach(page, "saved")
+    assert page.is_visible(".banner[role=note]")
+    picture(page, "preview")
+    assert page.evaluate("localStorage.length") == 0
+    assert {url.partition(":")[0] for url in requests} <= {"file", "data"}
+    assert page.locator(".code").count() == 0
+    with page.expect_download() as download:
+        page.click("button.copy")
+    download.value.save_as(tmp_path / "copy.csv")
+    with (tmp_path / "copy.csv").open(encoding="utf-8", newline="") as file:
+        assert len({row["trial_id"] for row in csv.DictReader(file)}) == len(set(pairs)) == PAIRS
+    page.reload()
+    reach(page, "consent")
+    assert page.is_visible(".banner[role=note]")
+
+
+def test_a_page_that_saves_is_no_preview(export: Export, visit: Visit) -> None:
+    page = visit(f"{export(save='download').as_uri()}/index.html")
+    reach(page, "consent")
+    assert page.locator(".banner").count() == 0
+
+
+@pytest.mark.slow
+def test_the_same_person_elsewhere_goes_on_with_what_the_server_knows(
+    export: Export, collect: Collect, visit: Visit
+) -> None:
+    server = collect(export())
+    page = visit(f"{server.address}?PROLIFIC_PID=a&simulate")
+    reach(page, "saved")
+    dropped = server.rows("p1")[1]["trial_id"]
+    del server.answers["p1", dropped]
+    kept = server.rows("p1")
+    reach(visit(f"{server.address}?PROLIFIC_PID=a&simulate"), "saved")
+    assert [row["position"] for row in server.rows("p1")] == [1, 2, 3]
+    assert [row for row in server.rows("p1") if row["trial_id"] != dropped] == kept
+    assert list(server.people) == ["p1"]
+
+
+def test_answers_survive_a_server_that_fails_and_a_tab_that_closes(
+    export: Export, collect: Collect, visit: Visit
+) -> None:
+    """Nothing is shown as saved before it is; what was not sent is sent after a reload."""
+    server = collect(export())
+    page = visit(server.address)
+    begin(page)
+    page.context.set_offline(True)
+    answer(page, 4)
+    answer(page, 4)
+    assert server.answers == {}
+    again = page.context.new_page()
+    page.close()
+    again.context.set_offline(False)
+    server.failing = 1
+    again.goto(server.address)
+    reach(again, "resume")
+    again.click("button.next")
+    server.muttering = 1
+    answer(again, 4)
+    reach(again, "saved")
+    assert server.completed == {"p1": PAIRS}
+    assert [row["position"] for row in server.rows("p1")] == [1, 2, 3]
+
+
+@pytest.mark.slow
+def test_what_the_server_lost_is_sent_again(export: Export, collect: Collect, visit: Visit) -> None:
+    server = collect(export())
+    server.forgetting = True
+    page = visit(f"{server.address}?simulate")
+    reach(page, "saved")
+    assert server.completed == {"p1": PAIRS}
+
+
+@pytest.mark.slow
+def test_a_refusal_is_shown_and_the_answers_can_be_kept(
+    export: Export, collect: Collect, visit: Visit
+) -> None:
+    server = collect(export())
+    server.refusing = True
+    page = visit(f"{server.address}?simulate", accept_downloads=True)
+    reach(page, "failed")
+    assert page.inner_text(".reason") == "The study is over."
+    with page.expect_download() as download:
+        page.click("button.copy")
+    assert len(download.value.path().read_text().splitlines()) == 1 + PAIRS
+
+
+@pytest.mark.slow
+def test_a_new_version_of_the_trials_does_not_go_on_with_the_old(
+    export: Export, collect: Collect, visit: Visit
+) -> None:
+    server = collect(export())
+    page = visit(f"{server.address}?simulate")
+    reach(page, "saved")
+    export([replace(trial, sentence_1=Sentence.parse("Another sentence.")) for trial in TRIALS])
+    page.reload()
+    page.wait_for_function("() => document.querySelector('.code')")
+    assert list(server.people) == ["p1", "p2"]

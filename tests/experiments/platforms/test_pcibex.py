@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import subprocess
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,6 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.lists import ListSettings
 from contstim.experiments.platforms.pcibex import PLATFORM, export_pcibex, import_pcibex
 from contstim.experiments.responses.checks import Problem
-from contstim.items.stimuli import Condition
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials
 
@@ -56,22 +54,6 @@ OF_IBEX = {  # witness: PennController's tutorial of 2020, and Ibex's server.py
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return export_pcibex(TRIALS, tmp_path_factory.mktemp("pcibex"), ListSettings(seed=4)).path
-
-
-def test_every_list_of_the_table_shows_its_group_with_balanced_sides(folder: Path) -> None:
-    """Property: each condition stands as often left as right in every list that is written."""
-    by_id = {trial.trial_id: trial for trial in TRIALS}
-    lists = defaultdict(list)
-    for row in read_csv_rows(folder / "trials.csv"):
-        lists[row["group"]].append(row)
-    for rows in lists.values():
-        (group,) = {row["stimulus_group"] for row in rows}
-        assert {row["trial_id"] for row in rows} == {
-            trial.trial_id for trial in TRIALS if str(trial.group) == group
-        }
-        for condition in Condition:
-            left = [r["left"] for r in rows if by_id[r["trial_id"]].condition is condition]
-            assert left.count("1") == left.count("2")
 
 
 STUB = """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +15,9 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.psych_ds import (
     PLATFORM,
     PsychDsSettings,
+    check_psych_ds,
     write_psych_ds,
 )
-from contstim.experiments.platforms.psych_ds_rules import check_psych_ds
 from contstim.experiments.responses.questionnaire import (
     QuestionAnswer,
     questions_beside,
@@ -138,97 +139,83 @@ def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path)
     assert "no human participants" in (folder / "README.md").read_text()
 
 
-def described(change: Callable[[dict[str, object]], object]) -> Callable[[Path], None]:
-    def apply(folder: Path) -> None:
-        path = folder / "dataset_description.json"
-        about = json.loads(path.read_text(encoding="utf-8"))
-        change(about)
-        path.write_text(json.dumps(about), encoding="utf-8")
-
-    return apply
-
-
-def in_data(name: str, content: bytes) -> Callable[[Path], None]:
-    def apply(folder: Path) -> None:
-        path = folder / "data" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-
-    return apply
+def damage(folder: Path, path: str, content: bytes | None) -> None:
+    """Write a file, or remove a file or folder."""
+    target = folder / path
+    if content is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    elif target.is_dir():
+        shutil.rmtree(target)
+    else:
+        target.unlink()
 
 
-def without(path: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / path).unlink()
+DESCRIPTION, STUDY_DATA = "dataset_description.json", "data/study-x_data.csv"
 
 
-def overwritten(content: bytes) -> Callable[[Path], None]:
-    def apply(folder: Path) -> None:
-        (folder / "dataset_description.json").write_bytes(content)
-
-    return apply
-
-
-def empty_data(folder: Path) -> None:
-    for path in (folder / "data").iterdir():
-        path.unlink()
-    (folder / "data").rmdir()
-
-
-BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
-    "no description": (without("dataset_description.json"), "MISSING_DATASET_DESCRIPTION"),
-    "no JSON": (overwritten(b"{"), "INVALID_JSON_FORMATTING"),
-    "no object": (overwritten(b"[]"), "INVALID_JSON_FORMATTING"),
-    "not UTF-8": (overwritten(b'{"name": "\xff"}'), "JSON_ENCODING_ERROR"),
-    "no data": (empty_data, "MISSING_DATA_DIRECTORY"),
-    "file name": (in_data("trials.csv", b"a\n1\n"), "FILENAME_KEYWORD_FORMATTING_ERROR"),
-    "keyword with a digit": (
-        in_data("part2-x_data.csv", b"a\n1\n"),
-        "FILENAME_KEYWORD_FORMATTING_ERROR",
-    ),
-    "column": (
-        in_data("study-x_data.csv", b"rating,mood\n1,2\n"),
-        "CSV_COLUMN_MISSING_FROM_METADATA",
-    ),
-    "variable": (
-        described(lambda about: about["variableMeasured"].append("mood")),  # type: ignore[attr-defined]
-        "VARIABLE_MISSING_FROM_CSV_COLUMNS",
-    ),
-    "no name": (described(lambda about: about.pop("name")), "JSON_KEY_REQUIRED"),
-    "no context": (described(lambda about: about.pop("@context")), "JSON_KEY_REQUIRED"),
-    "no type": (described(lambda about: about.pop("@type")), "MISSING_DATASET_TYPE"),
-    "other type": (
-        described(lambda about: about.update({"@type": "Person"})),
-        "INCORRECT_DATASET_TYPE",
-    ),
-    "ragged": (in_data("study-x_data.csv", b"rating,left\n1\n"), "CSV_HEADER_LENGTH_MISMATCH"),
-    "repeated": (in_data("study-x_data.csv", b"rating,rating\n1,2\n"), "CSV_HEADER_REPEATED"),
-    "no header": (in_data("study-x_data.csv", b""), "CSV_HEADER_MISSING"),
-    "open quote": (in_data("study-x_data.csv", b'rating\n"1\n'), "CSV_FORMATTING_ERROR"),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_every_broken_rule_is_named_by_its_code(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "content", "code"),
+    [
+        (DESCRIPTION, None, "MISSING_DATASET_DESCRIPTION"),
+        (DESCRIPTION, b"{", "INVALID_JSON_FORMATTING"),
+        (DESCRIPTION, b"[]", "INVALID_JSON_FORMATTING"),
+        (DESCRIPTION, b'{"name": "\xff"}', "JSON_ENCODING_ERROR"),
+        ("data", None, "MISSING_DATA_DIRECTORY"),
+        ("data/trials.csv", b"a\n1\n", "FILENAME_KEYWORD_FORMATTING_ERROR"),
+        ("data/part2-x_data.csv", b"a\n1\n", "FILENAME_KEYWORD_FORMATTING_ERROR"),
+        (STUDY_DATA, b"rating,mood\n1,2\n", "CSV_COLUMN_MISSING_FROM_METADATA"),
+        (STUDY_DATA, b"rating,left\n1\n", "CSV_HEADER_LENGTH_MISMATCH"),
+        (STUDY_DATA, b"rating,rating\n1,2\n", "CSV_HEADER_REPEATED"),
+        (STUDY_DATA, b"", "CSV_HEADER_MISSING"),
+        (STUDY_DATA, b'rating\n"1\n', "CSV_FORMATTING_ERROR"),
+    ],
+)
+def test_every_broken_file_is_named_by_its_code(
+    tmp_path: Path, path: str, content: bytes | None, code: str
+) -> None:
     """Codes are those of the published schema."""
-    breaking, code = BROKEN[name]
     folder = export(tmp_path)
-    breaking(folder)
+    damage(folder, path, content)
     errors, _ = check_psych_ds(folder)
     assert code in {error.partition(":")[0] for error in errors}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "code"),
+    [
+        ("variableMeasured", ["mood"], "VARIABLE_MISSING_FROM_CSV_COLUMNS"),
+        ("name", None, "JSON_KEY_REQUIRED"),
+        ("@context", None, "JSON_KEY_REQUIRED"),
+        ("@type", None, "MISSING_DATASET_TYPE"),
+        ("@type", "Person", "INCORRECT_DATASET_TYPE"),
+    ],
+)
+def test_every_broken_description_is_named_by_its_code(
+    tmp_path: Path, key: str, value: str | list[str] | None, code: str
+) -> None:
+    """Of a key that is absent, has another value, or names one variable more."""
+    folder = export(tmp_path)
+    about = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+    before = about.pop(key)
+    if value is not None:
+        about[key] = before + value if isinstance(value, list) else value
+    damage(folder, DESCRIPTION, json.dumps(about).encode())
+    assert {error.partition(":")[0] for error in check_psych_ds(folder)[0]} == {code}
 
 
 def test_row_ids_are_unique_and_sidecars_override(tmp_path: Path) -> None:
     """A sidecar describes its own table; row_id must not repeat."""
     folder = export(tmp_path)
-    in_data("deep/study-x_data.csv", b"row_id\n1\n1\n")(folder)
+    damage(folder, "data/deep/study-x_data.csv", b"row_id\n1\n1\n")
     sidecar = {"variableMeasured": ["row_id"]}
-    in_data("deep/study-x_data.json", json.dumps(sidecar).encode())(folder)
+    damage(folder, "data/deep/study-x_data.json", json.dumps(sidecar).encode())
     errors, _ = check_psych_ds(folder)
     assert errors == ["ROWID_VALUES_NOT_UNIQUE: data/deep/study-x_data.csv"]
-    in_data("deep/study-x_data.csv", b"row_id\n1\n2\n")(folder)
+    damage(folder, "data/deep/study-x_data.csv", b"row_id\n1\n2\n")
     assert check_psych_ds(folder) == ([], [])
-    in_data("deep/study-x_data.json", b"{}")(folder)
-    in_data("deep/file_metadata.json", json.dumps(sidecar).encode())(folder)
+    damage(folder, "data/deep/study-x_data.json", b"{}")
+    damage(folder, "data/deep/file_metadata.json", json.dumps(sidecar).encode())
     assert check_psych_ds(folder) == ([], [])
 
 
@@ -237,8 +224,8 @@ def test_recommendations_are_warnings(tmp_path: Path) -> None:
     errors, warnings = check_psych_ds(folder)
     assert errors == []
     assert {warning.partition(":")[0] for warning in warnings} == {"JSON_KEY_RECOMMENDED"}
-    without("README.md")(folder)
-    in_data("mood-x_data.csv", b"trial_id\n1\n")(folder)
+    damage(folder, "README.md", None)
+    damage(folder, "data/mood-x_data.csv", b"trial_id\n1\n")
     codes = {warning.partition(":")[0] for warning in check_psych_ds(folder)[1]}
     assert {"MISSING_README_DOC", "FILENAME_UNOFFICIAL_KEYWORD_WARNING"} <= codes
     with pytest.raises(InputError, match="There is no folder"):

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ast
-import csv
 import json
 import os
 import re
@@ -32,7 +31,7 @@ from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
 from contstim.testing.platform import TRIALS as CONTRACT_TRIALS
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
-from tests.experiments.platforms.hostile import hostile_trials
+from tests.experiments.platforms.hostile import hostile_trials, write_rows
 
 TRIALS = hostile_trials(brackets=False)
 PEOPLE = {"ann": "L01", "=HYPERLINK(1)": "L04", "ben, jr.": "L02"}
@@ -190,11 +189,7 @@ def test_the_script_compiles_with_the_keys_of_the_scale(folder: Path, tmp_path: 
 
 
 def data(
-    folder: Path,
-    out: Path,
-    planted: PlantedAnswers,
-    kind: str,
-    people: Mapping[str, str] = PEOPLE,
+    folder: Path, out: Path, planted: PlantedAnswers, kind: str, people: Mapping[str, str] = PEOPLE
 ) -> list[Path]:
     """One file for each participant, as PsychoPy saves wide text: a trailing delimiter included."""
     files: list[Path] = []
@@ -216,10 +211,7 @@ def data(
             written.append({**row, **about_trial, **about})
         files.append(out / f"{len(files)}_sentences_2026.csv")
         columns = [*dict.fromkeys(key for row in written for key in row), ""]
-        with files[-1].open("w", encoding="utf-8-sig", newline="") as file:
-            writer = csv.DictWriter(file, columns, restval="")
-            writer.writeheader()
-            writer.writerows(written)
+        write_rows(files[-1], written, columns)
     return files
 
 
@@ -243,14 +235,6 @@ def test_what_was_answered_with_other_components_comes_back(
     assert sum("skipped 1 row without" in note for note in found.notes) == 3
 
 
-def rewrite(path: Path, rows: list[dict[str, str]]) -> Path:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
-
-
 def test_other_components_and_people_without_names(folder: Path, tmp_path: Path) -> None:
     planted = PlantedAnswers(TRIALS)
     path = data(folder, tmp_path, planted, "keyboard")[0]
@@ -258,7 +242,7 @@ def test_other_components_and_people_without_names(folder: Path, tmp_path: Path)
     for row in rows:
         row["choice.keys"] = row.pop("rating.keys")
         row["participant"] = ""
-    rewrite(path, rows)
+    write_rows(path, rows)
     with pytest.raises(InputError, match=r"no column rating.keys .*; its columns are"):
         import_psychopy([path], TRIALS)
     found = import_psychopy([path], TRIALS, PsychopyReading("choice"))
@@ -271,7 +255,7 @@ def test_who_left_before_the_first_trial_does_not_stop_the_others(
 ) -> None:
     planted = PlantedAnswers(TRIALS)
     path = data(folder, tmp_path, planted, "keyboard", {"ann": "L01"})[0]
-    left = rewrite(tmp_path / "left.csv", [{"participant": "bob", "instructions.keys": "space"}])
+    left = write_rows(tmp_path / "left.csv", [{"participant": "bob", "begin.keys": "space"}])
     found = import_psychopy([left, path], TRIALS)
     assert list(found.responses) == planted.responses
     assert any(note.startswith(f"{left} has no row with a trial_id") for note in found.notes)
@@ -284,4 +268,4 @@ def test_ratings_that_are_coded_from_0_are_refused(folder: Path, tmp_path: Path)
     for n, row in enumerate(rows[1:]):
         row["rating.keys"] = str(n % 6)
     with pytest.raises(InputError, match="shifted by one"):
-        import_psychopy([rewrite(path, rows)], TRIALS)
+        import_psychopy([write_rows(path, rows)], TRIALS)

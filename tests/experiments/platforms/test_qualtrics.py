@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import html
 import json
 import re
@@ -24,7 +23,7 @@ from contstim.experiments.platforms.texts import button_labels, labels
 from contstim.experiments.responses.checks import Problem
 from contstim.items.scale import Scale
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows, read_html
-from tests.experiments.platforms.hostile import hostile_trials
+from tests.experiments.platforms.hostile import hostile_trials, write_rows
 
 TRIALS = hostile_trials()
 PEOPLE = {"R_1": "L01", "R_2": "L04", "R_3": "L02", "R_4": "L03"}
@@ -137,15 +136,8 @@ def data(
             if timing:
                 answer[f"{row['tag'].replace('Q', 'T')}_Page Submit"] = rt_ms / 1_000
         rows.append(answer)
-    write(path, columns, rows)
+    write_rows(path, rows, columns)
     return rows
-
-
-def write(path: Path, columns: list[str], people: list[dict[str, object]]) -> None:
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.DictWriter(file, columns, restval="")
-        writer.writeheader()
-        writer.writerows(people)
 
 
 class TestContract(PlatformContract):
@@ -190,7 +182,7 @@ def test_previews_and_the_idle_are_named_and_the_unfinished_reported(
     )
     del people[4][row["tag"]]
     people.append({"ResponseId": "R_9", "Status": "0"})
-    write(tmp_path / "data.csv", columns, people)
+    write_rows(tmp_path / "data.csv", people, columns)
     found = import_qualtrics([tmp_path / "data.csv"], TRIALS, QualtricsReading(folder / "key.csv"))
     assert list(found.responses) == planted.responses[41:]
     (finding,) = found.report.findings
@@ -207,7 +199,7 @@ def test_what_is_unknown_or_twice_is_named(folder: Path, tmp_path: Path) -> None
     for row in people:
         row["PROLIFIC_PID"] = row["ResponseId"]
     people[4]["PROLIFIC_PID"] = "R_1"
-    write(tmp_path / "data.csv", columns, people)
+    write_rows(tmp_path / "data.csv", people, columns)
     lost = planted.responses[0].trial_id
     trials = [trial for trial in TRIALS if trial.trial_id != lost]
     found = import_qualtrics(
@@ -228,10 +220,10 @@ def test_files_that_do_not_belong_together_are_refused(folder: Path, tmp_path: P
     with pytest.raises(InputError, match="lacks the columns tag"):
         import_qualtrics([tmp_path / "data.csv"], TRIALS, QualtricsReading(folder / "lists.csv"))
     people[2]["L01Q001"] = button_labels(Scale.CONFIDENCE, "en")[0]
-    write(tmp_path / "text.csv", columns, people)
+    write_rows(tmp_path / "text.csv", people, columns)
     found = import_qualtrics([tmp_path / "text.csv"], TRIALS, QualtricsReading(key))
     (cell,) = found.unreadable
-    assert re.search(r", L01Q001 of R_1: .*numeric values", cell.message)
+    assert re.search(r", L01Q001 of R_1: .*numeric values", str(cell))
     (tmp_path / "other.csv").write_text("ResponseId,Q1\nR_1,2\n")
     with pytest.raises(InputError, match="no column of the questions"):
         import_qualtrics([tmp_path / "other.csv"], TRIALS, QualtricsReading(key))

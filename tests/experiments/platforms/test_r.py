@@ -191,13 +191,8 @@ def test_a_row_a_rating_without_names_of_people(experiment: Experiment, folder: 
     assert len(rows) == len(experiment.responses)
     trials = {trial.trial_id: trial for trial in experiment.trials}
     numbers: dict[str, str] = {}
-    log_probs = dict(
-        zip(
-            [str(text) for text in experiment.scores.sentences or ()],
-            experiment.scores.log_probs,
-            strict=True,
-        )
-    )
+    texts = map(str, experiment.scores.sentences or ())
+    log_probs = dict(zip(texts, experiment.scores.log_probs, strict=True))
     for row, response in zip(rows, experiment.responses, strict=True):
         trial = trials[response.trial_id]
         assert (row["trial_id"], int(row["rating"])) == (trial.trial_id, response.rating)

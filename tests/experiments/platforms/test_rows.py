@@ -64,9 +64,7 @@ def row(n: int, **cells: object) -> dict[str, object]:
 FOUR = [row(n) for n in range(4)]
 LINES = "\n".join(map(json.dumps, FOUR))
 BROKEN = LINES.splitlines()
-CSV = "\n".join(
-    [",".join(FOUR[0]), *(",".join(map(str, cells.values())) for cells in FOUR)],
-)
+CSV = "\n".join([",".join(FOUR[0]), *(",".join(map(str, cells.values())) for cells in FOUR)])
 HEADER, *ROWS = CSV.splitlines()
 JSON = json.dumps(FOUR)
 EXCEL = CSV.replace(",", ";").replace(".5", ",5")
@@ -147,7 +145,7 @@ def test_one_unreadable_row_does_not_lose_the_others(
     found = import_jspsych([path], TRIALS)
     assert [r.trial_id for r in found.responses] == [IDS[n] for n in range(4) if n != lost]
     (unreadable,) = found.unreadable
-    assert unreadable.message.startswith(f"{path}, line {line}")
+    assert str(unreadable).startswith(f"{path}, line {line}")
 
 
 @pytest.mark.parametrize("missing", ["null", '"null"', "NaN", '""'])
@@ -178,5 +176,5 @@ def test_a_cut_off_or_odd_line_of_pcibex_is_named(tmp_path: Path) -> None:
     path.write_text("\r\n".join([*comments, *lines])[:-9], encoding="utf-8-sig")
     found = import_pcibex([path], TRIALS)
     assert [(r.participant, r.rating) for r in found.responses] == [("a, b", 1), ("a, b", 3)]
-    places = sorted(row.message.partition(":")[0] for row in found.unreadable)
+    places = sorted(str(row).partition(":")[0] for row in found.unreadable)
     assert places == [f"{path}, line 11", f"{path}, line 13"]

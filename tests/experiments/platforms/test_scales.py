@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,9 @@ from contstim.experiments.platforms.platform import PLATFORMS, platform_named
 from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
 from contstim.testing.platform import TRIALS as CONTRACT_TRIALS
-from tests.experiments.platforms.conftest import TRIALS, Collect, Export
+from tests.experiments.platforms.conftest import TRIALS, Collect, Export, Visit
 from tests.experiments.platforms.walking import answer, begin, picture, reach
 
-Visit = Callable[..., Any]
 BUTTONS = ("pcibex", "psychopy", "gorilla", "qualtrics")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
@@ -74,19 +72,6 @@ def test_a_slider_is_moved_by_keys_mouse_and_touch(
     seen = [r["rating"] if r["left"] == 1 else 100 - r["rating"] for r in rows]
     assert seen == [100, pytest.approx(50, abs=1), pytest.approx(0, abs=1)]
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-@pytest.mark.slow
-def test_choices_are_made_by_button_and_key(export: Export, collect: Collect, visit: Visit) -> None:
-    server = collect(export([*on_scale(TRIALS, Scale.CHOICE)], brief=False))
-    page = visit(server.address, **PHONE)
-    begin(page)
-    for button in (1, 2, 2):
-        assert page.locator("button.confidence").count() == 2
-        answer(page, button, key=button == 2)
-    reach(page, "saved")
-    pressed = [r["rating"] if r["left"] == 1 else 3 - r["rating"] for r in server.rows("p1")]
-    assert pressed == [1, 2, 2]
 
 
 TOLD = "() => Object.values(localStorage).map(JSON.parse).every((r) => r.heard === r.told)"

@@ -6,8 +6,6 @@ touch; sentences and sides are those that stood on the screen.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,19 +16,17 @@ from contstim.experiments.collection.tables import collected_questions, import_c
 from contstim.experiments.responses.checks import Problem
 from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
-from tests.experiments.collection.conftest import Serve, Served, serve
+from tests.experiments.collection.conftest import Serve, serve
 from tests.experiments.collection.watched import QUESTIONS
-from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export
+from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export, Visit
 from tests.experiments.platforms.test_scales import PHONE, TOLD
-from tests.experiments.platforms.walking import picture, reach, shown
+from tests.experiments.platforms.walking import SAVED, picture, reach, shown
 
 __all__ = ["serve"]
 
 pytestmark = pytest.mark.slow
 
-Visit = Callable[..., Any]
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 Mobile/15E148"
-SAVED = "n => JSON.parse(Object.values(localStorage)[0]).saved.length === n"
 
 
 class Hand:
@@ -147,10 +143,6 @@ def study(export: Export, tmp_path: Path) -> Callable[[Scale], Path]:
     return write
 
 
-def people(served: Served) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(served.download("participants").text)))
-
-
 @pytest.mark.parametrize("by", ["key", "mouse", "touch"])
 @pytest.mark.parametrize("scale", Scale)
 def test_a_session_from_consent_to_the_code_is_kept_as_it_went(
@@ -158,7 +150,7 @@ def test_a_session_from_consent_to_the_code_is_kept_as_it_went(
 ) -> None:
     """With a reload, a second tab, a break, and no network from the last pair on."""
     served = serve(study(scale))
-    address = f"http://127.0.0.1:{served.port}/?sona_id=17"
+    address = f"{served.address}?sona_id=17"
     device = {"user_agent": IPHONE, **PHONE} if by == "touch" else {}
     page = visit(address, **device)
     hand = Hand(page, by)
@@ -189,11 +181,11 @@ def test_a_session_from_consent_to_the_code_is_kept_as_it_went(
     page.wait_for_selector(".detail .copy")
     picture(page, f"session-{scale}-{by}-offline")
     assert page.locator(".code").count() == 0
-    assert [person["answered"] for person in people(served)] == ["2"]
+    assert [person["answered"] for person in served.rows("participants")] == ["2"]
     page.context.set_offline(False)
     reach(page, "saved")
 
-    (person,) = people(served)
+    (person,) = served.rows("participants")
     size = page.viewport_size
     assert {name: person[name] for name in ("state", "answered", "second_tabs", "code")} == {
         "state": "complete",
@@ -204,6 +196,7 @@ def test_a_session_from_consent_to_the_code_is_kept_as_it_went(
     assert person["device"] == ("phone" if by == "touch" else "computer")
     assert person["viewport"] == f"{size['width']}x{size['height']}"
     assert person["sona_id_hash"] != ""
+    assert b"iPhone" not in served.database.read_bytes()
     told = [(each.question, each.answer) for each in collected_questions(served.database)]
     assert told == [("age", "31"), ("language", "English"), ("remarks", "=1, as usual")]
     imported = import_collected([served.database], on_scale(TRIALS, scale))
@@ -231,7 +224,7 @@ def test_who_leaves_or_fails_the_check_makes_room_and_what_they_told_stays(
     Groups follow from the rule alone: the first group with fewest people who are there.
     """
     served = serve(study(Scale.CHOICE))
-    address = f"http://127.0.0.1:{served.port}/"
+    address = served.address
     hands = []
     for n in range(2):
         hands.append(Hand(visit(address), "mouse"))
@@ -248,7 +241,7 @@ def test_who_leaves_or_fails_the_check_makes_room_and_what_they_told_stays(
     failing.page.wait_for_function(TOLD)
     staying = Hand(visit(address), "mouse")
     staying.begin()
-    rows = people(served)
+    rows = served.rows("participants")
     assert [row["group"] for row in rows] == ["1", "2", "1", "1"]
     assert [row["state"] for row in rows] == ["left", "left", "failed", "active"]
     assert [row["answered"] for row in rows] == ["1", "0", "0", "0"]
@@ -257,4 +250,4 @@ def test_who_leaves_or_fails_the_check_makes_room_and_what_they_told_stays(
     assert told == [(name, question) for name in names for question in ("age", "language")]
     failing.page.reload()
     reach(failing.page, "refused")
-    assert [row["state"] for row in people(served)][2] == "failed"
+    assert [row["state"] for row in served.rows("participants")][2] == "failed"

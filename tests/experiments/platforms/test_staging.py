@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from contstim.errors import ContstimError, InputError
+from contstim.errors import InputError
 from contstim.experiments.platforms.folder import staged
 from contstim.experiments.platforms.platform import platforms
-from contstim.experiments.platforms.psychopy import export_psychopy
 from contstim.experiments.responses.table import write_responses
 from contstim.testing.platform import contents
 from tests.experiments.platforms.conftest import TRIALS
-from tests.experiments.platforms.hostile import hostile_trials
 from tests.experiments.platforms.test_psych_ds import RESPONSES, scores
 from tests.experiments.platforms.test_psych_ds import TRIALS as RATED_TRIALS
 
@@ -56,12 +54,6 @@ def test_a_full_disk_leaves_what_was_there_and_nothing_else(
         with pytest.raises(InputError, match="No space left on device"):
             export(folder)
         assert contents(tmp_path) == before
-
-
-def test_a_sentence_that_a_platform_cannot_show_leaves_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(ContstimError):
-        export_psychopy(hostile_trials(brackets=True), tmp_path / "out")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_a_link_stays_one(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+SAVED = "n => JSON.parse(Object.values(localStorage)[0]).saved.length === n"
+
 
 def state(page: Any) -> str:
     return str(page.evaluate("document.body.dataset.state"))
@@ -38,8 +40,7 @@ def begin(page: Any, *, pictures: bool = False) -> None:
         heading = page.inner_text("#jspsych-content")
         page.locator("button.next").last.click()
         page.wait_for_function(
-            "before => document.querySelector('#jspsych-content').innerText !== before",
-            arg=heading,
+            "before => document.querySelector('#jspsych-content').innerText !== before", arg=heading
         )
 
 

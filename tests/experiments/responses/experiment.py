@@ -10,6 +10,7 @@ from contstim.experiments.responses.table import Response
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Trial
 from contstim.words.sentence import Sentence
+from tests.experiments.stimuli import new_trial
 
 _KINDS = {
     Condition.NATURAL_CONTROVERSIAL: (Kind.NATURAL, Kind.NATURAL),
@@ -34,16 +35,9 @@ def make_trials(groups: int = 2, catch: int = 12) -> list[Trial]:
                 other = ["Other", *other]
             targeted = condition not in (Condition.CATCH, Condition.RANDOM_NATURAL)
             trials.append(
-                Trial(
-                    f"trial-{group}-{n}",
-                    group,
-                    condition,
-                    "gpt2" if targeted else "",
-                    "rnn" if targeted else "",
-                    Sentence.parse(first),
-                    Sentence.parse(" ".join(other)),
-                    *_KINDS[condition],
-                    "",
+                new_trial(
+                    *(f"trial-{group}-{n}", group, first, " ".join(other), condition),
+                    *(("gpt2", "rnn") if targeted else ("", ""), _KINDS[condition]),
                 )
             )
     return trials

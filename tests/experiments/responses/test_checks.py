@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -74,23 +75,20 @@ def test_half_the_trials() -> None:
     assert len(own) - len(answered) == len(own) // 2
 
 
-def test_an_unknown_trial() -> None:
-    stray = replace(RESPONSES[0], trial_id="trial-of-another-study")
-    assert problems([*RESPONSES, stray]) == {(Problem.UNKNOWN_TRIAL, "ann")}
-
-
-def test_two_groups() -> None:
-    moved = [replace(r, group=2) if r is RESPONSES[0] else r for r in RESPONSES]
-    found = problems(moved)
-    assert (Problem.TWO_GROUPS, "ann") in found
-    assert (Problem.OTHER_GROUP, "ann") in found
-    assert {participant for _, participant in found} == {"ann"}
-
-
-def test_a_side_that_there_is_not() -> None:
-    assert problems([replace(RESPONSES[0], left=3), *RESPONSES[1:]]) == {
-        (Problem.IMPOSSIBLE_SIDE, "ann")
-    }
+@pytest.mark.parametrize(
+    ("change", "kept", "expected"),
+    [
+        ({"trial_id": "trial-of-another-study"}, 0, {Problem.UNKNOWN_TRIAL}),
+        ({"group": 2}, 1, {Problem.TWO_GROUPS, Problem.OTHER_GROUP, Problem.UNFINISHED}),
+        ({"left": 3}, 1, {Problem.IMPOSSIBLE_SIDE}),
+    ],
+)
+def test_what_contradicts_the_trials(
+    change: dict[str, Any], kept: int, expected: set[Problem]
+) -> None:
+    """In the place of the first response, or in addition to all."""
+    wrong = replace(RESPONSES[0], **change)
+    assert problems([wrong, *RESPONSES[kept:]]) == {(problem, "ann") for problem in expected}
 
 
 def test_trials_with_the_same_name_are_refused() -> None:

@@ -17,7 +17,7 @@ import pytest
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.platforms.jspsych.study import PageSettings
-from contstim.experiments.responses.exclusions import Exclusions
+from contstim.experiments.responses.admission import Exclusions
 from contstim.experiments.responses.questionnaire import (
     QuestionAnswer,
     questions_beside,

@@ -20,9 +20,9 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.families import with_family
 from contstim.experiments.analysis.intervals import Estimate
-from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
-from contstim.experiments.analysis.ratings import TESTING
-from contstim.experiments.analysis.tables import named_frame, rows_table
+from contstim.experiments.analysis.mixed.models import MixedFit, MixedSettings, fit_mixed
+from contstim.experiments.analysis.ratings import TESTING, Ratings
+from contstim.experiments.analysis.tables import Row, named_frame, rows_table
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
-    from contstim.experiments.analysis.mixed.models import MixedFit
-    from contstim.experiments.analysis.ratings import Ratings
-    from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray
     from contstim.items.stimuli import Condition
 
@@ -155,11 +152,8 @@ def compare_mixed(
             if not fits and model == models[-1]:
                 raise
             left_out[model] = str(error)
-    fit_by_model = (
-        {single_fit.models[0]: single_fit for single_fit in fits}
-        if together and len(fits) > 1
-        else {}
-    )
+    is_joint = together and len(fits) > 1
+    fit_by_model = {single.models[0]: single for single in fits} if is_joint else {}
     pairs = list(combinations(fit_by_model, 2))
     total += len(pairs) + (len(fit_by_model) > 2)
     by_pair = {frozenset(pair): fit(pair) for pair in pairs}
@@ -192,14 +186,9 @@ def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> list[Row]:
     rows: list[Row] = []
     for first, second in combinations(fits, 2):
         pairs = list(zip(first.blocks, second.blocks, strict=True))
-        of_trials, of_people, of_ratings = (
-            np.concatenate(differences)
-            for differences in (
-                [a.of_trials - b.of_trials for a, b in pairs],
-                [a.of_participants - b.of_participants for a, b in pairs],
-                [(a.of_ratings - b.of_ratings).ravel() for a, b in pairs],
-            )
-        )
+        of_trials = np.concatenate([a.of_trials - b.of_trials for a, b in pairs])
+        of_people = np.concatenate([a.of_participants - b.of_participants for a, b in pairs])
+        of_ratings = np.concatenate([(a.of_ratings - b.of_ratings).ravel() for a, b in pairs])
         by_trials, by_people = _sum_variance(of_trials), _sum_variance(of_people)
         # A difference of variances may be too small with few units
         total = by_trials + by_people - _sum_variance(of_ratings)

@@ -87,7 +87,6 @@ class BlockLikelihood:
         modes: modes at which it was approximated.
         gradient: derivatives by the finite thresholds, the fixed slopes, the standard deviations of
             participants' effects, and that of trials.
-        trial_variances: (n_trials,), variance of r given the ratings.
         of_trials: (n_trials,), log-likelihood of each trial's ratings, integrated over the trial's
             effect, with participants' effects at the mode.
         of_participants: (n_participants,), likewise, with participants and trials exchanged.
@@ -97,7 +96,6 @@ class BlockLikelihood:
     log_likelihood: float
     modes: BlockModes
     gradient: FloatArray
-    trial_variances: FloatArray
     of_trials: FloatArray
     of_participants: FloatArray
     of_ratings: FloatArray
@@ -157,7 +155,6 @@ def block_likelihood(
         float(value),
         modes,
         np.concatenate(gradient),
-        curvature.trial_variances,
         log_prob.sum(axis=0) - 0.5 * trials**2 - 0.5 * curvature.log_trials,
         log_prob.sum(axis=1) - 0.5 * (people**2).sum(axis=1) - 0.5 * curvature.log_people,
         log_prob,
@@ -226,7 +223,6 @@ class _Curvature:
         log: log-determinant of H.
         log_people: (n_participants,), log-determinants of the diagonal blocks of H.
         log_trials: (n_trials,), likewise.
-        trial_variances: (n_trials,), diagonal of H⁻¹ for trials.
     """
 
     def __init__(self, weights: FloatArray, loadings: FloatArray, scale: float) -> None:
@@ -293,25 +289,14 @@ class _Curvature:
         cross = -product.reshape(n_k, q_k, n_e, q_e).swapaxes(1, 2)
         h_k = self._z_k @ corner + (cross @ self._z_e[..., None])[..., 0]
         h_e = (cross.swapaxes(2, 3) @ self._z_k[..., None])[..., 0]
-        h_e = h_e + np.einsum("kgq,gqr->kgr", self._z_e, self._eliminated_blocks(product))
+        # Diagonal blocks of H⁻¹ for the eliminated factor, (n_e, q_e, q_e)
+        times = self._times.reshape(-1, n_e, q_e)
+        blocks = self._corner + np.einsum("kgq,kgr->gqr", times, product.reshape(-1, n_e, q_e))
+        h_e = h_e + np.einsum("kgq,gqr->kgr", self._z_e, blocks)
         spread = (self._z_k * h_k).sum(axis=2) + (self._z_e * h_e).sum(axis=2)
         if self._trials_retained:
             h_k, h_e, spread = h_e.swapaxes(0, 1), h_k.swapaxes(0, 1), spread.T
         return h_k, h_e[..., 0], spread
-
-    @property
-    def trial_variances(self) -> FloatArray:
-        if self._trials_retained:
-            return np.diag(self._inverse)
-        return self._eliminated_blocks(self._inverse @ self._times)[:, 0, 0]
-
-    def _eliminated_blocks(self, product: FloatArray) -> FloatArray:
-        """Return the diagonal blocks of H⁻¹ for the eliminated factor, (n_e, q_e, q_e)."""
-        n_e, q_e, _ = self._corner.shape
-        times = self._times.reshape(-1, n_e, q_e)
-        added = np.einsum("kgq,kgr->gqr", times, product.reshape(-1, n_e, q_e))
-        inverse: FloatArray = self._corner + added
-        return inverse
 
 
 CellDerivatives: TypeAlias = "tuple[FloatArray, list[FloatArray], list[list[FloatArray]]]"

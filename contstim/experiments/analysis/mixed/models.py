@@ -186,21 +186,6 @@ class MixedFit:
             for factor, effect, levels, deviation in effects
         ]
 
-    @cached_property
-    def trial_effects(self) -> dict[str, tuple[float, float]]:
-        """Intercept of each trial and its standard error; empty without random intercepts.
-
-        It is the preference of people beyond a model's ratio, positive for sentence_2: the mode,
-        shrunk towards zero, more so if fewer people rated the trial.
-        """
-        scale = self.parameters.trials
-        effects: dict[str, tuple[float, float]] = {}
-        for group, block in zip(self.rated.groups, self.blocks, strict=True):
-            errors = scale * np.sqrt(block.trial_variances)
-            rows = zip((scale * block.modes[1]).tolist(), errors.tolist(), strict=True)
-            effects |= dict(zip((trial.trial_id for trial in group.trials), rows, strict=True))
-        return effects if self.settings.items else {}
-
     def __getitem__(self, model: str) -> Row:
         return self.coefficients[self.models.index(model)]
 

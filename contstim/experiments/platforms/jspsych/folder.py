@@ -18,14 +18,10 @@ from typing import TYPE_CHECKING
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import refuse_others, staged
 from contstim.experiments.platforms.jspsych.library import fetch_library, library_tags
-from contstim.experiments.platforms.jspsych.study import (
-    PageSettings,
-    PageStudy,
-    build_study,
-)
+from contstim.experiments.platforms.jspsych.study import PageSettings, PageStudy, build_study
 from contstim.experiments.platforms.platform import Exported
 from contstim.experiments.platforms.texts import LANGUAGES, has_texts, labels, text_of
-from contstim.experiments.responses.questionnaire import read_questions
+from contstim.experiments.responses.questionnaire import Question, read_questions
 from contstim.files.documents import read_text, shortened
 from contstim.files.files import write_text
 from contstim.files.tables import needed_columns, parsed, read_csv, whole_number
@@ -37,7 +33,6 @@ from contstim.words.sentence import Sentence
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from contstim.experiments.responses.questionnaire import Question
     from contstim.items.stimuli import Trial
 
 _PACKAGE = "contstim.experiments.platforms.jspsych"
@@ -87,9 +82,8 @@ def export_jspsych(
         groups = study.groups.values()
     return Exported(
         folder,
-        f"{folder}: {quantity(sum(map(len, groups)), 'pair')} in "
-        f"{quantity(len(groups), 'group')}. Edit the texts there; {folder / 'README.md'} "
-        "describes the next steps.",
+        f"{folder}: {quantity(sum(map(len, groups)), 'pair')} in {quantity(len(groups), 'group')}. "
+        f"Edit the texts there; {folder / 'README.md'} describes the next steps.",
         warning=unfilled_warning(folder),
         facts={"study": study.id},
         private=settings.has_secret,
@@ -278,11 +272,7 @@ def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[s
         study = PageStudy.model_validate_json((folder / "study.json").read_bytes())
     except (OSError, ValueError):  # no earlier export
         return set()
-    has = {
-        "break": study.break_every,
-        "deadline": study.deadline,
-        "practice": PRACTICE in existing,
-    }
+    has = {"break": study.break_every, "deadline": study.deadline, "practice": PRACTICE in existing}
     known_marks = (study.scale, *(mark for mark, value in has.items() if value))
     # study.json does not record the other marks, so all their combinations are compared
     unknown_marks = product(LANGUAGES, ("personal_code", "no_code"), ((), ("check",)))
@@ -293,9 +283,8 @@ def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[s
     edited = sorted(texts.keys() - unedited - {"debrief.md"})
     if edited and study.scale != scale:
         raise InputError(
-            f"{folder} needs answers on the scale {study.scale}, but these texts were "
-            f"edited: {', '.join(edited)}. Move them to another folder, or export to another "
-            "folder."
+            f"{folder} needs answers on the scale {study.scale}, but these texts were edited: "
+            f"{', '.join(edited)}. Move them to another folder, or export to another folder."
         )
     return unedited
 

@@ -20,13 +20,7 @@ from contstim.experiments.platforms.rows import (
     read_data,
     table_rows,
 )
-from contstim.experiments.responses.alignment import (
-    Imported,
-    NoTrialsError,
-    UnreadableRow,
-    import_files,
-    recorded_or_unreadable,
-)
+from contstim.experiments.responses import alignment
 from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.experiments.responses.table import SIMULATED, UNRATED, unescape_formula
 from contstim.items.scale import Scale
@@ -35,13 +29,12 @@ from contstim.wording import quantity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from contstim.experiments.responses.alignment import RecordedAnswer
     from contstim.items.stimuli import Trial
 
 PARTICIPANT = ("participant", "participant_id", "PROLIFIC_PID", "subject", "subject_id", "workerId")
 
 
-def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Imported:
+def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> alignment.Imported:
     """Read data of a jsPsych page: trials with trial_id, left, rating (or response) and rt.
 
     A file that names no participant is one participant.
@@ -65,12 +58,12 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
     """
     by_id = {trial.trial_id: trial for trial in trials}
     seen: set[tuple[object, ...]] = set()
-    return import_files(files, trials, lambda path: _read_answers(path, by_id, seen))
+    return alignment.import_files(files, trials, lambda path: _read_answers(path, by_id, seen))
 
 
 def _read_answers(
     path: Path, by_id: Mapping[str, Trial], seen: set[tuple[object, ...]]
-) -> Iterator[RecordedAnswer | UnreadableRow | QuestionAnswer | str]:
+) -> Iterator[alignment.RecordedAnswer | InputError | QuestionAnswer | str]:
     """Yield new answers of a file, its unreadable rows, and notes; `seen` is updated."""
     rows, column = _read_rows(path)
     if column is None:
@@ -81,7 +74,7 @@ def _read_answers(
     n_trials: Counter[str] = Counter()
     n_others = repeats = 0
     for row in rows:
-        if isinstance(row, UnreadableRow):
+        if isinstance(row, InputError):
             yield row
             continue
         cells = row.cells
@@ -95,7 +88,7 @@ def _read_answers(
             continue
         n_trials[str(participant)] += 1
         answer = _parse_answer(row.where, cells, participant, n_trials[str(participant)], by_id)
-        if isinstance(answer, UnreadableRow):
+        if isinstance(answer, InputError):
             yield answer
             continue
         fields = answer.model_dump(exclude={"where", "row"})
@@ -117,14 +110,14 @@ def _parse_answer(
     participant: object,
     position: int,
     by_id: Mapping[str, Trial],
-) -> RecordedAnswer | UnreadableRow:
+) -> alignment.RecordedAnswer | InputError:
     """Parse the answer of a row, or return why it is unreadable.
 
     Raises:
         InputError: if the row has contradictory ratings, since other rows may be miscoded, too.
     """
     if not {"rating", "response"} & row.keys():
-        return UnreadableRow(f"{where}: has neither a rating nor a response.")
+        return InputError(f"{where}: has neither a rating nor a response.")
     cells = {
         "participant": participant,
         "trial_id": _cell(row, "trial_id"),
@@ -135,8 +128,8 @@ def _parse_answer(
         **{name: _cell(row, name) for name in (SIMULATED, "input", "blurs", "away_ms")},
         "row": row,
     }
-    answer = recorded_or_unreadable(where, **cells, rating=_cell(row, "rating"))
-    if isinstance(answer, UnreadableRow):
+    answer = alignment.recorded_or_unreadable(where, **cells, rating=_cell(row, "rating"))
+    if isinstance(answer, InputError):
         return answer
     trial = by_id.get(answer.trial_id)
     # Unknown trials are reported later, all together
@@ -145,8 +138,8 @@ def _parse_answer(
     rating = answer.rating if answer.left == 1 else scale.mirrored(answer.rating)
     response = _cell(row, "response")
     if response != "":
-        pressed = recorded_or_unreadable(f"{where}, response", **cells, rating=response)
-        if isinstance(pressed, UnreadableRow):
+        pressed = alignment.recorded_or_unreadable(f"{where}, response", **cells, rating=response)
+        if isinstance(pressed, InputError):
             return pressed
         if answer.rating != UNRATED and rating != pressed.rating + scale.answers[0]:
             raise InputError(
@@ -166,14 +159,14 @@ def _cell(row: Mapping[str, Any], name: str) -> Any:
     return "" if text in MISSING else text
 
 
-def _read_rows(path: Path) -> tuple[list[Row | UnreadableRow], str | None]:
+def _read_rows(path: Path) -> tuple[list[Row | InputError], str | None]:
     """Read the rows of a file, and find the column of participants' names; None if missing."""
     text = read_data(path)
     rows = json_rows(path, text) if looks_like_json(text) else table_rows(path, text)
     readable = [row for row in rows if isinstance(row, Row)]
     if not any(_cell(row.cells, "trial_id") for row in readable):
         is_of_jspsych = any({"trial_type", "trial_id"} & row.cells.keys() for row in readable)
-        kind = NoTrialsError if is_of_jspsych else InputError
+        kind = alignment.NoTrialsError if is_of_jspsych else InputError
         raise kind(f"{path} has no row with a trial_id, and therefore no trials.")
     candidates = (name for name in PARTICIPANT if any(_cell(row.cells, name) for row in readable))
     column = next(candidates, None)

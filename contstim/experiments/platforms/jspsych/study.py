@@ -12,25 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-)
+from pydantic import BaseModel, ConfigDict, Field
 
 from contstim.errors import InputError
-from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
+from contstim.experiments.design.population import SECONDS_PER_TRIAL
 from contstim.experiments.platforms.lists import check_trials
 from contstim.experiments.platforms.texts import LANGUAGES, Language, has_texts, labels
 from contstim.experiments.responses.questionnaire import Question
 from contstim.items.scale import Scale
-from contstim.items.stimuli import Condition
+from contstim.items.stimuli import Condition, Trial
 from contstim.options import Help
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from contstim.items.stimuli import Trial
 
 
 STUDY = "STUDY_ID"
@@ -117,8 +111,7 @@ class PageSettings:
         ),
     ] = ""
     return_link: Annotated[
-        str,
-        Help("Web address for participants who decline, or who come when the study is full."),
+        str, Help("Web address for participants who decline, or who come when the study is full.")
     ] = ""
     title: Annotated[
         str, Help("Title of the browser window; by default in the language of the page.")

@@ -9,8 +9,7 @@ import numpy as np
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings
 from contstim.files.arrays import FloatArray
 from contstim.items.scale import Scale
-from contstim.items.stimuli import Condition, Kind, Trial
-from contstim.words.sentence import Sentence
+from tests.experiments.stimuli import new_trial
 
 THRESHOLDS = np.array([-1.4, -0.6, 0.0, 0.6, 1.4])
 
@@ -74,18 +73,7 @@ def group(
     return GroupRatings(
         number,
         tuple(
-            Trial(
-                f"t{number}-{n}",
-                number,
-                Condition.RANDOM_NATURAL,
-                "",
-                "",
-                Sentence.parse(f"First g{number}x{n}."),
-                Sentence.parse(f"Second g{number}x{n}."),
-                Kind.NATURAL,
-                Kind.NATURAL,
-                "",
-            )
+            new_trial(f"t{number}-{n}", number, f"First g{number}x{n}.", f"Second g{number}x{n}.")
             for n in range(trials)
         ),
         tuple(f"g{number}p{n}" for n in range(people)),

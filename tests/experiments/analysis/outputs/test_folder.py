@@ -25,8 +25,8 @@ from contstim.experiments.analysis.page import methods_text, verdict_texts, writ
 from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.tables import result_tables
+from contstim.experiments.responses.admission import Exclusions
 from contstim.experiments.responses.checks import Problem
-from contstim.experiments.responses.exclusions import Exclusions
 from contstim.files.tables import read_table
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
@@ -36,13 +36,8 @@ SHOWN = {*Scope} - {Scope.MINIMAL}  # of the design of 2023
 
 
 def analysed(made: Experiment, units: Units | None = None, **options: object) -> Analysis:
-    return analyze(
-        made.trials,
-        made.responses,
-        made.scores,
-        sampling=Sampling(units),
-        **options,  # type: ignore[arg-type]
-    )
+    sampling = Sampling(units)
+    return analyze(made.trials, made.responses, made.scores, sampling=sampling, **options)  # type: ignore[arg-type]
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -302,16 +297,8 @@ def test_unfinished_sessions_count_where_they_can_and_the_page_says_where(tmp_pa
     made = simulate(groups=(4, 4), conditions=(Condition.NATURAL_CONTROVERSIAL,))
     half = [r for r in made.responses if r.participant != "g1p0" or r.position > 3]
     gone = sum(r.participant == "g1p0" for r in made.responses) - 3
-    whole, part = (
-        analyze(
-            made.trials,
-            half,
-            made.scores,
-            exclusions=Exclusions(partial=kept),
-            sampling=Sampling(),
-        )
-        for kept in (False, True)
-    )
+    made = replace(made, responses=tuple(half))
+    whole, part = (analysed(made, exclusions=Exclusions(partial=kept)) for kept in (False, True))
     assert part.ratings.participants == whole.ratings.participants
     assert [r.models for r in part.results] == [r.models for r in whole.results]
     choices = [sum(row["choices"] for row in each.regressions) for each in (whole, part)]
@@ -389,9 +376,7 @@ def test_what_the_family_of_tests_can_reach_is_said(
 
 
 @pytest.mark.usefixtures("unsaved")
-def test_where_nothing_can_be_tested_each_place_says_so_and_none_says_none(
-    tmp_path: Path,
-) -> None:
+def test_where_nothing_can_be_tested_each_place_says_so_and_none_says_none(tmp_path: Path) -> None:
     """Four groups: the page, the table and the axis of the figure."""
     made = simulate(groups=(3,) * 4, conditions=(Condition.RANDOM_NATURAL,), follow=1.0)
     found = analysed(made, "groups")

@@ -1,4 +1,4 @@
-"""Every kind of figure with few and many models, short and long names: all can be read."""
+"""Every kind of figure can be read, with few and many models; marks show the results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from contstim.evaluation import comparison
 from contstim.evaluation import criteria as acceptability
@@ -15,8 +17,11 @@ from contstim.evaluation.accuracies import BIN, FEATURES, Accuracies
 from contstim.evaluation.criteria import evaluate_acceptability
 from contstim.evaluation.desiderata import Desiderata, desiderata_figure
 from contstim.evaluation.judged_scores import JudgedScores
-from contstim.experiments.analysis.effects import Sampling
-from contstim.experiments.analysis.figures import drawings
+from contstim.experiments.analysis.effects import Result, Sampling, compare
+from contstim.experiments.analysis.families import every_contrast
+from contstim.experiments.analysis.figures import consistency_figure, drawings
+from contstim.experiments.analysis.measures import ACCURACY
+from contstim.experiments.analysis.ratings import Ratings, Scope, gather
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.summary import summarise, summary_figure
@@ -28,7 +33,7 @@ from contstim.words.sentence import Sentence
 from tests.evaluation.judged_tables import simulated
 from tests.experiments import stimuli
 from tests.experiments.analysis.outputs.paper import faults
-from tests.experiments.analysis.simulation import simulate
+from tests.experiments.analysis.simulation import Experiment, simulate
 
 SIZES = (
     (2, True),
@@ -163,3 +168,40 @@ def test_no_text_is_cut_off_or_printed_over(
     with styled():
         for figure in kind(n, long=long):
             assert not faults(figure)
+
+
+@pytest.fixture(scope="module")
+def made() -> Experiment:
+    return simulate(groups=(5,) * 10, each=6)
+
+
+@pytest.fixture(scope="module")
+def ratings(made: Experiment) -> Ratings:
+    return gather(made.trials, made.responses, made.scores)
+
+
+@pytest.fixture(scope="module")
+def result(ratings: Ratings) -> Result:
+    family = every_contrast(ratings.models)
+    return compare(ratings, Scope.NATURAL, ACCURACY, family, Sampling("groups"))
+
+
+def marks(axes: Axes, kind: str) -> list[Line2D]:
+    return [line for line in axes.lines if line.get_marker() == kind]
+
+
+def test_bars_dots_and_ceiling_are_the_results(result: Result) -> None:
+    bars, _ = consistency_figure(result, "groups").axes
+    names = [label.get_text() for label in bars.get_yticklabels()]
+    assert names[-1] == "a"
+    by_name = {one.model: one for one in result.models}
+    widths = [patch.get_width() for patch in bars.patches]  # type: ignore[attr-defined]
+    assert widths == [by_name[name].value for name in names]
+    bands = [band.get_paths()[0].get_extents() for band in bars.collections]
+    assert [(b.x0, b.x1) for b in bands] == [
+        pytest.approx((by_name[n].lower, by_name[n].upper)) for n in names
+    ]
+    dots = marks(bars, "o")
+    groups = result.evaluation.of_groups(result.evaluation.values)
+    for name, dot in zip(names, dots, strict=True):
+        assert np.asarray(dot.get_xdata()).tolist() == groups[:, "abc".index(name)].tolist()

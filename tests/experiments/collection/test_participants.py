@@ -1,27 +1,204 @@
-"""Whose a code is, and what is left of somebody who withdraws: a count and keyed hashes."""
+"""Groups fill evenly; tokens prove identities; who withdraws leaves a count and hashes."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
+import hmac
 import io
+import re
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
 
 from contstim.errors import InputError, StoreError
+from contstim.experiments.collection.participants import participant_links, whose, withdraw
 from contstim.experiments.collection.tables import collected_responses, participants_csv
-from contstim.experiments.collection.withdrawal import whose, withdraw
 from tests.cli.running import run
 from tests.experiments.collection.conftest import NONCE, Serve, Served, signed
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
+
+
+def test_people_are_dealt_to_the_groups_in_turn(serve: Serve) -> None:
+    served = serve()
+    assert [served.join()["group"] for _ in range(7)] == list("1231231")
+
+
+def test_who_is_artificial_stays_marked_in_every_download(serve: Serve) -> None:
+    served = serve()
+    wishes: list[dict[str, object]] = [{}, {"simulated": False}, {"simulated": True}]
+    for wish in wishes:
+        joined = served.join(**wish)
+        served.save(joined, answer(f"t{joined['group']}-0"))
+    again = signed("a")
+    served.join(**again)
+    assert served.refused(**again, simulated=True) == 403
+    people = served.rows("participants")
+    assert [row["simulated"] for row in people] == ["false", "false", "true", "false"]
+    names = [re.sub("[0-9a-f]{16}$", "", row["participant"]) for row in people]
+    assert names == ["p", "p", "simulated-", "p"]  # the last joined as a person
+    rows = served.rows("responses")
+    assert [row["simulated"] for row in rows] == ["false", "false", "true"]
+    wrong = served.http.post("/api/participants", json={"simulated": "yes"})
+    assert (wrong.status_code, "simulated must be" in wrong.text) == (422, True)
+
+
+def test_artificial_participants_take_part_in_rehearsals_alone(serve: Serve) -> None:
+    served = serve(rehearsal=False)
+    assert served.refused(simulated=True) == 403
+    assert served.refused(simulated=True, **signed("7")) == 403
+    assert served.download("participants").text.count("\n") == 1
+
+
+def test_a_dropout_frees_the_place_and_a_finisher_does_not(serve: Serve) -> None:
+    served = serve(dropout=10)
+    for group in "123":
+        joined = served.join()
+        assert joined["group"] == group
+        if group != "2":
+            served.save(joined, *(answer(f"t{group}-{n}") for n in range(4)))
+            assert served.complete(joined).status_code == 200
+    served.now[0] += 601
+    assert [served.join()["group"] for _ in range(4)] == ["2", "1", "2", "3"]
+
+
+def test_who_fails_the_check_frees_the_place_unless_they_finish_after_all(serve: Serve) -> None:
+    served = serve()
+    first, _ = served.join(), served.join()
+    body = {name: first[name] for name in ("participant", "secret")}
+    for failed in (True, False):  # an earlier request that arrives late takes nothing back
+        told = {**body, "responses": [], "failed": failed}
+        assert served.http.post("/api/responses", json=told).json() == {"saved": []}
+    rows = served.rows("participants")
+    assert [row["state"] for row in rows] == ["failed", "active"]
+    assert [served.join()["group"] for _ in range(2)] == ["1", "3"]
+    served.save(first, *(answer(f"t1-{n}") for n in range(4)))
+    served.complete(first)
+    assert [served.join()["group"] for _ in range(2)] == ["2", "3"]
+
+
+def test_a_wish_that_is_repeated_because_its_answer_was_lost_makes_one_participant(
+    serve: Serve,
+) -> None:
+    """Also the last one of a full study."""
+    served = serve(participants=2)
+    nonce, other = "p0123456789abcdef", "pfedcba9876543210"
+    first = served.join(nonce=nonce)
+    assert served.join(nonce=nonce) == first
+    who = {"PROLIFIC_PID": "5f3c"}
+    last = served.join(nonce=other, platform=who)["participant"]
+    assert served.join(nonce=other, platform=who)["participant"] == last != first["participant"]
+    assert served.refused(nonce=nonce, platform=who) == 403
+    assert served.join(nonce=nonce) == first
+    assert served.http.post("/api/participants", json={"nonce": other}).status_code == 403
+    rows = served.rows("participants")
+    assert [row["prolific_pid_hash"] != "" for row in rows] == [False, True]
+    assert nonce not in str(rows)
+
+
+URL = "https://experiment.example.org/study/"
+
+
+@pytest.mark.parametrize("accept", [False, True])
+def test_a_stranger_does_not_go_on_as_somebody_else(serve: Serve, accept: bool) -> None:
+    """Nor with another's token, a tampered one, an empty one, or the identity spelt otherwise."""
+    served = serve(accept_platform_ids=accept)
+    seven = served.join(**signed("7"))
+    served.save(seven, answer("t1-0"))
+    own, other = signed("7")["token"], signed("8")["token"]
+    who = {"participant": "7"}
+    for token in (other, own[:-1], f"{own}0", own.upper(), "0" * 32, " ", "\u00e9"):
+        assert served.refused(platform=who, token=token) == 403
+    assert served.refused(platform=who, token="") == 422
+    for spelt in ("07", "7 ", "8", ""):
+        assert served.refused(platform={"participant": spelt}, token=own) == 403
+    assert served.refused(token=own) == 403
+    assert served.refused(platform=who) == 403
+    stranger = {"PROLIFIC_PID": "7"}
+    if accept:  # another participant, and that only once
+        joined = served.join(platform=stranger, group="1")
+        assert joined["participant"] != seven["participant"]
+        assert joined["answered"] == []
+    assert served.refused(platform=stranger) == 403
+    assert served.refused(platform={**stranger, "PROLIFIC_PID": "9", **who}) == 403
+    rows = served.rows("participants")
+    assert [row["answered"] for row in rows] == ["1"] + ["0"] * accept
+
+
+def test_the_command_writes_an_address_for_each_id(tmp_path: Path) -> None:
+    """The witness is HMAC-SHA256 of the standard library, under the key in the file."""
+    small_study(tmp_path / "study")
+    ids = ["7", "Ann & Bob", "M\u00fcller", "a,b"]
+    (tmp_path / "ids.txt").write_text("\ufeff" + "\r\n".join([*ids, "", " "]), encoding="utf-8")
+    done = run(tmp_path, "collect", "study", "--links", "ids.txt", "--url", URL)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [row["participant"] for row in rows] == ids
+    file = tmp_path / "study.sqlite.key"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    key = bytes.fromhex(file.read_text())
+    assert len(key) == 32
+    for identity, row in zip(ids, rows, strict=True):
+        text = f"link\x1f{identity}".encode()
+        token = hmac.new(key, text, hashlib.sha256).hexdigest()[:32]
+        assert row["link"].startswith(f"{URL}?")
+        query = parse_qs(urlsplit(row["link"]).query)
+        assert query == {"participant": [identity], "token": [token]}
+    assert not (tmp_path / "study.sqlite").exists()
+    assert (
+        run(tmp_path, "collect", "study", "--links", "ids.txt", "--url", URL).stdout == done.stdout
+    )
+    local = run(tmp_path, "collect", "study", "--links", "ids.txt").stdout.splitlines()
+    assert local[1].startswith("7,http://127.0.0.1:8000/?participant=7&token=")
+
+
+def test_ids_and_keys_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
+    ids, database = tmp_path / "ids.txt", tmp_path / "a.sqlite"
+    for text in ("", "\n \n", "7\n8\n7 \n"):
+        ids.write_text(text)
+        with pytest.raises(InputError, match="a different ID on each line"):
+            participant_links(database, ids, URL)
+    ids.write_text("7\n")
+    with pytest.raises(InputError, match="not a web address"):
+        participant_links(database, ids, "example.org")
+    ((_, link),) = participant_links(database, ids, f"{URL}?group=2")
+    assert [*parse_qs(urlsplit(link).query)] == ["group", "participant", "token"]
+    for damaged in ("", "xyz", "0" * 63):
+        (tmp_path / "a.sqlite.key").write_text(damaged)
+        with pytest.raises(InputError, match="64 hexadecimal digits"):
+            participant_links(database, ids, URL)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--withdraw", ""],
+        ["--whose", ""],
+        ["--withdraw", " "],
+        ["--links", "ids.txt", "--host", "0.0.0.0"],
+        ["--links", "ids.txt", "--port", "0"],
+        ["--links", ""],
+        ["--links", "absent.txt"],
+    ],
+)
+def test_options_without_a_value_serve_nothing(tmp_path: Path, options: list[str]) -> None:
+    small_study(tmp_path / "study")
+    (tmp_path / "ids.txt").write_text("7\n")
+    done = run(tmp_path, "collect", "study", *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert not list(tmp_path.glob("study.sqlite*"))
+
 
 ANN, BOB = ({"PROLIFIC_PID": name, "STUDY_ID": "study-1"} for name in ("ann-5f3c", "bob-17"))
 
@@ -88,7 +265,7 @@ def test_who_withdraws_is_gone_from_every_file_while_the_server_runs(serve: Serv
     # the place is free again, but not for the same person, and a number is nobody else's
     assert served.refused(platform=ANN) == 410
     assert served.join()["group"] == "1"
-    rows = list(csv.DictReader(io.StringIO(served.download("participants").text)))
+    rows = served.rows("participants")
     assert [row["number"] for row in rows] == ["2", "3"]
 
 
@@ -144,7 +321,7 @@ def test_an_open_page_of_somebody_who_withdrew_saves_nothing(serve: Serve) -> No
 CUT = """
 import sys, sqlite3
 from pathlib import Path
-from contstim.experiments.collection import withdrawal
+from contstim.experiments.collection import participants
 
 class Dying(sqlite3.Connection):
     def execute(self, statement, *values):
@@ -158,8 +335,8 @@ def connected(*given, **named):
     reading = "mode=ro" in str(given)
     return connect(*given, **named, **({} if reading else {"factory": Dying}))
 
-withdrawal.sqlite3.connect = connected
-withdrawal.withdraw(Path(sys.argv[1]), "ann-5f3c", "2026-11-27")
+participants.sqlite3.connect = connected
+participants.withdraw(Path(sys.argv[1]), "ann-5f3c", "2026-11-27")
 """
 
 
@@ -177,7 +354,7 @@ def test_a_withdrawal_that_is_killed_is_whole_or_has_not_happened(
     answers = [each for each in collected_responses(served.database) if each.participant == name]
     assert len(answers) == (0 if gone else 4)
     assert (ANN["PROLIFIC_PID"] in served.download("participants").text) is False  # but hashed
-    assert len(list(csv.DictReader(io.StringIO(served.download("participants").text)))) == 2 - gone
+    assert len(served.rows("participants")) == 2 - gone
     if not gone:
         withdraw(served.database, name, "2026-11-27")
     assert len(collected_responses(served.database)) == 4

@@ -8,7 +8,7 @@ import pytest
 
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.figures import drawings
-from contstim.experiments.analysis.interval_text import difference_ends, not_estimable
+from contstim.experiments.analysis.intervals import difference_ends, not_estimable
 from contstim.experiments.analysis.page import report, verdict_texts
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.items.stimuli import Condition
