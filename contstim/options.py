@@ -13,6 +13,7 @@ is no option.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
@@ -203,11 +204,8 @@ class Writes(Help):
         return value
 
 
-@dataclass(frozen=True)
-class WritesTable(Writes):
-    """An output table; the ending of its name determines the format."""
-
-    formats: tuple[str, ...] = TABLE_KINDS
+WritesTable = partial(Writes, formats=TABLE_KINDS)
+"""An output table; the ending of its name determines the format."""
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,6 @@ _restores: list[Callable[[], None]] = []  # one for each active statement
 _FLOAT32 = ("ieee", "none")  # none: not set, which means float32
 
 
-class SmallerBatches(UserWarning):
-    """Warning that memory was insufficient, so that batches are now smaller."""
-
-
 @dataclass
 class Budget:
     """Maximum number of tokens in a batch, padding included.
@@ -75,7 +71,7 @@ class Budget:
             warnings.warn(
                 f"The memory of {self.device} is too small for {n_rows:,} inputs of {length} "
                 "tokens: batches are made smaller. Scores do not change.",
-                SmallerBatches,
+                RuntimeWarning,
                 stacklevel=3,
             )
 

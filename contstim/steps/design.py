@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,40 +39,6 @@ if TYPE_CHECKING:
     from contstim.experiments.design.summary import DesignSummary
     from contstim.items.stimuli import Triplet
     from contstim.reporter import Reporter
-
-
-@dataclass(frozen=True, kw_only=True)
-class DesignSettings:
-    """Options of making trials and assigning them to groups."""
-
-    groups: Annotated[
-        int, Help("Number of groups; each group sees different trials.", at_least=1)
-    ] = 10
-    random_per_group: Annotated[int, Help("Random natural pairs per group.", at_least=0)] = 3
-    catch_per_group: Annotated[int, Help("Catch trials per group.", at_least=0)] = 12
-    attention: Annotated[
-        Path | None,
-        Help(
-            "Instructions as additional catch trials: a table with the columns sentence_1 (to be "
-            "chosen) and sentence_2.",
-            content="attention",
-        ),
-    ] = None
-    twins: Annotated[
-        bool, Help("Add trials of natural against synthetic sentences, as in 2023.")
-    ] = False
-    scale: Annotated[
-        Scale, Help("Scale of answers: confidence (1-6), choice (1-2) or slider (0-100).")
-    ] = Scale.CONFIDENCE
-    seconds: Annotated[
-        float, Help("Time limit of the search for an assignment, seconds.", at_least=0.0)
-    ] = 60.0
-    seconds_per_trial: Annotated[float, Help("Duration of a trial, seconds.", at_least=0)] = (
-        SECONDS_PER_TRIAL
-    )
-    text: Annotated[
-        Path | None, Help("Text, counts or model for word frequencies.", kind="training text")
-    ] = None
 
 
 class MakeDesign(Step[Design], name="design", version=5):
@@ -127,14 +93,40 @@ class MakeDesign(Step[Design], name="design", version=5):
             kind="sentences",
         ),
     ] = None
-    settings: DesignSettings = DesignSettings()
+    groups: Annotated[
+        int, Help("Number of groups; each group sees different trials.", at_least=1)
+    ] = 10
+    random_per_group: Annotated[int, Help("Random natural pairs per group.", at_least=0)] = 3
+    catch_per_group: Annotated[int, Help("Catch trials per group.", at_least=0)] = 12
+    attention: Annotated[
+        Path | None,
+        Help(
+            "Instructions as additional catch trials: a table with the columns sentence_1 (to be "
+            "chosen) and sentence_2.",
+            content="attention",
+        ),
+    ] = None
+    twins: Annotated[
+        bool, Help("Add trials of natural against synthetic sentences, as in 2023.")
+    ] = False
+    scale: Annotated[
+        Scale, Help("Scale of answers: confidence (1-6), choice (1-2) or slider (0-100).")
+    ] = Scale.CONFIDENCE
+    seconds: Annotated[
+        float, Help("Time limit of the search for an assignment, seconds.", at_least=0.0)
+    ] = 60.0
+    seconds_per_trial: Annotated[float, Help("Duration of a trial, seconds.", at_least=0)] = (
+        SECONDS_PER_TRIAL
+    )
+    text: Annotated[
+        Path | None, Help("Text, counts or model for word frequencies.", kind="training text")
+    ] = None
     seed: Seed = 0
     review: Reviews = ()
 
     def check(self) -> None:
         """Refuse random and catch trials without natural sentences."""
-        settings = self.settings
-        if self.sentences is None and (settings.random_per_group or settings.catch_per_group):
+        if self.sentences is None and (self.random_per_group or self.catch_per_group):
             raise InputError(
                 "Random pairs and catch trials need natural sentences. Set `sentences`, or "
                 "set `random_per_group` and `catch_per_group` to 0."
@@ -142,7 +134,6 @@ class MakeDesign(Step[Design], name="design", version=5):
 
     def work(self, reporter: Reporter) -> Outcome[Design]:
         """Make the design, and write it with a certificate and a summary."""
-        settings = self.settings
         natural = [] if self.sentences is None else read_sentence_file(self.sentences, reporter)
         review = read_reviews(self.review) if self.review else None
         triplets = () if self.triplets is None else read_triplets(self.triplets)
@@ -152,15 +143,15 @@ class MakeDesign(Step[Design], name="design", version=5):
             [*pairs, *(() if minimal is None else read_controversial_minimal_pairs(minimal))],
             triplets,
             natural,
-            groups=settings.groups,
-            random_per_group=settings.random_per_group,
-            catch_per_group=settings.catch_per_group,
-            twins=settings.twins,
+            groups=self.groups,
+            random_per_group=self.random_per_group,
+            catch_per_group=self.catch_per_group,
+            twins=self.twins,
             seed=self.seed,
-            seconds=settings.seconds,
+            seconds=self.seconds,
             review=review,
-            scale=settings.scale,
-            attention=[] if settings.attention is None else read_attention(settings.attention),
+            scale=self.scale,
+            attention=[] if self.attention is None else read_attention(self.attention),
         )
         rows = design.trials
         summary = self._summary(design, natural, triplets)
@@ -170,17 +161,17 @@ class MakeDesign(Step[Design], name="design", version=5):
         write_text(Path(f"{self.out}.summary.md"), summary_report(summary).markdown())
         write_figure(partial(summary_figure, summary), Path(f"{self.out}.summary.png"))
         facts: dict[str, Any] = {
-            "groups": settings.groups,
-            "scale": str(settings.scale),
+            "groups": self.groups,
+            "scale": str(self.scale),
             "seed": self.seed,
-            "text": None if settings.text is None else str(settings.text),
+            "text": None if self.text is None else str(self.text),
         }
         for caution in summary.cautions:
             reporter.warn(caution)
         minutes = max(1, round(max(summary.minutes)))
         reporter.say(
             f"{self.out}: {quantity(certificate.trials, 'trial')} for "
-            f"{quantity(settings.groups, 'group')}, {certificate.trials_per_group:,} for each "
+            f"{quantity(self.groups, 'group')}, {certificate.trials_per_group:,} for each "
             f"participant, about {quantity(minutes, 'minute')}; {certificate.status}. "
             f"Read {self.out}.summary.md before you preregister."
         )
@@ -194,15 +185,15 @@ class MakeDesign(Step[Design], name="design", version=5):
         self, design: Design, natural: Sequence[Sentence], triplets: Sequence[Triplet]
     ) -> DesignSummary:
         """Summarise a design, with flags of its trials and figures of its triplets."""
-        settings, trials = self.settings, design.trials
-        frequencies = word_frequencies(settings.text, natural, trials)
-        summary = summarise(design, frequencies, seconds_per_trial=settings.seconds_per_trial)
+        trials = design.trials
+        frequencies = word_frequencies(self.text, natural, trials)
+        summary = summarise(design, frequencies, seconds_per_trial=self.seconds_per_trial)
         if triplets:
-            flags = flags_of(triplets, text=settings.text)
+            flags = flags_of(triplets, text=self.text)
             # The selection states how many nats are enough
             figures = figures_of(triplets, flags.share, flags.table, enough=None)
             summary = replace(summary, figures=figures_table(figures))
-        flagged = {"flags": flags_of(trials, text=settings.text).text}
+        flagged = {"flags": flags_of(trials, text=self.text).text}
         return replace(summary, notes={**summary.notes, **flagged})
 
 

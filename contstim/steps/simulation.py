@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -63,43 +62,6 @@ _Scores = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PowerSettings:
-    """Options of simulating the experiment, with new people and new items."""
-
-    participants: Annotated[int, Help("Participants per group.", at_least=1)] = ANSWERS
-    power_groups: Annotated[
-        int | None, Help("Number of groups; by default that of the trials.", at_least=1)
-    ] = None
-    ceiling: Annotated[
-        float | None,
-        Help(
-            "Lower noise ceiling: how often a person agrees with the majority; by default "
-            "that of 2023, or of --pilot.",
-            above=0.5,
-            below=1,
-        ),
-    ] = None
-    pilot: Annotated[
-        Path | None,
-        Aside("Output folder of `analyze` for a pilot, whose agreement is used.", folder=True),
-    ] = None
-    smallest_effect: Annotated[
-        float, Help("Smallest difference of accuracies of interest.", at_least=0, at_most=1)
-    ] = SMALLEST_EFFECT
-    simulations: Annotated[int, Help("Simulated experiments per planted model.", at_least=1)] = 1000
-
-    def measured(self) -> MeasuredPeople:
-        """Measurements to which simulated participants are calibrated.
-
-        Raises:
-            InputError: if a table of the pilot's folder is missing or damaged.
-        """
-        # The stated ceiling has priority over the pilot, and the pilot over the 2023 study.
-        measured = MeasuredPeople() if self.pilot is None else read_measured(self.pilot)
-        return measured if self.ceiling is None else measured.with_random(self.ceiling)
-
-
 _POWER_ENDINGS = (".power.csv", ".power-sizes.csv", ".power.md", ".power.png")
 
 
@@ -122,32 +84,51 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
             name="trials.csv",
         ),
     ]
-    settings: PowerSettings = PowerSettings()
+    participants: Annotated[int, Help("Participants per group.", at_least=1)] = ANSWERS
+    power_groups: Annotated[
+        int | None, Help("Number of groups; by default that of the trials.", at_least=1)
+    ] = None
+    ceiling: Annotated[
+        float | None,
+        Help(
+            "Lower noise ceiling: how often a person agrees with the majority; by default "
+            "that of 2023, or of --pilot.",
+            above=0.5,
+            below=1,
+        ),
+    ] = None
+    pilot: Annotated[
+        Path | None,
+        Aside("Output folder of `analyze` for a pilot, whose agreement is used.", folder=True),
+    ] = None
+    smallest_effect: Annotated[
+        float, Help("Smallest difference of accuracies of interest.", at_least=0, at_most=1)
+    ] = SMALLEST_EFFECT
+    simulations: Annotated[int, Help("Simulated experiments per planted model.", at_least=1)] = 1000
     seed: Seed = 0
 
     def check(self) -> None:
         """Refuse a pilot that lacks a table."""
-        self.settings.measured()
+        self.measured()
 
     def further_reads(self) -> list[Path]:
         """The tables of a pilot."""
-        pilot = self.settings.pilot
-        if pilot is None:
+        if self.pilot is None:
             return []
-        return [pilot / "tables" / f"{name}.csv" for name in ("models", "groups")]
+        return [self.pilot / "tables" / f"{name}.csv" for name in ("models", "groups")]
 
     def work(self, reporter: Reporter) -> Outcome[DesignPower]:
         """Simulate experiments, and write their power."""
-        settings, scores = self.settings, ScoreTable.from_file(self.scores)
+        scores = ScoreTable.from_file(self.scores)
         require_log_probabilities(self.scores, scores.models, "A simulation with noise in nats")
         power = design_power(
             read_trials(self.trials),
             scores,
-            measured=settings.measured(),
-            groups=settings.power_groups,
-            participants=settings.participants,
-            simulations=settings.simulations,
-            smallest_effect=settings.smallest_effect,
+            measured=self.measured(),
+            groups=self.power_groups,
+            participants=self.participants,
+            simulations=self.simulations,
+            smallest_effect=self.smallest_effect,
             seed=self.seed,
             progress=partial(reporter.progress, "simulating"),
         )
@@ -161,35 +142,15 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
             reporter.warn(caution)
         return Outcome(power, {"seed": self.seed})
 
+    def measured(self) -> MeasuredPeople:
+        """Measurements to which simulated participants are calibrated.
 
-@dataclass(frozen=True, kw_only=True)
-class SimulationSettings:
-    """Options of artificial participants: how many rate trials, and how well."""
-
-    participants: Annotated[
-        int | None,
-        Help(
-            "Number of participants in total; by default 10 per group, or in a study the number "
-            "of [power].",
-            at_least=1,
-            kind="planned participants",
-        ),
-    ] = None
-    noise: Annotated[
-        float | None,
-        Help("Standard deviation of noise, nats; by default calibrated to --ceiling.", at_least=0),
-    ] = None
-    ceiling: Annotated[
-        float,
-        Help("Lower noise ceiling on random natural pairs, with ten raters.", above=0.5, below=1),
-    ] = PUBLISHED_CEILING
-    lapses: Annotated[
-        float, Help("Proportion of trials answered at random.", at_least=0, at_most=1)
-    ] = 0.02
-
-    def in_all(self, groups: int) -> int:
-        """Return the total number of participants."""
-        return self.participants or groups * PUBLISHED_RATERS
+        Raises:
+            InputError: if a table of the pilot's folder is missing or damaged.
+        """
+        # The stated ceiling has priority over the pilot, and the pilot over the 2023 study.
+        measured = MeasuredPeople() if self.pilot is None else read_measured(self.pilot)
+        return measured if self.ceiling is None else measured.with_random(self.ceiling)
 
 
 # Of 200 draws from 343 or 1,485 natural sentences, nine in ten were calibrated within a factor of
@@ -233,7 +194,26 @@ class SimulateResponses(
         Path,
         WritesTable("The table of responses to write.", kind="responses", name="responses.csv"),
     ]
-    settings: SimulationSettings = SimulationSettings()
+    participants: Annotated[
+        int | None,
+        Help(
+            "Number of participants in total; by default 10 per group, or in a study the number "
+            "of [power].",
+            at_least=1,
+            kind="planned participants",
+        ),
+    ] = None
+    noise: Annotated[
+        float | None,
+        Help("Standard deviation of noise, nats; by default calibrated to --ceiling.", at_least=0),
+    ] = None
+    ceiling: Annotated[
+        float,
+        Help("Lower noise ceiling on random natural pairs, with ten raters.", above=0.5, below=1),
+    ] = PUBLISHED_CEILING
+    lapses: Annotated[
+        float, Help("Proportion of trials answered at random.", at_least=0, at_most=1)
+    ] = 0.02
     server: Annotated[str | None, Help("Take part in a study of `collect --rehearsal`.")] = None
     browser: Annotated[bool, Help("With --server: use Chromium (Playwright).")] = False
     at_once: Annotated[
@@ -254,7 +234,7 @@ class SimulateResponses(
         require_log_probabilities(self.scores, [self.model], "A participant with noise in nats")
         trials = read_trials(self.trials)
         random = sum(trial.condition is Condition.RANDOM_NATURAL for trial in trials)
-        if self.settings.noise is None and 0 < random < _FEW_PAIRS:
+        if self.noise is None and 0 < random < _FEW_PAIRS:
             times = "a third or three times" if random < 5 else "half or twice"
             reporter.warn(
                 f"noise is calibrated on {quantity(random, 'random natural pair')} only, and "
@@ -266,12 +246,12 @@ class SimulateResponses(
             trials,
             ScoreTable.from_file(self.scores),
             self.model,
-            noise=self.settings.noise,
-            ceiling=self.settings.ceiling,
-            lapses=self.settings.lapses,
+            noise=self.noise,
+            ceiling=self.ceiling,
+            lapses=self.lapses,
             seed=self.seed,
         )
-        participants = self.settings.in_all(len(people.groups))
+        participants = self.participants or len(people.groups) * PUBLISHED_RATERS
         progress = partial(reporter.progress, "participants")
         responses = self._answers(people, participants, progress)
         write_responses(self.out, responses)
@@ -291,7 +271,7 @@ class SimulateResponses(
             "scale": str(people.scale),
             "participants": participants,
             "noise_nats": people.noise,
-            "lapses": self.settings.lapses,
+            "lapses": self.lapses,
             "model": self.model,
             "seed": self.seed,
             "server": self.server,

@@ -65,10 +65,9 @@ class StudyNumbers:
     """
 
     def __init__(self, study: Study) -> None:
-        make_design, search = study.step(MakeDesign), study.step(SearchTriplets)
+        design, search = study.step(MakeDesign), study.step(SearchTriplets)
         selection = study.step(SelectTriplets)
         pairs, minimal = study.step(SelectPairs), study.step(SelectMinimalPairs)
-        design = None if make_design is None else make_design.settings
         self.models = len(study.models)
         self.searched_each = search.settings.per_pair if search else 0
         self.pairs_each = pairs.settings.per_pair if pairs else 0
@@ -147,7 +146,7 @@ def check_numbers(study: Study, problems: Problems) -> None:
         if selecting and selecting.settings.per_pair < 1:
             problems.add((*_key(study, selecting), "per_pair"), "must be 1 or more, not 0.")
     design = study.step(MakeDesign)
-    if design and design.settings.twins and numbers.selected and 0 < numbers.groups < 3:
+    if design and design.twins and numbers.selected and 0 < numbers.groups < 3:
         problems.add(
             ("design", "groups"),
             "with `twins` a triplet gives three trials for three different groups, and there are "

@@ -144,7 +144,7 @@ def _check_together(study: Study, problems: Problems) -> None:
                 "and max_missing = 0 leaves out each participant who misses one: state the share "
                 "that may be missing, such as max_missing = 0.1.",
             )
-        if design is not None and not design.settings.scale.buttons and platform in _OF_BUTTONS:
+        if design is not None and not design.scale.buttons and platform in _OF_BUTTONS:
             problems.add(
                 stage.key,
                 'makes buttons, and [design] has scale = "slider": leave one of them out. '
@@ -160,12 +160,12 @@ def _check_catch(number: int, design: MakeDesign) -> None:
     from contstim.steps.design import read_attention
 
     further = 0
-    if (table := design.settings.attention) is not None:
+    if (table := design.attention) is not None:
         try:
             further = len(read_attention(table))
         except ContstimError:  # said of the table itself
             return
-    CatchRule(number=number).required(design.settings.catch_per_group + further)
+    CatchRule(number=number).required(design.catch_per_group + further)
 
 
 def _check_owners(study: Study, problems: Problems) -> None:

@@ -271,7 +271,7 @@ def _design(facts: StudyFacts) -> Iterator[Part]:
         return
     conditions = Counter(trial.condition for trial in trials)
     longest = max(Counter(trial.group for trial in trials).values())
-    minutes = longest * design.settings.seconds_per_trial / 60
+    minutes = longest * design.seconds_per_trial / 60
     rows = [
         ("groups of participants", f"{facts.groups:,}"),
         ("trials for each participant", f"{longest:,}"),

@@ -212,7 +212,7 @@ def _amounts(study: Study, numbers: StudyNumbers) -> dict[type[Step[Any]], str]:
         SearchTriplets: f"{numbers.searched_each:,} for each pair of models",
         SelectTriplets: f"{numbers.selected:,} of {numbers.searched:,}",
         MakeDesign: f"{numbers.trials:,}, {quantity(numbers.groups, 'group')}",
-        SimulatePower: f"{power.settings.simulations:,} times for each model" if power else "",
+        SimulatePower: f"{power.simulations:,} times for each model" if power else "",
     }
 
 
@@ -291,12 +291,12 @@ def _contradictions(study: Study) -> Iterator[str]:
     """Numbers that two sections of a study state differently."""
     power, simulation = study.step(SimulatePower), study.step(SimulateResponses)
     settings, planned = _analysis(study), study.planned_participants
-    if power is not None and power.settings.smallest_effect != settings.smallest_effect:
+    if power is not None and power.smallest_effect != settings.smallest_effect:
         yield (
-            f"[power] takes {power.settings.smallest_effect:g} for the smallest difference that "
+            f"[power] takes {power.smallest_effect:g} for the smallest difference that "
             f"matters, [analyze] {settings.smallest_effect:g}: state one in both."
         )
-    simulated = simulation and simulation.settings.participants
+    simulated = simulation and simulation.participants
     if planned and simulated and simulated != planned:
         yield (
             f"[power] plans {planned:,} participants, and the preregistration says so, "

@@ -153,7 +153,7 @@ class TimeEstimates:
         if isinstance(step, SearchTriplets):
             return self._triplets(step)
         if isinstance(step, SimulatePower):
-            seconds = step.settings.simulations * self._numbers.models * _SIMULATION
+            seconds = step.simulations * self._numbers.models * _SIMULATION
             return seconds / 2, 2 * seconds, "usual", ""
         if stage.kind in _SHORT:
             return *_SHORT_SECONDS, "usual", ""

@@ -86,4 +86,4 @@ def test_near_pairs_call_no_sentence_unacceptable(tmp_path: Path) -> None:
     trials = list(map(pair_trial, pairs))
     assert {(t.kind_1, t.kind_2) for t in trials} == {(Kind.NATURAL, Kind.CHANGED)}
     check_trials(trials)
-    assert GRAMMAR not in trivial_rivals(trials, tag_table(None)).ratios
+    assert GRAMMAR not in trivial_rivals(trials, tag_table(None))[0]

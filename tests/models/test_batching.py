@@ -16,7 +16,6 @@ from contstim.errors import ModelError
 from contstim.files.arrays import IntArray
 from contstim.models.batching import (
     Budget,
-    SmallerBatches,
     forward_in_batches,
     log_softmax32,
     single_input,
@@ -55,7 +54,7 @@ def test_the_longest_come_first_and_padding_is_rare() -> None:
 
 @pytest.mark.parametrize("fits", [5, 6, 11])
 def test_when_memory_runs_out_smaller_batches_give_the_same(fits: int) -> None:
-    with pytest.warns(SmallerBatches) as said:
+    with pytest.warns(RuntimeWarning) as said:
         found, sizes = sums(ROWS, 100, fits)
     assert len(said) == 1  # however often the batch was halved
     assert found == [sum(row) for row in ROWS]
@@ -64,7 +63,7 @@ def test_when_memory_runs_out_smaller_batches_give_the_same(fits: int) -> None:
 
 def test_a_row_that_does_not_fit_is_refused() -> None:
     with (
-        pytest.warns(SmallerBatches),
+        pytest.warns(RuntimeWarning),
         pytest.raises(ModelError, match="5 tokens does not fit") as refusal,
     ):
         sums(ROWS, 100, fits=4)
@@ -89,7 +88,7 @@ def test_results_that_are_written_later_are_the_same_and_none_counts_twice() -> 
             raise torch.OutOfMemoryError("no room")
         return lambda: np.add(total, part, out=total)
 
-    with pytest.warns(SmallerBatches):
+    with pytest.warns(RuntimeWarning):
         forward_in_batches(ROWS, run, pad=0, budget=Budget(12))
     assert failed
     assert total.item() == sum(map(sum, ROWS))
@@ -124,7 +123,7 @@ def test_every_library_s_words_for_no_memory_are_understood(message: str) -> Non
             raise RuntimeError(message)
         sizes.append(len(ids))
 
-    with pytest.warns(SmallerBatches):
+    with pytest.warns(RuntimeWarning):
         forward_in_batches(ROWS, run, pad=0, budget=Budget(100))
     assert sum(sizes) == len(ROWS)
 
@@ -137,7 +136,7 @@ def test_what_did_not_fit_is_not_tried_again() -> None:
             failed.append(ids.numel())
             raise torch.OutOfMemoryError("no room")
 
-    with pytest.warns(SmallerBatches):
+    with pytest.warns(RuntimeWarning):
         forward_in_batches(ROWS, run, pad=0, budget=budget)
     first = len(failed)
     assert first > 0

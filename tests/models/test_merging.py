@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from contstim.models.batching import Budget, SmallerBatches
+from contstim.models.batching import Budget
 from contstim.models.catalog import load_model
 from contstim.models.causal.network import CausalNetwork, Prefix
 from contstim.models.costs import Tally, counting, timed
@@ -96,7 +96,7 @@ def test_the_error_of_a_call_is_its_own() -> None:
 def test_where_memory_runs_out_batches_are_halved_for_good() -> None:
     module, sizes, budget = torch.nn.Identity(), list[int](), Budget(100)
     calls = [doubling(rows(1, 2), module, budget, sizes, fits=4) for _ in range(4)]
-    with pytest.warns(SmallerBatches, match="too small for 4 inputs of 2 tokens"):
+    with pytest.warns(RuntimeWarning, match="too small for 4 inputs of 2 tokens"):
         results = compute_all(calls)
     assert [error for _, error, _ in results] == [None] * 4
     assert (sizes, budget.tokens) == ([4, 4], 4)

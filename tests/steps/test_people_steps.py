@@ -23,7 +23,7 @@ from contstim.items.stimuli import Condition, Trial, Triplet, trial_columns
 from contstim.models.ngram.training import DiscountWarning, train_ngram
 from contstim.steps.platforms import export_step, import_step
 from contstim.steps.review import ReviewSettings, WriteReviewPage, flags_of
-from contstim.steps.simulation import SimulateResponses, SimulationSettings
+from contstim.steps.simulation import SimulateResponses
 from contstim.steps.step import Step
 from contstim.words.sentence import Sentence
 from tests.experiments.responses.experiment import make_trials
@@ -87,9 +87,8 @@ def test_a_page_of_review(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_answers_of_artificial_people(folder: Path) -> None:
     trials, scores, out = (folder / f"{name}.csv" for name in ("trials", "scores", "responses"))
-    settings = SimulationSettings(participants=3, noise=1.0)
     responses = SimulateResponses(
-        trials=trials, scores=scores, model="rnn", out=out, settings=settings, seed=3
+        trials=trials, scores=scores, model="rnn", out=out, participants=3, noise=1.0, seed=3
     ).run()
     assert list(read_responses(out)) == list(responses)
     assert files_of(out) == ({"trials.csv", "scores.csv"}, {"responses.csv"})
@@ -112,7 +111,8 @@ def test_noise_calibrated_on_few_pairs_is_warned_of(
         scores=folder / "scores.csv",
         model="rnn",
         out=folder / "responses.csv",
-        settings=SimulationSettings(participants=2, noise=noise),
+        participants=2,
+        noise=noise,
     ).run()
     warnings = record_of(folder / "responses.csv").get("warnings", [])
     cause = f"calibrated on {random} random natural pairs only"

@@ -31,7 +31,7 @@ from contstim.items.stimuli import (
 from contstim.optimization.selection.question import MinimalPairQuestion, Objective
 from contstim.reporter import SILENT, forwarding
 from contstim.reporting.report import Table
-from contstim.steps.design import DesignSettings, MakeDesign
+from contstim.steps.design import MakeDesign
 from contstim.steps.selection import (
     PairSettings,
     SelectionSettings,
@@ -39,14 +39,14 @@ from contstim.steps.selection import (
     SelectPairs,
     SelectTriplets,
 )
-from contstim.steps.simulation import PowerSettings, SimulatePower
+from contstim.steps.simulation import SimulatePower
 from contstim.words.sentence import Sentence
 from tests.experiments.stimuli import MODELS, some_pairs, some_triplets
 from tests.optimization.selection.tables import random_table
 from tests.steps.records import files_of, record_of
 
-NO_FILLERS = DesignSettings(groups=2, random_per_group=0, catch_per_group=0)
-FEW = PowerSettings(participants=2, simulations=3)
+NO_FILLERS = {"groups": 2, "random_per_group": 0, "catch_per_group": 0}
+FEW = {"participants": 2, "simulations": 3}
 
 
 def files(folder: Path) -> set[str]:
@@ -140,7 +140,7 @@ def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_summary_counts_no_nats_by_another_limit_than_the_selection(tmp_path: Path) -> None:
     triplets, out = tmp_path / "t.csv", tmp_path / "trials.csv"
     write_table(triplets, columns_of(Triplet, some_triplets(4)))
-    MakeDesign(out=out, triplets=triplets, settings=NO_FILLERS).run()
+    MakeDesign(out=out, triplets=triplets, **NO_FILLERS).run()
     text = Path(f"{out}.summary.md").read_text()
     assert "smaller drop in log-probability, nats" in text
     assert "on both sides" not in text
@@ -151,13 +151,13 @@ def test_a_design_and_its_power(tmp_path: Path, capsys: pytest.CaptureFixture[st
     pairs, scores, out = (tmp_path / name for name in ("pairs.csv", "s.csv", "trials.csv"))
     write_table(pairs, columns_of(Pair, some_pairs(4)))
     before = files(tmp_path)
-    design = MakeDesign(out=out, pairs=pairs, settings=NO_FILLERS, seed=3).run()
+    design = MakeDesign(out=out, pairs=pairs, **NO_FILLERS, seed=3).run()
     assert [trial.trial_id for trial in read_trials(out)] == [t.trial_id for t in design.trials]
     require_record_of_all(out, before)
     scores_of_trials(scores)
     (tmp_path / "alone").mkdir()
     stem = tmp_path / "alone" / "study"
-    SimulatePower(trials=out, scores=scores, out=stem, settings=FEW, seed=3).run()
+    SimulatePower(trials=out, scores=scores, out=stem, **FEW, seed=3).run()
     alone = tmp_path / "alone" / "study.power.csv"
     assert "(study.power.png)" in alone.with_suffix(".md").read_text()
     endings = ("power.csv", "power-sizes.csv", "power.md", "power.png")
@@ -172,10 +172,10 @@ def test_trials_without_scores_are_not_simulated(tmp_path: Path) -> None:
     random_table().write(scores)  # of other sentences
     with pytest.raises(InputError, match="Set `sentences`"):
         MakeDesign(out=out, pairs=pairs).run()
-    MakeDesign(out=out, pairs=pairs, settings=NO_FILLERS).run()
+    MakeDesign(out=out, pairs=pairs, **NO_FILLERS).run()
     before = files(tmp_path)
     with pytest.raises(InputError):
-        SimulatePower(trials=out, scores=scores, out=out, settings=FEW).run()
+        SimulatePower(trials=out, scores=scores, out=out, **FEW).run()
     assert files(tmp_path) == before
 
 
@@ -190,12 +190,12 @@ def test_one_rejection_changes_the_trials_that_showed_the_item(tmp_path: Path) -
     write_table(triplets, columns_of(Triplet, some_triplets(8, MODELS[:2])))
     chosen, trials = tmp_path / "chosen.csv", tmp_path / "trials.csv"
     selecting = SelectionSettings(per_pair=4, quantiles=0)
-    designing = DesignSettings(groups=4, random_per_group=2, catch_per_group=1, twins=True)
+    designing = {"groups": 4, "random_per_group": 2, "catch_per_group": 1, "twins": True}
     steps: tuple[Any, ...] = (
         SelectPairs(scores=scores, out=pairs, settings=PairSettings(per_pair=4)),
         SelectTriplets(triplets=triplets, out=chosen, settings=selecting),
         MakeDesign(
-            out=trials, pairs=pairs, triplets=chosen, sentences=natural, settings=designing, seed=1
+            out=trials, pairs=pairs, triplets=chosen, sentences=natural, **designing, seed=1
         ),
     )
     reviews: tuple[Path, ...] = ()

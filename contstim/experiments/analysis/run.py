@@ -20,7 +20,7 @@ from contstim.experiments.analysis.families import (
 from contstim.experiments.analysis.measures import Measure, measures_of, require_measure
 from contstim.experiments.analysis.ratings import Ratings, Scope, gather, scopes_of
 from contstim.experiments.analysis.regression import regressions
-from contstim.experiments.analysis.trivial_rivals import TrivialRivals, by_paradigm, judge_rivals
+from contstim.experiments.analysis.trivial_rivals import by_paradigm, judge_rivals
 from contstim.experiments.responses.admission import Admission, Exclusions, admit
 from contstim.files.tables import ShownAsTable
 from contstim.items.stimuli import CONTROVERSIAL, Condition, Trial
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from contstim.experiments.analysis.families import ModelContrast
     from contstim.experiments.analysis.tables import Row
+    from contstim.experiments.analysis.trivial_rivals import Preferences
     from contstim.experiments.responses.table import Response, ResponseOrigin
     from contstim.files.arrays import FloatArray
     from contstim.items.scores import ScoreTable
@@ -153,7 +154,7 @@ def analyze(
     sampling: Sampling | None = None,
     unanimous: float = 0.9,
     worst: int = 5,
-    rivals: TrivialRivals | None = None,
+    rivals: tuple[Preferences, tuple[str, ...]] = ({}, ()),
     primary: Measure | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Analysis:
@@ -203,7 +204,7 @@ def analyze(
             "with other trials."
         )
     controversial = [condition for condition in CONTROVERSIAL if condition in present]
-    measures, rivals = measures_of(ratings.scale), rivals or TrivialRivals({})
+    measures, (preferences, rivals_left_out) = measures_of(ratings.scale), rivals
     results = _results(ratings, contrasts, sampling, progress)
     return Analysis(
         admission,
@@ -230,8 +231,8 @@ def analyze(
             for row in agreements.failures(ratings, scope, worst=worst)
         ],
         [*regressions(all_ratings, sampling.level)],
-        tuple(filter(None, (judge_rivals(ratings, r, rivals, sampling) for r in results))),
-        rivals.left_out,
+        tuple(filter(None, (judge_rivals(ratings, r, preferences, sampling) for r in results))),
+        rivals_left_out,
         by_paradigm(ratings, sampling),
         primary,
     )

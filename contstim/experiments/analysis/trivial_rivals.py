@@ -13,9 +13,9 @@ the same answers select that rival: models would too often seem worse than an eq
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -38,25 +38,14 @@ if TYPE_CHECKING:
 
 RIVALS = FREQUENCY, CHANGED, MISFITS = "word frequency", "words changed", "tag misfits"
 GRAMMAR = "grammar"
-
-
-@dataclass(frozen=True)
-class TrivialRivals:
-    """Preferences of the trivial rivals.
-
-    Attributes:
-        ratios: rival → `trial_id` → advantage of sentence_2 over sentence_1, in Zipf or words; 0
-            for a tie. Trials that the rival does not judge are missing.
-        left_out: sentences on omitted rivals and trials, with reasons.
-    """
-
-    ratios: Mapping[str, Mapping[str, float]]
-    left_out: tuple[str, ...] = ()
+Preferences: TypeAlias = "Mapping[str, Mapping[str, float]]"
+"""Rival → `trial_id` → advantage of sentence_2 over sentence_1, in Zipf or words; 0 for a tie.
+Trials that the rival does not judge are missing."""
 
 
 def trivial_rivals(
     trials: Sequence[Trial], table: TagTable, frequencies: WordFrequencies | None = None
-) -> TrivialRivals:
+) -> tuple[Preferences, tuple[str, ...]]:
     """Compute the choices of the trivial rivals between the sentences of trials.
 
     Words changed and tag misfits judge pairs of synthetic sentences only; `naturals_of` finds their
@@ -66,6 +55,9 @@ def trivial_rivals(
         trials: trials of all conditions.
         table: counts of words and their tags.
         frequencies: word frequencies; by default from the text in which the tags were counted.
+
+    Returns:
+        The preferences, and sentences on omitted rivals and trials, with reasons.
     """
     judged = [trial for trial in trials if trial.condition in TESTING]
     sentences = {sentence for trial in judged for sentence in (trial.sentence_1, trial.sentence_2)}
@@ -98,18 +90,18 @@ def trivial_rivals(
         "(`tags`).": not is_usable,
     }
     notes = (f"Trivial rivals: {text}" for text, is_so in left_out.items() if is_so)
-    return TrivialRivals(ratios, tuple(notes))
+    return ratios, tuple(notes)
 
 
 def judge_rivals(
-    ratings: Ratings, result: Result, rivals: TrivialRivals, sampling: Sampling
+    ratings: Ratings, result: Result, rivals: Preferences, sampling: Sampling
 ) -> Result | None:
     """Evaluate the trivial rivals like models, and test each model against each rival.
 
     Args:
         ratings: ratings and log-probabilities.
         result: the models' result in one scope by one measure.
-        rivals: preferences of the rivals.
+        rivals: preferences of the rivals; see `trivial_rivals`.
         sampling: settings used for the models.
 
     Returns:
@@ -128,7 +120,7 @@ def judge_rivals(
         scope_mask(g.trials, result.scope, models, catch=sampling.catch_trials) for g in groups
     ]
     # For each group, (n_judges, n_trials); nan where a rival does not judge
-    ratio_by_id = [rivals.ratios.get(rival, {}) for rival in candidates]
+    ratio_by_id = [rivals.get(rival, {}) for rival in candidates]
     ratios = [
         np.array([[of_rival.get(t.trial_id, np.nan) for t in g.trials] for of_rival in ratio_by_id])
         for g in groups

@@ -51,14 +51,13 @@ class StudyFacts(MaterialFacts):
 
     Attributes:
         study: the study.
-        power: settings of [power]; None if the study has none.
+        power: step of [power]; None if the study has none.
         planned_analysis: settings of [analyze], likewise.
     """
 
     def __init__(self, study: Study) -> None:
         super().__init__(study)
-        power, analysis = study.step(SimulatePower), study.step(AnalyzeResponses)
-        self.power = None if power is None else power.settings
+        self.power, analysis = study.step(SimulatePower), study.step(AnalyzeResponses)
         self.planned_analysis = None if analysis is None else analysis.settings
 
     # Planned tests
@@ -242,8 +241,8 @@ class StudyFacts(MaterialFacts):
     def scale(self) -> Scale:
         """Scale of answers: as the design asks for, or else as the responses say."""
         design = self.study.step(MakeDesign)
-        if design is not None and design.settings.scale is not Scale.CONFIDENCE:
-            return Scale(design.settings.scale)
+        if design is not None and design.scale is not Scale.CONFIDENCE:
+            return Scale(design.scale)
         return self.responses[0].scale if self.responses else Scale.CONFIDENCE
 
     @property

@@ -18,7 +18,6 @@ from contstim.experiments.analysis.trivial_rivals import (
     CHANGED,
     FREQUENCY,
     MISFITS,
-    TrivialRivals,
     against_rivals,
     better_than_all_rivals,
     judge_rivals,
@@ -58,7 +57,7 @@ def test_fewer_new_words_and_misfits_are_preferred(
 ) -> None:
     """Witness: new words and misfits counted by hand, of the first less of the second sentence."""
     made = trial(first, second)
-    ratios = trivial_rivals([TWIN, made], TABLE).ratios
+    ratios = trivial_rivals([TWIN, made], TABLE)[0]
     assert ratios[CHANGED] == {made.trial_id: changed}
     assert ratios[MISFITS] == {made.trial_id: misfits}
 
@@ -66,10 +65,10 @@ def test_fewer_new_words_and_misfits_are_preferred(
 def test_the_sentence_of_more_frequent_words_is_preferred() -> None:
     """Witness: one word of four replaced, the formula of the Zipf scale written out."""
     made = trial(NATURAL, "Dogs see old cats.")
-    ratio = trivial_rivals([made], TABLE).ratios[FREQUENCY][made.trial_id]
+    ratio = trivial_rivals([made], TABLE)[0][FREQUENCY][made.trial_id]
     assert ratio == pytest.approx((log10(3 + 1) - log10(5 + 1)) / 4)
     counts = WordFrequencies({"chase": 1, "see": 3})
-    ratio = trivial_rivals([made], TABLE, counts).ratios[FREQUENCY][made.trial_id]
+    ratio = trivial_rivals([made], TABLE, counts)[0][FREQUENCY][made.trial_id]
     assert ratio == pytest.approx((log10(3 + 1) - log10(1 + 1)) / 4)
 
 
@@ -79,19 +78,18 @@ def test_what_cannot_be_counted_is_left_out_and_said() -> None:
         replace(trial("Hunde jagen alte Vögel.", "Hunde sehen alte Vögel."), source_id="other"),
         trial("Hunde jagen rote Katzen.", "Hunde sehen rote Katzen.", natural=True),
     ]
-    found = trivial_rivals(foreign, TABLE)
-    assert [*found.ratios] == [CHANGED]
-    assert [*found.ratios[CHANGED]] == [foreign[0].trial_id]
-    lost, unlisted = found.left_out
+    found, (lost, unlisted) = trivial_rivals(foreign, TABLE)
+    assert [*found] == [CHANGED]
+    assert [*found[CHANGED]] == [foreign[0].trial_id]
     assert "1 pair of synthetic sentences" in lost
     assert (
         "word frequency and tag misfits are not evaluated, because by hand contains only 0% of"
         in unlisted
     )
     frequencies = WordFrequencies({"hunde": 1})
-    found = trivial_rivals(foreign, TABLE, frequencies)
-    assert {*found.ratios} == {CHANGED, FREQUENCY}
-    assert "Trivial rivals: tag misfits are not evaluated" in found.left_out[1]
+    found, left_out = trivial_rivals(foreign, TABLE, frequencies)
+    assert {*found} == {CHANGED, FREQUENCY}
+    assert "Trivial rivals: tag misfits are not evaluated" in left_out[1]
 
 
 def ratios_by_id(ratings: Ratings) -> dict[str, list[float]]:
@@ -107,11 +105,13 @@ def analysed() -> Analysis:
     """An experiment with two rivals that prefer what the models b and c do."""
     made = simulate(groups=(5, 5), follow=0.9)
     of = ratios_by_id(gather(made.trials, made.responses, made.scores))
-    rivals = TrivialRivals(
-        {rival: {t: r[n] for t, r in of.items()} for rival, n in ((FREQUENCY, 1), (CHANGED, 2))}
-    )
+    rivals = {
+        rival: {t: r[n] for t, r in of.items()} for rival, n in ((FREQUENCY, 1), (CHANGED, 2))
+    }
     return analyze(
-        *(made.trials, made.responses, made.scores), sampling=Sampling("crossed"), rivals=rivals
+        *(made.trials, made.responses, made.scores),
+        sampling=Sampling("crossed"),
+        rivals=(rivals, ()),
     )
 
 
@@ -150,7 +150,7 @@ def test_every_model_is_tested_against_every_rival_in_one_family(analysed: Analy
     ratios = ratios_by_id(analysed.ratings)
     for rival, column in ((FREQUENCY, 1), (CHANGED, 2)):
         # As if it were called by the name of the rival that may stand alone
-        alone = TrivialRivals({FREQUENCY: {t: r[column] for t, r in ratios.items()}})
+        alone = {FREQUENCY: {t: r[column] for t, r in ratios.items()}}
         one = judge_rivals(analysed.ratings, result, alone, analysed.sampling)
         assert one is not None
         for row in one.comparisons:
@@ -169,8 +169,8 @@ def test_rivals_are_judged_on_trials_that_all_of_them_judge(analysed: Analysis) 
     trials = [t for t in analysed.ratings.trials if t.condition is Condition.SYNTHETIC_SYNTHETIC]
     frequency = {t.trial_id: (-1.0) ** n for n, t in enumerate(trials)}
     some = {t.trial_id: 1.0 for t in trials[::3]}
-    few = TrivialRivals({FREQUENCY: {t: frequency[t] for t in some}, CHANGED: some})
-    more = replace(few, ratios={FREQUENCY: frequency, CHANGED: some})
+    few = {FREQUENCY: {t: frequency[t] for t in some}, CHANGED: some}
+    more = {FREQUENCY: frequency, CHANGED: some}
     expected, found = (
         judge_rivals(analysed.ratings, result, rivals, analysed.sampling) for rivals in (few, more)
     )
@@ -187,7 +187,7 @@ def test_a_rival_that_ties_in_all_trials_says_nothing(analysed: Analysis) -> Non
     worse = {FREQUENCY: {t: (-1.0) ** n for n, t in enumerate(trials)}}
     tied = {MISFITS: dict.fromkeys(trials, 0.0)}
     alone, both, nothing = (
-        judge_rivals(analysed.ratings, result, TrivialRivals(ratios), analysed.sampling)
+        judge_rivals(analysed.ratings, result, ratios, analysed.sampling)
         for ratios in (worse, worse | tied, tied)
     )
     assert alone is not None
