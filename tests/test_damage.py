@@ -42,7 +42,7 @@ from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.platforms.jspsych.study import PageSettings
 from contstim.experiments.platforms.pcibex import import_pcibex
 from contstim.experiments.platforms.psychopy import import_psychopy
-from contstim.experiments.platforms.qualtrics import QualtricsReading, import_qualtrics
+from contstim.experiments.platforms.qualtrics import import_qualtrics
 from contstim.experiments.platforms.texts import text_of
 from contstim.experiments.reproduce.published import load_plain
 from contstim.experiments.responses.table import read_responses
@@ -469,14 +469,14 @@ READERS = {
     "Qualtrics' data": Reader(
         "q.csv",
         QUALTRICS_CSV,
-        lambda p: import_qualtrics([p], TRIALS, QualtricsReading(p.parent / "key.csv")),
+        lambda p: import_qualtrics([p], TRIALS, key=p.parent / "key.csv"),
         {"key.csv": KEY_CSV},
         harmless=PEOPLE,
     ),
     "the key to Qualtrics' data": Reader(
         "k.csv",
         KEY_CSV,
-        lambda p: import_qualtrics([p.parent / "q.csv"], TRIALS, QualtricsReading(p)),
+        lambda p: import_qualtrics([p.parent / "q.csv"], TRIALS, key=p),
         {"q.csv": QUALTRICS_CSV},
     ),
     "PCIbex's data": Reader("p.txt", PCIBEX_CSV, lambda p: import_pcibex([p], TRIALS)),

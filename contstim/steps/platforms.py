@@ -12,6 +12,7 @@ from contstim.experiments.platforms.platform import (
     Exporter,
     Platform,
     Reader,
+    options_of,
     platform_named,
 )
 from contstim.experiments.responses.alignment import Imported, keep_one, kept_columns
@@ -55,7 +56,7 @@ class ExportTrials(Step[Exported], name="export", version=2):
 
     def work(self, reporter: Reporter) -> Outcome[Exported]:
         """Write the folder, or the file."""
-        exported = self.exporter.export(read_trials(self.trials), self.out, self.settings)
+        exported = self.exporter.run(read_trials(self.trials), self.out, self.settings)
         facts = {"to_edit": list(self.exporter.to_edit), **(exported.facts or {})}
         reporter.warn(exported.warning)
         reporter.say(exported.message)
@@ -88,7 +89,7 @@ def export_step(platform: Platform | str) -> type[ExportTrials] | None:
         f"export {known_platform.name}",
         page_of(exporter.export),
         leave_out=frozenset(exporter.fixed),
-        settings=exporter.settings(**exporter.fixed) if exporter.fixed else exporter.settings,
+        settings=exporter.options(**exporter.fixed) if exporter.fixed else exporter.options,
     )
     step.exporter = exporter
     return step
@@ -145,8 +146,7 @@ class ImportResponses(Step[Imported], name="import", version=2):
                     "`scale` needs `trials`, the trials that were shown. Set both, or neither."
                 )
             trials = on_scale(trials, scale)
-        settings = () if reader.settings is None else (self.settings,)
-        imported = reader.read(files, trials, *settings)
+        imported = reader.read(files, trials, **vars(self.settings))
         if self.keep:
             about = (*imported.questions, *kept_columns(imported, self.keep))
             imported = replace(imported, questions=about)
@@ -229,7 +229,7 @@ def import_step(platform: Platform | str) -> type[ImportResponses] | None:
         f"import {known_platform.name}",
         page_of(reader.read),
         leave_out=frozenset(name for name, lacks in unused_fields.items() if lacks),
-        settings=reader.settings,
+        settings=options_of(reader.read),
     )
     step.platform, step.reader = known_platform.name, reader
     return step

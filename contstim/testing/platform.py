@@ -177,7 +177,7 @@ class ExportContract:
     def export(self, trials: Sequence[Trial], out: Path) -> Exported:
         exporter = self.platform.exporter
         assert exporter is not None
-        return exporter.export(trials, out, exporter.settings(**exporter.fixed, **self.settings))
+        return exporter.run(trials, out, exporter.options(**exporter.fixed, **self.settings))
 
     def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
         """Return the rows of each list, from all tables with a column trial_id."""
@@ -327,7 +327,7 @@ class ReadContract:
         raise NotImplementedError
 
     def reading(self, folder: Path) -> Mapping[str, Any]:
-        """Return settings of the reader, which may name files of the export."""
+        """Return options of the reader, which may name files of the export."""
         del folder
         return {}
 
@@ -344,9 +344,7 @@ class ReadContract:
     def read_export(self, files: Sequence[Path], trials: Sequence[Trial], folder: Path) -> Imported:
         reader = self.platform.reader
         assert reader is not None
-        kind = reader.settings
-        settings = () if kind is None else (kind(**self.reading(folder)),)
-        return reader.read(files, trials, *settings)
+        return reader.read(files, trials, **self.reading(folder))
 
     def test_what_people_answered_comes_back_in_canonical_order(self, tmp_path: Path) -> None:
         files, answers = self.collect(tmp_path)

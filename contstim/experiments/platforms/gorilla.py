@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,22 +42,18 @@ METADATA = ("trial_id", "list_name", "shown_left")
 _DISPLAY = "display"
 
 
-@dataclass(frozen=True)
-class GorillaSettings:
-    """Task that uses the spreadsheets: our default task, or that of a template."""
-
+def export_gorilla(
+    trials: Sequence[Trial],
+    out: Path | str,
+    *,
     template: Annotated[
         Path | None, Help("The spreadsheet of your task, downloaded from Gorilla as CSV.")
-    ] = None
-    display: Annotated[str, Help("The display that shows a trial.")] = "trial"
-    left: Annotated[str, Help("The template's column of the left sentence.")] = "sentence_left"
-    right: Annotated[str, Help("The template's column of the right sentence.")] = "sentence_right"
-    language: Language = "en"
-    seed: Seed = 0
-
-
-def export_gorilla(
-    trials: Sequence[Trial], out: Path | str, settings: GorillaSettings | None = None
+    ] = None,
+    display: Annotated[str, Help("The display that shows a trial.")] = "trial",
+    left: Annotated[str, Help("The template's column of the left sentence.")] = "sentence_left",
+    right: Annotated[str, Help("The template's column of the right sentence.")] = "sentence_right",
+    language: Language = "en",
+    seed: Seed = 0,
 ) -> Exported:
     """Write spreadsheets for Gorilla, and a README that says what to do.
 
@@ -72,14 +67,13 @@ def export_gorilla(
             has other rows between rows of it; if the trials cannot be traced back; or if the folder
             contains other files.
     """
-    settings = settings or GorillaSettings()
-    source = settings.template or "The spreadsheet without a template"
+    source = template or "The spreadsheet without a template"
     # The default is for a task with the displays instructions, trial and end
     with template_path("gorilla.csv") as default_template:
-        table = read_csv(settings.template or default_template)
+        table = read_csv(template or default_template)
     rows = cells_by_name(table)
-    display, left_column, right_column = (
-        _column(source, rows[0], name) for name in (_DISPLAY, settings.left, settings.right)
+    display_column, left_column, right_column = (
+        _column(source, rows[0], name) for name in (_DISPLAY, left, right)
     )
     if left_column == right_column:
         raise InputError(
@@ -87,20 +81,20 @@ def export_gorilla(
             f"{left_column!r} for both."
         )
     # The exported trials replace the rows of the trial's display, which must be contiguous
-    displays = [row[display].strip() for row in rows]
-    if settings.display not in displays:
+    displays = [row[display_column].strip() for row in rows]
+    if display not in displays:
         raise InputError(
-            f"{source} has no row with the display {settings.display!r}; the displays are "
+            f"{source} has no row with the display {display!r}; the displays are "
             f"{', '.join(dict.fromkeys(displays))}."
         )
-    first, number = displays.index(settings.display), displays.count(settings.display)
-    if settings.display in displays[first + number :]:
+    first, number = displays.index(display), displays.count(display)
+    if display in displays[first + number :]:
         raise InputError(
-            f"{source} has other rows between those of the display {settings.display!r}. "
+            f"{source} has other rows between those of the display {display!r}. "
             "Keep one row of this display."
         )
     folder = ExportFolder(out, "gorilla")
-    lists = stimulus_lists(trials, as_html, seed=settings.seed)
+    lists = stimulus_lists(trials, as_html, seed=seed)
     # A template from an earlier export has our columns already
     columns = list(dict.fromkeys((*rows[0], *METADATA)))
     for list_rows in lists:
@@ -120,8 +114,8 @@ def export_gorilla(
         folder.rows(f"{list_rows[0]['list_name']}.csv", sheet, columns)
     folder.lists(lists)
     about = {"left": left_column, "right": right_column}
-    folder.readme(lists=len(lists), **about, **button_facts(trials[0].scale, settings.language))
-    return folder.finish(seed=settings.seed, columns=columns)
+    folder.readme(lists=len(lists), **about, **button_facts(trials[0].scale, language))
+    return folder.finish(seed=seed, columns=columns)
 
 
 def _column(source: object, columns: Iterable[str], name: str) -> str:
@@ -248,6 +242,6 @@ def _one_value(row: Row, columns: Sequence[str]) -> str:
 
 PLATFORM = Platform(
     "gorilla",
-    Exporter(export_gorilla, GorillaSettings),
+    Exporter(export_gorilla),
     Reader(import_gorilla, files="CSV exports of one experiment."),
 )

@@ -9,14 +9,13 @@ program that shows rows one after the other.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError
 from contstim.experiments.design.assignment import Shown, presentation
 from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
-from contstim.experiments.platforms.texts import Language, button_labels, labels
+from contstim.experiments.platforms.texts import button_labels, labels
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
 from contstim.items.scale import Scale
 from contstim.options import Help, Seed
@@ -60,14 +59,6 @@ def as_html(text: str) -> str:
         text: displayed text, a single line.
     """
     return _SPECIAL_CHARACTERS.sub(lambda match: f"&#{ord(match[0])};", text)
-
-
-@dataclass(frozen=True)
-class ListSettings:
-    """Settings of the lists of an export."""
-
-    language: Language = "en"
-    seed: Seed = 0
 
 
 def stimulus_lists(
@@ -180,16 +171,12 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class CsvSettings:
-    """Settings of the table of presentations."""
-
-    participants: Annotated[int, Help("Number of participants per group.", at_least=1)] = 10
-    seed: Seed = 0
-
-
 def export_csv(
-    trials: Sequence[Trial], out: Path | str, settings: CsvSettings | None = None
+    trials: Sequence[Trial],
+    out: Path | str,
+    *,
+    participants: Annotated[int, Help("Number of participants per group.", at_least=1)] = 10,
+    seed: Seed = 0,
 ) -> Exported:
     """Write a table of who sees what, in which order and on which side, for any program.
 
@@ -199,15 +186,13 @@ def export_csv(
         InputError: if there are no participants, the trials cannot be traced back, or the folder
             contains other files.
     """
-    settings = settings or CsvSettings()
-    participants = settings.participants
     folder = ExportFolder(out, "csv")
     lists = stimulus_lists(
         trials,
         # Cells are displayed, so formulas are escaped with a no-break space, which is invisible
         lambda text: escape_formula(text, NO_BREAK_SPACE),
         per_group=participants,
-        seed=settings.seed,
+        seed=seed,
         scales=tuple(Scale),
     )
     rows = [
@@ -220,7 +205,7 @@ def export_csv(
     folder.readme(
         rows=f"{len(rows):,}", participants=participants, **_answer_facts(trials[0].scale)
     )
-    return folder.finish(seed=settings.seed, participants=participants)
+    return folder.finish(seed=seed, participants=participants)
 
 
 def _answer_facts(scale: Scale) -> dict[str, str]:
@@ -234,4 +219,4 @@ def _answer_facts(scale: Scale) -> dict[str, str]:
     return {"shown": display, "rated": rated, "turned": str(first + last), "buttons": buttons}
 
 
-PLATFORM = Platform("csv", Exporter(export_csv, CsvSettings))
+PLATFORM = Platform("csv", Exporter(export_csv))

@@ -30,7 +30,6 @@ import json
 import math
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -38,14 +37,14 @@ from urllib.parse import unquote
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, script
-from contstim.experiments.platforms.lists import ListSettings, as_html, button_facts, stimulus_lists
+from contstim.experiments.platforms.lists import as_html, button_facts, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.platforms.rows import Row, read_data
-from contstim.experiments.platforms.texts import button_labels, labels
+from contstim.experiments.platforms.texts import Language, button_labels, labels
 from contstim.experiments.responses import alignment
 from contstim.files.documents import shortened
 from contstim.files.tables import needed_columns, number
-from contstim.options import Help
+from contstim.options import Help, Seed
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
@@ -71,7 +70,11 @@ _SIMPLE = re.compile(r"\[([0-9]{1,6})\] (.+?)(?= -- \[|\s*$)")
 
 
 def export_pcibex(
-    trials: Sequence[Trial], out: Path | str, settings: ListSettings | None = None
+    trials: Sequence[Trial],
+    out: Path | str,
+    *,
+    language: Language = "en",
+    seed: Seed = 0,
 ) -> Exported:
     """Write a table and a PennController script for PCIbex Farm, and a README that says what to do.
 
@@ -82,9 +85,8 @@ def export_pcibex(
     Raises:
         InputError: if the trials cannot be traced back, or the folder contains other files.
     """
-    settings = settings or ListSettings()
     folder = ExportFolder(out, "pcibex")
-    lists = stimulus_lists(trials, as_html, seed=settings.seed)
+    lists = stimulus_lists(trials, as_html, seed=seed)
     # A trial has the same item number in both mirrored lists
     item = {trial.trial_id: number for number, trial in enumerate(trials, start=1)}
     rows = [
@@ -101,9 +103,9 @@ def export_pcibex(
         for list_rows in lists
         for row in list_rows
     ]
-    buttons, texts = trials[0].scale.buttons, labels(settings.language, "lists")
+    buttons, texts = trials[0].scale.buttons, labels(language, "lists")
     values = {
-        "LABELS": [as_html(label) for label in button_labels(trials[0].scale, settings.language)],
+        "LABELS": [as_html(label) for label in button_labels(trials[0].scale, language)],
         "TASK": as_html(" ".join(texts[name] for name in ("task", "question", "no_wrong"))),
         "PRESS": as_html(texts["press"].replace("{n}", str(buttons[-1]))),
         **{name.upper(): as_html(texts[name]) for name in ("question", "begin", "thanks")},
@@ -111,19 +113,15 @@ def export_pcibex(
     folder.rows("trials.csv", rows, COLUMNS)
     folder.text("main.js", script("pcibex.js", values, partial(json.dumps, ensure_ascii=False)))
     folder.lists(lists)
-    folder.readme(lists=len(lists), **button_facts(trials[0].scale, settings.language))
-    return folder.finish(seed=settings.seed)
-
-
-@dataclass(frozen=True)
-class PcibexReading:
-    """Options for reading results of PCIbex; elements of the Selector are named 1, 2, …."""
-
-    selector: Annotated[str, Help("Name of the Selector that recorded the rating.")] = "rating"
+    folder.readme(lists=len(lists), **button_facts(trials[0].scale, language))
+    return folder.finish(seed=seed)
 
 
 def import_pcibex(
-    files: Sequence[Path | str], trials: Sequence[Trial], settings: PcibexReading | None = None
+    files: Sequence[Path | str],
+    trials: Sequence[Trial],
+    *,
+    selector: Annotated[str, Help("Name of the Selector that recorded the rating.")] = "rating",
 ) -> alignment.Imported:
     """Read results of PCIbex Farm or of an Ibex server: those of the exported script.
 
@@ -135,13 +133,12 @@ def import_pcibex(
             that selection; the position is the order of these starts. A trial that was started but
             has no selection is a missing rating.
         trials: exported trials.
-        settings: options; None for the defaults.
+        selector: the Selector, whose elements are named 1, 2, ….
 
     Raises:
         InputError: if a file cannot be read, names no columns, or has no trial; see also
             `import_files`.
     """
-    selector = (settings or PcibexReading()).selector
     return alignment.import_files(files, trials, lambda path: _read_answers(path, selector))
 
 
@@ -281,6 +278,6 @@ def _update_names(names: dict[int, str], line: str, where: str) -> dict[int, str
 
 PLATFORM = Platform(
     "pcibex",
-    Exporter(export_pcibex, ListSettings),
-    Reader(import_pcibex, PcibexReading, files="Results as downloaded."),
+    Exporter(export_pcibex),
+    Reader(import_pcibex, files="Results as downloaded."),
 )

@@ -6,16 +6,18 @@
 
 A platform is a module with one `Platform`, listed in `PLATFORMS` (or in an entry point of your own
 package). `contstim export` and `contstim import` generate their commands from it. The help page of
-a command is the docstring of its function, up to `Args:` or `Raises:`. Its options are the fields
-of the function's settings (see `contstim.options`). `contstim.testing.platform.PlatformContract`
-tests the guarantees of every platform.
+a command is the docstring of its function, up to `Args:` or `Raises:`. Its options are the
+keyword-only parameters of the function, declared as in `contstim.options`.
+`contstim.testing.platform.PlatformContract` tests the guarantees of every platform.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from inspect import signature
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from contstim.errors import InputError
 from contstim.files.plugins import plugin, plugin_names
@@ -55,7 +57,8 @@ class Exporter:
         export: function that writes the trials and a README.md of the next steps into a folder,
             all or nothing. Raises InputError for trials that the platform cannot show (names them),
             and for a folder that contains anything but an earlier export to the same platform.
-        settings: settings class of `export`, a frozen dataclass.
+        settings: frozen dataclass of all options, the third argument of `export`; None if the
+            options are its keyword-only parameters.
         out: help text of `--out`.
         fixed: values of settings that are not offered as options.
         to_edit: editable files of the folder, which later exports keep.
@@ -63,13 +66,24 @@ class Exporter:
         format: format that a folder without errors follows; printed by `check`.
     """
 
-    export: Callable[[Sequence[Trial], Path, Any], Exported]
-    settings: type[Any]
+    export: Callable[..., Exported]
+    settings: type[Any] | None = None
     out: str = "The output folder."
     fixed: Mapping[str, object] = field(default_factory=dict)
     to_edit: tuple[str, ...] = ()
     check: Callable[[Path], tuple[list[str], list[str]]] | None = None
     format: str = ""
+
+    @property
+    def options(self) -> type[Any]:
+        """Dataclass of the options."""
+        return self.settings or options_of(self.export)
+
+    def run(self, trials: Sequence[Trial], out: Path, options: Any) -> Exported:
+        """Export trials with an instance of `options`."""
+        if self.settings:
+            return self.export(trials, out, options)
+        return self.export(trials, out, **vars(options))
 
 
 @dataclass(frozen=True)
@@ -78,14 +92,12 @@ class Reader:
 
     Attributes:
         read: function that reads responses to trials; raises InputError for unreadable files.
-        settings: class of further settings of `read`, a frozen dataclass; None if there are none.
         files: help text of the files; empty if the command takes neither files nor trials.
         several: whether there may be more than one file.
         builds_trials: whether `read` builds the trials itself if none are passed.
     """
 
     read: Callable[..., Imported]
-    settings: type[Any] | None = None
     files: str = ""
     several: bool = True
     builds_trials: bool = False
@@ -104,6 +116,18 @@ class Platform:
     name: str
     exporter: Exporter | None = None
     reader: Reader | None = None
+
+
+def options_of(function: Callable[..., Any]) -> type[Any]:
+    """Make a dataclass of the keyword-only parameters of a function."""
+    parameters = [p for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    annotated = SimpleNamespace(__annotations__={p.name: p.annotation for p in parameters})
+    hints = get_type_hints(annotated, function.__globals__, include_extras=True)
+    members = [
+        (p.name, hints[p.name], field() if p.default is p.empty else field(default=p.default))
+        for p in parameters
+    ]
+    return make_dataclass("Options", members, frozen=True)
 
 
 GROUP = "contstim.platforms"

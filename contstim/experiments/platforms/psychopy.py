@@ -26,22 +26,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, script
-from contstim.experiments.platforms.lists import ListSettings, button_facts, stimulus_lists
+from contstim.experiments.platforms.lists import button_facts, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.platforms.rows import MISSING, Row, table_rows
-from contstim.experiments.platforms.texts import button_labels, labels
+from contstim.experiments.platforms.texts import Language, button_labels, labels
 from contstim.experiments.responses import alignment
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
 from contstim.files.documents import shortened
 from contstim.files.tables import join_names
-from contstim.options import Help
+from contstim.options import Help, Seed
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
@@ -68,7 +67,11 @@ _BUTTON = re.compile(r"\[?['\"]?(?:[A-Za-z][A-Za-z_ -]*)?([0-9])(?:\.0+)?['\"]?\
 
 
 def export_psychopy(
-    trials: Sequence[Trial], out: Path | str, settings: ListSettings | None = None
+    trials: Sequence[Trial],
+    out: Path | str,
+    *,
+    language: Language = "en",
+    seed: Seed = 0,
 ) -> Exported:
     """Write a script for PsychoPy, conditions files, also for Pavlovia, and a README.
 
@@ -81,7 +84,6 @@ def export_psychopy(
         InputError: if PsychoPy would evaluate sentences or trial_ids (names them), the trials
             cannot be traced back, or the folder contains other files.
     """
-    settings = settings or ListSettings()
     # All texts that PsychoPy would not display or return unchanged are reported at once
     problems = [problem for trial in trials for problem in _find_problems(trial)]
     if problems:
@@ -91,13 +93,13 @@ def export_psychopy(
             f"their trials out. Other platforms show them.\n{lines}"
         )
     folder = ExportFolder(out, "psychopy")
-    lists = stimulus_lists(trials, psychopy_cell, seed=settings.seed)
+    lists = stimulus_lists(trials, psychopy_cell, seed=seed)
     for list_rows in lists:
         rows = [{**row, "stimulus_group": row["group"]} for row in list_rows]
         folder.rows(f"{list_rows[0]['list_name']}.csv", rows, COLUMNS)
     folder.lists(lists)
-    facts = button_facts(trials[0].scale, settings.language)
-    texts = labels(settings.language, "lists")
+    facts = button_facts(trials[0].scale, language)
+    texts = labels(language, "lists")
     keys = texts["key"].replace("{n}", facts["last"])
     task = (texts["task"], texts["question"], f"{texts['no_wrong']} {keys} {texts['space']}")
     values: dict[str, object] = {
@@ -105,12 +107,12 @@ def export_psychopy(
         "BEGINNING": "\n\n".join(task),
         "END": f"{texts['saved']} {texts['space']}",
         "HEADING": texts["title"],
-        "LABELS": button_labels(trials[0].scale, settings.language),
+        "LABELS": button_labels(trials[0].scale, language),
         "KEY_LIST": [str(answer) for answer in trials[0].scale.answers],
     }
     folder.text("experiment.py", script("psychopy.txt", values, repr))
     folder.readme(lists=len(lists), **facts)
-    return folder.finish(seed=settings.seed)
+    return folder.finish(seed=seed)
 
 
 def _find_problems(trial: Trial) -> Iterator[str]:
@@ -162,17 +164,13 @@ def unquotable(text: str) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class PsychopyReading:
-    """Options for reading data of PsychoPy."""
-
+def import_psychopy(
+    files: Sequence[Path | str],
+    trials: Sequence[Trial],
+    *,
     component: Annotated[
         str, Help("Name of the Keyboard, Mouse or Slider that recorded the rating.")
-    ] = "rating"
-
-
-def import_psychopy(
-    files: Sequence[Path | str], trials: Sequence[Trial], settings: PsychopyReading | None = None
+    ] = "rating",
 ) -> alignment.Imported:
     """Read data of PsychoPy or Pavlovia, collected with exported conditions files.
 
@@ -183,13 +181,12 @@ def import_psychopy(
             the order of the trials. A file without `participant` is one participant, named after
             the file.
         trials: exported trials.
-        settings: options; None for the defaults.
+        component: the component that recorded the rating.
 
     Raises:
         InputError: if a file cannot be read, has no trial, or lacks the component's columns; see
             also `import_files`.
     """
-    component = (settings or PsychopyReading()).component
     return alignment.import_files(files, trials, lambda path: _read_answers(path, component))
 
 
@@ -263,6 +260,6 @@ def _find_columns(path: Path, columns: Sequence[str], component: str) -> tuple[s
 
 PLATFORM = Platform(
     "psychopy",
-    Exporter(export_psychopy, ListSettings),
-    Reader(import_psychopy, PsychopyReading, files="CSV files, one for each participant."),
+    Exporter(export_psychopy),
+    Reader(import_psychopy, files="CSV files, one for each participant."),
 )

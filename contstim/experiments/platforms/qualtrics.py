@@ -20,7 +20,6 @@ Submit` (seconds) and `_Click Count`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -51,20 +50,16 @@ _NUMBERED = ("StartDate", "EndDate", "RecordedDate", "Progress", "Duration (in s
 _PREVIEW = {"Status": ("1", "9", "17", "Survey Preview"), "DistributionChannel": ("preview",)}
 
 
-@dataclass(frozen=True)
-class QualtricsSettings:
-    """Settings of a survey."""
-
+def export_qualtrics(
+    trials: Sequence[Trial],
+    out: Path | str,
+    *,
     lists_per_group: Annotated[
         int, Help("Number of trial orders per group; more orders make a larger survey.", at_least=1)
-    ] = 2
-    timing: Annotated[bool, Help("Add a timing question to each trial.")] = False
-    language: Language = "en"
-    seed: Seed = 0
-
-
-def export_qualtrics(
-    trials: Sequence[Trial], out: Path | str, settings: QualtricsSettings | None = None
+    ] = 2,
+    timing: Annotated[bool, Help("Add a timing question to each trial.")] = False,
+    language: Language = "en",
+    seed: Seed = 0,
 ) -> Exported:
     """Write a survey for Qualtrics (advanced TXT), its key, and a README that says what to do.
 
@@ -74,27 +69,24 @@ def export_qualtrics(
     Raises:
         InputError: if the trials cannot be traced back, or the folder contains other files.
     """
-    settings = settings or QualtricsSettings()
     folder = ExportFolder(out, "qualtrics")
-    lists = stimulus_lists(trials, as_html, per_group=settings.lists_per_group, seed=settings.seed)
-    buttons = button_labels(trials[0].scale, settings.language)
-    question = labels(settings.language)["question"]
+    lists = stimulus_lists(trials, as_html, per_group=lists_per_group, seed=seed)
+    buttons = button_labels(trials[0].scale, language)
+    question = labels(language)["question"]
     lines = ["[[AdvancedFormat]]", ""]
-    key = []
+    questions = []
     for list_rows in lists:
         lines += [f"[[Block:{list_rows[0]['list_name']}]]", ""]
         for row in list_rows:
             # Letters and digits only, which Qualtrics does not change in column names
             tag = f"{row['list_name']}Q{row['position']:03}"
-            lines += _format_question(tag, row, question, buttons, timing=settings.timing)
-            key.append({"tag": tag, **row})
+            lines += _format_question(tag, row, question, buttons, timing=timing)
+            questions.append({"tag": tag, **row})
     folder.text("survey.txt", "\n".join(lines))
-    folder.rows("key.csv", key, KEY)
+    folder.rows("key.csv", questions, KEY)
     folder.lists(lists)
-    folder.readme(lists=len(lists), questions=f"{len(key):,}")
-    return folder.finish(
-        seed=settings.seed, lists_per_group=settings.lists_per_group, timing=settings.timing
-    )
+    folder.readme(lists=len(lists), questions=f"{len(questions):,}")
+    return folder.finish(seed=seed, lists_per_group=lists_per_group, timing=timing)
 
 
 def timing_tag(tag: str) -> str:
@@ -123,16 +115,12 @@ def _format_question(
     return [*lines, "", "[[PageBreak]]", ""]
 
 
-@dataclass(frozen=True)
-class QualtricsReading:
-    """Options for reading data of Qualtrics; `key` maps questions to trials."""
-
-    key: Annotated[Path, Help("The file key.csv of the export.")]
-    participant: Annotated[str, Help("Column with the names of participants.")] = "ResponseId"
-
-
 def import_qualtrics(
-    files: Sequence[Path | str], trials: Sequence[Trial], settings: QualtricsReading
+    files: Sequence[Path | str],
+    trials: Sequence[Trial],
+    *,
+    key: Annotated[Path, Help("The file key.csv of the export.")],
+    participant: Annotated[str, Help("Column with the names of participants.")] = "ResponseId",
 ) -> alignment.Imported:
     """Read data of Qualtrics, collected with an exported survey.
 
@@ -145,23 +133,24 @@ def import_qualtrics(
             group. A question that was seen but not answered (-99 in some exports) is a missing
             rating. Previews are skipped and named.
         trials: exported trials.
-        settings: path of the key, and column of participants' names.
+        key: table that maps questions to trials.
+        participant: column with the names of participants.
 
     Raises:
         InputError: if a file cannot be read, lacks a column, or has no question of the key; see
             also `import_files`.
     """
-    questions = _read_key(settings.key)
+    questions = _read_key(key)
     return alignment.import_files(
-        files, trials, lambda path: _read_answers(path, questions, settings)
+        files, trials, lambda path: _read_answers(path, questions, key, participant)
     )
 
 
 def _read_answers(
-    path: Path, questions: Mapping[str, Mapping[str, str]], settings: QualtricsReading
+    path: Path, questions: Mapping[str, Mapping[str, str]], key: Path, name: str
 ) -> Iterator[alignment.RecordedAnswer | InputError | str]:
     """Yield the answers of a file, its unreadable rows and cells, and notes on it."""
-    all_rows, name = table_rows(path), settings.participant
+    all_rows = table_rows(path)
     rows = [row for row in all_rows if isinstance(row, Row)]
     yield from (row for row in all_rows if isinstance(row, InputError))
     columns = rows[0].cells
@@ -169,12 +158,12 @@ def _read_answers(
     tags = [tag for tag in questions if tag in columns]
     if not tags:
         raise InputError(
-            f"{path} has no column of the questions in {settings.key} "
+            f"{path} has no column of the questions in {key} "
             f"({next(iter(questions))}, …). Name the key of the same export."
         )
     if len(tags) < len(questions):
         missing = len(questions) - len(tags)
-        yield f"{missing:,} questions of {settings.key} are not columns of {path}."
+        yield f"{missing:,} questions of {key} are not columns of {path}."
     previews, idle = [], []
     for row in _participant_rows(rows, tags):
         person, participant = row.cells, row.cells[name]
@@ -241,6 +230,6 @@ def _read_key(key: Path) -> dict[str, dict[str, str]]:
 
 PLATFORM = Platform(
     "qualtrics",
-    Exporter(export_qualtrics, QualtricsSettings),
-    Reader(import_qualtrics, QualtricsReading, files="CSV exports with numeric values."),
+    Exporter(export_qualtrics),
+    Reader(import_qualtrics, files="CSV exports with numeric values."),
 )

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import pickle
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -401,20 +401,16 @@ def _unselected_trial(
     return Trial(trial_id, 0, condition, "", "", first, second, Kind.NATURAL, kind, "")
 
 
-@dataclass(frozen=True)
-class Golan2023Reading:
-    """Paths of the published data, and of the file to write their scores to."""
-
+def import_golan2023(
+    files: Sequence[Path],
+    trials: Sequence[Trial],
+    *,
     data: Annotated[
         Path, Help("The folder that contains `contstimlang` and `contstimlang-fork`.", folder=True)
-    ]
+    ],
     scores_out: Annotated[
         Path | None, Help("Output file with the published scores of the sentences.")
-    ] = None
-
-
-def import_golan2023(
-    files: Sequence[Path], trials: Sequence[Trial], settings: Golan2023Reading
+    ] = None,
 ) -> Imported:
     """Rebuild experiment 1 of the 2023 study: 16,500 ratings of 100 participants.
 
@@ -424,16 +420,12 @@ def import_golan2023(
     Raises:
         InputError: if a file is missing or differs from the published one.
     """
-    del files, trials  # files are in the folder of the settings, trials are built from them
-    folder = settings.data / "contstimlang"
-    published_trials, responses = read_experiment(
-        folder, settings.data / "contstimlang-fork" / "data"
-    )
-    if settings.scores_out is not None:
-        read_stimulus_scores(folder).write(settings.scores_out)
+    del files, trials  # files are in the folder `data`, trials are built from them
+    folder = data / "contstimlang"
+    published_trials, responses = read_experiment(folder, data / "contstimlang-fork" / "data")
+    if scores_out is not None:
+        read_stimulus_scores(folder).write(scores_out)
     return Imported(published_trials, responses)
 
 
-PLATFORM = Platform(
-    "golan2023", reader=Reader(import_golan2023, Golan2023Reading, builds_trials=True)
-)
+PLATFORM = Platform("golan2023", reader=Reader(import_golan2023, builds_trials=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.platforms.gorilla import (
     PLATFORM,
-    GorillaSettings,
     export_gorilla,
     import_gorilla,
 )
@@ -37,8 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("gorilla")
     path = tmp_path_factory.mktemp("template") / "task.csv"
     path.write_text(TEMPLATE, encoding="utf-8-sig")
-    settings = GorillaSettings(path, left="Text a", right="text B", seed=4)
-    return export_gorilla(TRIALS, out, settings).path
+    columns = {"left": "Text a", "right": "text B"}
+    return export_gorilla(TRIALS, out, template=path, **columns, seed=4).path
 
 
 def test_the_template_is_filled_and_otherwise_kept(folder: Path) -> None:
@@ -77,7 +75,7 @@ def test_templates_that_do_not_fit_are_refused(
     path = tmp_path / "task.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        export_gorilla(TRIALS, tmp_path / "out", replace(GorillaSettings(path), **options))
+        export_gorilla(TRIALS, tmp_path / "out", template=path, **options)
 
 
 def data(

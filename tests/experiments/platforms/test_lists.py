@@ -13,7 +13,6 @@ from contstim.experiments.design.assignment import presentation
 from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.lists import (
     PLATFORM,
-    CsvSettings,
     export_csv,
     sides,
     stimulus_lists,
@@ -109,7 +108,7 @@ HOSTILE_TRIALS = hostile_trials()
 
 def test_every_participant_sees_what_presentation_says(tmp_path: Path) -> None:
     rows = read_csv_rows(
-        export_csv(HOSTILE_TRIALS, tmp_path, CsvSettings(3, seed=9)).path / "presentation.csv"
+        export_csv(HOSTILE_TRIALS, tmp_path, participants=3, seed=9).path / "presentation.csv"
     )
     assert len(rows) == 2 * 3 * 20
     for group in (1, 2):
@@ -136,4 +135,4 @@ class TestContract(ExportContract):
 
 def test_nobody_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="must be at least 1, got 0"):
-        export_csv(HOSTILE_TRIALS, tmp_path, CsvSettings(participants=0))
+        export_csv(HOSTILE_TRIALS, tmp_path, participants=0)

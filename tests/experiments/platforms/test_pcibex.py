@@ -14,7 +14,6 @@ from urllib.parse import quote, unquote
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.lists import ListSettings
 from contstim.experiments.platforms.pcibex import PLATFORM, export_pcibex, import_pcibex
 from contstim.experiments.responses.checks import Problem
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
@@ -53,7 +52,7 @@ OF_IBEX = {  # witness: PennController's tutorial of 2020, and Ibex's server.py
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export_pcibex(TRIALS, tmp_path_factory.mktemp("pcibex"), ListSettings(seed=4)).path
+    return export_pcibex(TRIALS, tmp_path_factory.mktemp("pcibex"), seed=4).path
 
 
 STUB = """

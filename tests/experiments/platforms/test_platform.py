@@ -15,23 +15,23 @@ from tests.cli.running import run
 
 PACKAGE = '''
 from contstim.experiments.platforms.folder import ExportFolder
-from contstim.experiments.platforms.lists import ListSettings
 from contstim.experiments.platforms.platform import Exporter, Platform
+from contstim.options import Seed
 
 
-def export_letters(trials, out, settings):
+def export_letters(trials, out, *, seed: Seed = 0):
     """Write trials as letters.
 
     Raises:
         InputError: they are too long.
     """
     folder = ExportFolder(out, "letters")
-    folder.text("letter.txt", f"Dear participant {settings.seed}, rate {len(trials)} pairs.")
+    folder.text("letter.txt", f"Dear participant {seed}, rate {len(trials)} pairs.")
     folder.readme("# Letters\\n\\nPost them.")
     return folder.finish()
 
 
-PLATFORM = Platform("letters", Exporter(export_letters, ListSettings))
+PLATFORM = Platform("letters", Exporter(export_letters))
 '''
 
 

@@ -19,10 +19,8 @@ import pandas as pd
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.lists import ListSettings
 from contstim.experiments.platforms.psychopy import (
     PLATFORM,
-    PsychopyReading,
     export_psychopy,
     import_psychopy,
 )
@@ -39,7 +37,7 @@ PEOPLE = {"ann": "L01", "=HYPERLINK(1)": "L04", "ben, jr.": "L02"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export_psychopy(TRIALS, tmp_path_factory.mktemp("psychopy"), ListSettings(seed=4)).path
+    return export_psychopy(TRIALS, tmp_path_factory.mktemp("psychopy"), seed=4).path
 
 
 def test_conditions_are_as_psychopy_wants_them(folder: Path) -> None:
@@ -245,7 +243,7 @@ def test_other_components_and_people_without_names(folder: Path, tmp_path: Path)
     write_rows(path, rows)
     with pytest.raises(InputError, match=r"no column rating.keys .*; its columns are"):
         import_psychopy([path], TRIALS)
-    found = import_psychopy([path], TRIALS, PsychopyReading("choice"))
+    found = import_psychopy([path], TRIALS, component="choice")
     assert {r.participant for r in found.responses} == {path.stem}
     assert any(f"of one participant, named {path.stem}" in note for note in found.notes)
 

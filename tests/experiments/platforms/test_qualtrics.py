@@ -14,8 +14,6 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.platforms.qualtrics import (
     PLATFORM,
-    QualtricsReading,
-    QualtricsSettings,
     export_qualtrics,
     import_qualtrics,
 )
@@ -33,7 +31,7 @@ TAG = re.compile(r"\[\[(\w+)(?::(.*?))?\]\]")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("qualtrics")
-    return export_qualtrics(TRIALS, out, QualtricsSettings(2, timing=True, seed=4)).path
+    return export_qualtrics(TRIALS, out, timing=True, seed=4).path
 
 
 Question = dict[str, list[str]]
@@ -183,7 +181,7 @@ def test_previews_and_the_idle_are_named_and_the_unfinished_reported(
     del people[4][row["tag"]]
     people.append({"ResponseId": "R_9", "Status": "0"})
     write_rows(tmp_path / "data.csv", people, columns)
-    found = import_qualtrics([tmp_path / "data.csv"], TRIALS, QualtricsReading(folder / "key.csv"))
+    found = import_qualtrics([tmp_path / "data.csv"], TRIALS, key=folder / "key.csv")
     assert list(found.responses) == planted.responses[41:]
     (finding,) = found.report.findings
     assert (finding.problem, finding.about) == (Problem.UNFINISHED, (first.trial_id,))
@@ -203,7 +201,7 @@ def test_what_is_unknown_or_twice_is_named(folder: Path, tmp_path: Path) -> None
     lost = planted.responses[0].trial_id
     trials = [trial for trial in TRIALS if trial.trial_id != lost]
     found = import_qualtrics(
-        [tmp_path / "data.csv"], trials, QualtricsReading(folder / "key.csv", "PROLIFIC_PID")
+        [tmp_path / "data.csv"], trials, key=folder / "key.csv", participant="PROLIFIC_PID"
     )
     unknown = found.report.of(Problem.UNKNOWN_TRIAL)
     assert [(f.participant, f.about) for f in unknown] == [("R_1", (lost,))]
@@ -216,14 +214,14 @@ def test_files_that_do_not_belong_together_are_refused(folder: Path, tmp_path: P
     columns = list(people[0])
     key = folder / "key.csv"
     with pytest.raises(InputError, match="lacks the columns PROLIFIC_PID"):
-        import_qualtrics([tmp_path / "data.csv"], TRIALS, QualtricsReading(key, "PROLIFIC_PID"))
+        import_qualtrics([tmp_path / "data.csv"], TRIALS, key=key, participant="PROLIFIC_PID")
     with pytest.raises(InputError, match="lacks the columns tag"):
-        import_qualtrics([tmp_path / "data.csv"], TRIALS, QualtricsReading(folder / "lists.csv"))
+        import_qualtrics([tmp_path / "data.csv"], TRIALS, key=folder / "lists.csv")
     people[2]["L01Q001"] = button_labels(Scale.CONFIDENCE, "en")[0]
     write_rows(tmp_path / "text.csv", people, columns)
-    found = import_qualtrics([tmp_path / "text.csv"], TRIALS, QualtricsReading(key))
+    found = import_qualtrics([tmp_path / "text.csv"], TRIALS, key=key)
     (cell,) = found.unreadable
     assert re.search(r", L01Q001 of R_1: .*numeric values", str(cell))
     (tmp_path / "other.csv").write_text("ResponseId,Q1\nR_1,2\n")
     with pytest.raises(InputError, match="no column of the questions"):
-        import_qualtrics([tmp_path / "other.csv"], TRIALS, QualtricsReading(key))
+        import_qualtrics([tmp_path / "other.csv"], TRIALS, key=key)

@@ -12,7 +12,7 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.jspsych import import_jspsych
 from contstim.experiments.platforms.pcibex import import_pcibex
 from contstim.experiments.platforms.psychopy import import_psychopy
-from contstim.experiments.platforms.qualtrics import QualtricsReading, import_qualtrics
+from contstim.experiments.platforms.qualtrics import import_qualtrics
 from contstim.experiments.responses.checks import Problem
 from contstim.items.stimuli import read_trials
 
@@ -40,8 +40,7 @@ IDS = [trial.trial_id for trial in TRIALS]
 )
 def test_a_file_as_its_platform_writes_it_is_read(name: str, people: int, rated: int) -> None:
     if name.startswith("qualtrics"):
-        key = QualtricsReading(CASES / "qualtrics-key.csv")
-        found = import_qualtrics([CASES / name], TRIALS, key)
+        found = import_qualtrics([CASES / name], TRIALS, key=CASES / "qualtrics-key.csv")
     else:
         read = import_psychopy if name.startswith("psychopy") else import_jspsych
         found = read([CASES / name], TRIALS)

@@ -28,9 +28,9 @@ def test_exports_show_a_scale_or_refuse_it_by_name(tmp_path: Path, name: str, sc
     exporter, trials = platform.exporter, on_scale(CONTRACT_TRIALS, scale)
     if scale is Scale.SLIDER and name in BUTTONS:
         with pytest.raises(InputError, match=r"on the scale slider.*export jspsych or jatos"):
-            exporter.export(trials, tmp_path / "out", exporter.settings())
+            exporter.export(trials, tmp_path / "out")
         return
-    exporter.export(trials, tmp_path / "out", exporter.settings())
+    exporter.export(trials, tmp_path / "out")
     texts = {p.name: p.read_text() for p in (tmp_path / "out").iterdir() if p.suffix != ".csv"}
     told = "".join(texts.values())
     assert "confident" not in told

@@ -34,7 +34,7 @@ def test_a_full_disk_leaves_what_was_there_and_nothing_else(
         trials = RATED_TRIALS
 
     def export(out: Path) -> None:
-        exporter.export(trials, out, exporter.settings(**exporter.fixed, **needed))
+        exporter.run(trials, out, exporter.options(**exporter.fixed, **needed))
 
     export(tmp_path / "earlier")
     before = contents(tmp_path)

@@ -17,7 +17,7 @@ from contstim.errors import InputError, SentenceError
 from contstim.experiments.platforms.jspsych.folder import TEXTS as FILES
 from contstim.experiments.platforms.jspsych.folder import export_jspsych, keep_texts
 from contstim.experiments.platforms.jspsych.study import PageSettings
-from contstim.experiments.platforms.lists import ListSettings, as_html
+from contstim.experiments.platforms.lists import as_html
 from contstim.experiments.platforms.pcibex import export_pcibex
 from contstim.experiments.platforms.psychopy import psychopy_cell, unquotable
 from contstim.experiments.platforms.texts import LANGUAGES, labels, text_of
@@ -170,7 +170,7 @@ def test_each_language_has_the_texts_of_english(language: str, scale: Scale) -> 
 def test_pages_and_lists_speak_the_language(tmp_path: Path) -> None:
     """Witness: the German question. A variety of a language has the texts of the language."""
     export_jspsych(CONTRACT_TRIALS, tmp_path / "page", PageSettings(language="de-AT"))
-    export_pcibex(CONTRACT_TRIALS, tmp_path / "lists", ListSettings(language="de-AT"))
+    export_pcibex(CONTRACT_TRIALS, tmp_path / "lists", language="de-AT")
     assert "gesprochen oder geschrieben?" in (tmp_path / "page" / "labels.csv").read_text("utf-8")
     assert "<title>Sätze vergleichen</title>" in (tmp_path / "page" / "index.html").read_text(
         "utf-8"
