@@ -215,13 +215,6 @@ class Models(Help):
     metavar: str = "[NAME=]MODEL"
 
 
-@dataclass(frozen=True)
-class Contexts(Help):
-    """Contexts of a step's models, `NAME=TEXT`, which become part of the models' specifications."""
-
-    metavar: str = "NAME=TEXT"
-
-
 Seed = Annotated[
     int, Help("Decides everything that is left to chance.", at_least=0, at_most=2**63 - 1)
 ]

@@ -30,7 +30,7 @@ from contstim.cli.output import (
     warn,
 )
 from contstim.errors import InputError
-from contstim.options import Contexts, Models, Reads
+from contstim.options import Models, Reads
 from contstim.steps import STEPS, import_target, step_named
 from contstim.steps.step import ChangedSentences, Field, Step, fields_of, perform
 from contstim.version import __version__
@@ -186,7 +186,7 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
         _print_outcome(outcome, instance.record_path(), quiet=quiet)
 
     parameters = [*map(option, _order_fields(step)), *further, parameter("quiet", Quiet, False)]
-    if any(isinstance(field.note, Contexts) for field in fields_of(step)):
+    if hasattr(step, "context"):
         parameters.append(
             parameter("prompt", Annotated[str | None, typer.Option(hidden=True)], None)
         )

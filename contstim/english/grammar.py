@@ -21,6 +21,7 @@ import gc
 import itertools
 from dataclasses import dataclass, replace
 from importlib import resources
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from contstim.english.lexicon import OR, Entry, Lexicon, Symbol, lexicon
@@ -56,15 +57,8 @@ class Pattern:
         return Symbol(self.category, tuple(features))
 
 
-@dataclass(frozen=True, slots=True)
-class GrammarRule:
-    """A production with features; weight: its share among the rules of one category."""
-
-    left: Pattern
-    right: tuple[Pattern, ...]
-    weight: float
-
-
+GrammarRule: TypeAlias = tuple[Pattern, tuple[Pattern, ...], float]
+"""A production with features: left side, right side, share among the rules of one category."""
 _Expansion: TypeAlias = tuple[float, tuple[Pattern, ...], tuple[Pattern, ...]]
 """A rule prepared for expansion: its weight, and its children in two orders.
 
@@ -106,8 +100,7 @@ def further_rules(text: str) -> tuple[GrammarRule, ...]:
 
 def _parse_rules(text: str) -> tuple[GrammarRule, ...]:
     return tuple(
-        GrammarRule(_convert(p.lhs()), tuple(map(_convert, p.rhs())), p.prob())
-        for p in productions(text)
+        (_convert(p.lhs()), tuple(map(_convert, p.rhs())), p.prob()) for p in productions(text)
     )
 
 
@@ -160,7 +153,7 @@ class Grammar:
         self.mass: dict[Symbol, float] = {}
         groups = [
             (pattern, list(alternatives))
-            for pattern, alternatives in itertools.groupby(all_rules, key=lambda rule: rule.left)
+            for pattern, alternatives in itertools.groupby(all_rules, key=itemgetter(0))
         ]
         # Features that some rule for a category uses
         self._declared: dict[str, set[str]] = {}
@@ -169,20 +162,20 @@ class Grammar:
         # Consecutive rules with the same left side: it is unified once for all of them
         self._rules: dict[str, list[tuple[Pattern, list[_Expansion]]]] = {}
         for pattern, alternatives in groups:
-            expansions = [self._expansion(rule) for rule in alternatives]
+            expansions = [self._expansion(right, weight) for _, right, weight in alternatives]
             self._rules.setdefault(pattern.category, []).append((pattern, expansions))
 
-    def _expansion(self, rule: GrammarRule) -> _Expansion:
-        words = [child for child in rule.right if child.category not in self._declared]
-        phrases = [child for child in rule.right if child.category in self._declared]
-        children = list(rule.right)
+    def _expansion(self, right: tuple[Pattern, ...], weight: float) -> _Expansion:
+        words = [child for child in right if child.category not in self._declared]
+        phrases = [child for child in right if child.category in self._declared]
+        children = list(right)
         for index, child in enumerate(children):
             if child in phrases:
                 declared = self._declared[child.category]
                 used = tuple(f for f in child.features if f[0] in declared)
                 children[index] = replace(child, features=used)
         words.sort(key=lambda word: not word.is_head)
-        return rule.weight, (*words, *phrases), tuple(children)
+        return weight, (*words, *phrases), tuple(children)
 
     @property
     def categories(self) -> set[str]:

@@ -102,15 +102,15 @@ class Generator:
                     _right_side(paradigm, pattern)
                 # Unique: the notation of the grammar does not allow a name with spaces
                 top = Pattern(f"PAIR {paradigm.uid} {number}", ())
-                tops.append(GrammarRule(top, _right_side(paradigm, " ".join(patterns)), 1.0))
+                tops.append((top, _right_side(paradigm, " ".join(patterns)), 1.0))
                 self._tops[paradigm.uid, number] = Symbol(top.category)
         phrases = resources.files("contstim.english").joinpath("phrases.fcfg").read_text("utf-8")
         texts = dict.fromkeys(paradigm.rules for paradigm in paradigms)
         own_rules = [rule for text in texts for rule in _read_paradigm_rules(text)]
         self._grammar = Grammar((*rules(), *further_rules(phrases), *own_rules, *tops), lexicon())
-        categories = self._grammar.categories - {top.left.category for top in tops}
-        for (uid, _), rule in zip(self._tops, tops, strict=True):
-            unknown = [p.category for p in rule.right if p.category not in categories]
+        categories = self._grammar.categories - {top.category for top, _, _ in tops}
+        for (uid, _), (_, right, _) in zip(self._tops, tops, strict=True):
+            unknown = [p.category for p in right if p.category not in categories]
             if unknown:
                 raise InputError(
                     f"Paradigm {uid}: {', '.join(unknown)} is not a category of the grammar; "
@@ -307,15 +307,15 @@ def _constituents(version: Version) -> list[Item]:
 
 def _right_side(paradigm: Paradigm, right: str) -> tuple[Pattern, ...]:
     subject = f"Paradigm {paradigm.uid}: cannot read {right!r}"
-    (rule,) = _read_rules(f"PAIR -> {right} [1.0]", subject)
-    return rule.right
+    ((_, patterns, _),) = _read_rules(f"PAIR -> {right} [1.0]", subject)
+    return patterns
 
 
 def _read_paradigm_rules(text: str) -> tuple[GrammarRule, ...]:
     own_rules = (
         _read_rules(text, "Cannot read the rules of a paradigm file") if text.strip() else ()
     )
-    if weightless := [rule.left.category for rule in own_rules if not rule.weight > 0]:
+    if weightless := [left.category for left, _, weight in own_rules if not weight > 0]:
         raise InputError(
             f"The rules of {', '.join(weightless)} must end in a probability above 0 in "
             "brackets, such as [1.0]."

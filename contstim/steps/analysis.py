@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
@@ -51,57 +51,6 @@ if TYPE_CHECKING:
 
 
 Excluding = TypeVar("Excluding", bound=Exclusions)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnalysisSettings(Exclusions):
-    """Options of comparing responses with models."""
-
-    contrasts: Annotated[
-        Path | None,
-        Help("Planned contrasts: a table with the columns first and second.", content="contrasts"),
-    ] = None
-    units: Annotated[
-        Literal["auto", "groups", "participants", "crossed"],
-        Help("Random factor of tests: groups, participants, or crossed participants and items."),
-    ] = "auto"
-    correction: Annotated[
-        Correction,
-        Help("Correction of p-values: false discovery rate (bh) or family-wise error rate (holm)."),
-    ] = "bh"
-    smallest_effect: Annotated[
-        float, Help("Smallest difference of interest.", at_least=0, at_most=1)
-    ] = SMALLEST_EFFECT
-    primary: Annotated[
-        Literal["accuracy", "signed-rank-cosine"] | None,
-        Help(
-            "Primary outcome over all trials, which decides the verdict; by default the last "
-            "measure."
-        ),
-    ] = None
-    fdr: Annotated[
-        float, Help("False discovery rate, or family-wise error rate.", at_least=0, at_most=1)
-    ] = 0.05
-    unanimous: Annotated[
-        float,
-        Help("Proportion of participants that counts as near-unanimous.", at_least=0.5, at_most=1),
-    ] = 0.9
-    worst: Annotated[int, Help("Number of failures to list for each model.", at_least=0)] = 5
-    pair: Annotated[
-        tuple[str, str] | None,
-        Help("Models in the figure of ranks; by default the best rivals.", content="model names"),
-    ] = None
-    tags: Annotated[
-        Path | None,
-        Help(
-            "Table or treebank with parts of speech for trivial rivals, if the sentences are "
-            "not English.",
-            content="tags",
-        ),
-    ] = None
-    text: Annotated[
-        Path | None, Help("Word frequencies of trivial rivals; by default those of `tags`.")
-    ] = None
 
 
 class OfAnswers(Step[Value], name=""):
@@ -166,37 +115,78 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     """
 
     out: Annotated[Path, Writes("The folder to write.", record="report.html", name="analysis")]
-    settings: AnalysisSettings = AnalysisSettings()
+    exclusions: Exclusions = Exclusions()
+    contrasts: Annotated[
+        Path | None,
+        Help("Planned contrasts: a table with the columns first and second.", content="contrasts"),
+    ] = None
+    units: Annotated[
+        Literal["auto", "groups", "participants", "crossed"],
+        Help("Random factor of tests: groups, participants, or crossed participants and items."),
+    ] = "auto"
+    correction: Annotated[
+        Correction,
+        Help("Correction of p-values: false discovery rate (bh) or family-wise error rate (holm)."),
+    ] = "bh"
+    smallest_effect: Annotated[
+        float, Help("Smallest difference of interest.", at_least=0, at_most=1)
+    ] = SMALLEST_EFFECT
+    primary: Annotated[
+        Literal["accuracy", "signed-rank-cosine"] | None,
+        Help(
+            "Primary outcome over all trials, which decides the verdict; by default the last "
+            "measure."
+        ),
+    ] = None
+    fdr: Annotated[
+        float, Help("False discovery rate, or family-wise error rate.", at_least=0, at_most=1)
+    ] = 0.05
+    unanimous: Annotated[
+        float,
+        Help("Proportion of participants that counts as near-unanimous.", at_least=0.5, at_most=1),
+    ] = 0.9
+    worst: Annotated[int, Help("Number of failures to list for each model.", at_least=0)] = 5
+    pair: Annotated[
+        tuple[str, str] | None,
+        Help("Models in the figure of ranks; by default the best rivals.", content="model names"),
+    ] = None
+    tags: Annotated[
+        Path | None,
+        Help(
+            "Table or treebank with parts of speech for trivial rivals, if the sentences are "
+            "not English.",
+            content="tags",
+        ),
+    ] = None
+    text: Annotated[
+        Path | None, Help("Word frequencies of trivial rivals; by default those of `tags`.")
+    ] = None
 
     def work(self, reporter: Reporter) -> Outcome[Analysis]:
         """Compare the models, and write tables, figures and pages."""
-        settings = self.with_answers(self.settings)
-        if settings.pair:  # before the comparison, which takes minutes
-            require_rivals(read_trials(self.trials), settings.pair)
+        if self.pair:  # before the comparison, which takes minutes
+            require_rivals(read_trials(self.trials), self.pair)
         design, responses, table = self.read_inputs()
-        contrasts = settings.contrasts
         analysis = analyze(
             design,
             responses,
             table,
-            contrasts=read_contrasts(contrasts, table.models) if contrasts else None,
-            exclusions=settings,
+            contrasts=read_contrasts(self.contrasts, table.models) if self.contrasts else None,
+            exclusions=self.with_answers(self.exclusions),
             sampling=Sampling(
-                None if settings.units == "auto" else settings.units,
-                false_discovery_rate=settings.fdr,
-                correction=settings.correction,
-                smallest_effect=settings.smallest_effect,
+                None if self.units == "auto" else self.units,
+                false_discovery_rate=self.fdr,
+                correction=self.correction,
+                smallest_effect=self.smallest_effect,
             ),
-            unanimous=settings.unanimous,
-            worst=settings.worst,
+            unanimous=self.unanimous,
+            worst=self.worst,
             rivals=trivial_rivals(
                 design,
-                tag_table(settings.tags),
-                None if settings.text is None else read_frequencies(settings.text),
+                tag_table(self.tags),
+                None if self.text is None else read_frequencies(self.text),
             ),
-            primary=next(
-                (measure for measure in MEASURES if measure.name == settings.primary), None
-            ),
+            primary=next((measure for measure in MEASURES if measure.name == self.primary), None),
             progress=partial(reporter.progress, "comparing"),
         )
         reporter.warn(analysis.origin.warning)
@@ -213,7 +203,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
         ]
         seen = read_contamination(self.scores, table.models, natural)
         title = "Which models people agree with"
-        write_analysis(analysis, self.out, title=title, pair=settings.pair, seen=seen)
+        write_analysis(analysis, self.out, title=title, pair=self.pair, seen=seen)
         admission = analysis.admission
         reporter.say(f"{admission.report}\n{admission}")
         for caution in analysis.cautions:

@@ -12,7 +12,7 @@ from contstim.files.files import is_file
 from contstim.items.stimuli import read_stimuli
 from contstim.models.loading import Loading
 from contstim.optimization.search.settings import SearchSettings
-from contstim.options import Aside, Contexts, Help, Models, Reads, Writes
+from contstim.options import Aside, Help, Models, Reads, Writes
 from contstim.words.corpus import TextNotes, read_sentences
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary, read_repeatable
 from contstim.words.word_rules import WordRules, read_words
@@ -36,8 +36,9 @@ _MODEL = Models(
 GivenModels = Annotated[tuple[str, ...], _MODEL]
 ModelContexts = Annotated[
     tuple[str, ...],
-    Contexts(
+    Help(
         "Context that a causal model reads before each sentence, which is not scored.",
+        metavar="NAME=TEXT",
         panel=Loading.PANEL,
     ),
 ]

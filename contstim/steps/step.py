@@ -42,7 +42,7 @@ from typing import (
 
 from contstim.errors import ContstimError, InputError
 from contstim.files.files import is_device, reading
-from contstim.options import Aside, Contexts, Help, Models, Reads, Writes
+from contstim.options import Aside, Help, Models, Reads, Writes
 from contstim.reporter import SILENT, Reporter, forwarding
 
 if TYPE_CHECKING:
@@ -189,20 +189,18 @@ class Step(Generic[Value]):
 
     def _move_contexts_to_models(self) -> None:
         """Add contexts to the specifications, which identify models in stores and workers."""
-        model_fields = [field for field in fields_of(type(self)) if isinstance(field.note, Models)]
-        noted = (f.name for f in fields_of(type(self)) if isinstance(f.note, Contexts))
-        name = next(noted, "")
-        if not name or not getattr(self, name):
+        contexts = getattr(self, "context", ())
+        if not contexts:
             return
         from contstim.models.specifications import with_contexts
 
-        values = {field.name: getattr(self, field.name) for field in model_fields}
+        values = {f.name: value for f, value in self.values() if isinstance(f.note, Models)}
         texts = [text for value in values.values() for text in _each(value) if text is not None]
-        moved = with_contexts(texts, getattr(self, name)) | {None: None}
+        moved = with_contexts(texts, contexts) | {None: None}
         for key, value in values.items():
             new = tuple(moved[text] for text in _each(value))
             object.__setattr__(self, key, new if isinstance(value, tuple) else new[0])
-        object.__setattr__(self, name, ())
+        object.__setattr__(self, "context", ())
 
     @classmethod
     def summary(cls) -> str:

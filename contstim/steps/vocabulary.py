@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -40,77 +39,9 @@ if TYPE_CHECKING:
 _ABOUT_WORDS = ("language", "names", "without", "blocked", "zipf", "every_word")
 
 
-@dataclass(frozen=True, kw_only=True)
-class VocabularySettings:
-    """Options of choosing the words of a vocabulary from a text."""
-
-    language: Language = "en"
-    names: Annotated[
-        Literal["keep", "drop"] | None,
-        Help("Whether names are included; by default English names are excluded."),
-    ] = None
-    without: Annotated[Path | None, Help("Words to exclude, one per line.", content="words")] = None
-    blocked: Blocked = None
-    zipf: Annotated[
-        str | None, Help("Range of Zipf frequencies, such as 3.5-7.", metavar="LOW-HIGH")
-    ] = None
-    every_word: Annotated[bool, Help("Include every string between spaces.")] = False
-    min_count: Annotated[int, Help("Minimum count of a word.", at_least=1)] = 5
-    same_token_count: Annotated[
-        bool, Help("Only words with the same number of tokens under all models.")
-    ] = False
-    prose: Prose = False
-
-    @property
-    def keeps_names(self) -> bool:
-        """True if names stay."""
-        return self.names == "keep" or (self.names is None and self.language == "any")
-
-    @property
-    def word_choice(self) -> dict[str, object]:
-        """Settings about the words of a text, by name: all but those of counting."""
-        return {name: getattr(self, name) for name in _ABOUT_WORDS}
-
-    def rules(self) -> WordRules | None:
-        """Rules for words; None where everything counts as a word.
-
-        Raises:
-            InputError: every word is asked for and words are chosen, or `zipf` is not a band.
-        """
-        if self.every_word:
-            # Whatever else was given would change nothing
-            if self.word_choice != VocabularySettings(every_word=True).word_choice:
-                raise InputError("`every_word` excludes no words. Remove it, or the other rules.")
-            return None
-        band = (-float("inf"), float("inf"))
-        if self.zipf is not None:
-            ends = re.fullmatch(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", self.zipf)
-            if ends is None:
-                raise InputError(f"`zipf` must be a range such as 3.5-7, got {self.zipf!r}.")
-            band = (float(ends[1]), float(ends[2]))
-        lists = {
-            name: read_words(path)
-            for name, path in (("blocked", self.blocked), ("excluded", self.without))
-            if path is not None
-        }
-        make = english_rules if self.language == "en" else WordRules
-        return make(names=self.keeps_names, zipf=band, **lists)
-
-    def choose(self, sentences: Iterable[Sentence]) -> tuple[Vocabulary, TextWords | None]:
-        """Return the vocabulary of a text and the excluded words, None with `every_word`.
-
-        Raises:
-            InputError: see `rules`; or if a list of words cannot be read.
-            VocabularyError: if no word remains.
-        """
-        rules = self.rules()
-        if rules is None:
-            return Vocabulary.from_sentences(sentences, min_count=self.min_count), None
-        words = sort_words(sentences, rules, min_count=self.min_count)
-        return words.vocabulary, words
-
-
-_DEFAULTS = VocabularySettings()
+def keeps_names(names: str | None, language: str) -> bool:
+    """Return True if names are included in the vocabulary."""
+    return names == "keep" or (names is None and language == "any")
 
 
 class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
@@ -144,7 +75,22 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         tuple[str, ...],
         Models("Keep only words that this model knows.", flag="--model", kind="models"),
     ] = ()
-    settings: VocabularySettings = _DEFAULTS
+    language: Language = "en"
+    names: Annotated[
+        Literal["keep", "drop"] | None,
+        Help("Whether names are included; by default English names are excluded."),
+    ] = None
+    without: Annotated[Path | None, Help("Words to exclude, one per line.", content="words")] = None
+    blocked: Blocked = None
+    zipf: Annotated[
+        str | None, Help("Range of Zipf frequencies, such as 3.5-7.", metavar="LOW-HIGH")
+    ] = None
+    every_word: Annotated[bool, Help("Include every string between spaces.")] = False
+    min_count: Annotated[int, Help("Minimum count of a word.", at_least=1)] = 5
+    same_token_count: Annotated[
+        bool, Help("Only words with the same number of tokens under all models.")
+    ] = False
+    prose: Prose = False
     table: Annotated[Path | None, WritesTable("Also write the tokens of each word.")] = None
     trust_remote_code: TrustRemoteCode = False
     context: ModelContexts = ()
@@ -152,7 +98,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     def writes(self) -> tuple[Path, ...]:
         """The vocabulary, and the words of a text that were left out."""
         out, *further = super().writes()
-        if self.text is None or self.settings.every_word:
+        if self.text is None or self.every_word:
             return out, *further
         return out, Path(f"{out}.dropped.csv"), *further
 
@@ -160,22 +106,22 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         """Refuse options that exclude each other, or that would change nothing."""
         if (self.text is None) == (self.published is None):
             raise InputError("The words come from `text` or `published`. Set one of them.")
-        if (self.settings.same_token_count or self.table) and not self.models:
+        if (self.same_token_count or self.table) and not self.models:
             raise InputError("`same_token_count` and `table` need models. Set `models`.")
         # Options that would change nothing are refused
-        if self.published is not None and self.settings.word_choice != _DEFAULTS.word_choice:
+        if self.published is not None and self.word_choice != _default_choice():
             raise InputError(
                 "The words of `published` are not filtered: options about words need `text`. "
                 "Remove them."
             )
-        self.settings.rules()
+        self.rules()
 
     def work(self, reporter: Reporter) -> Outcome[Vocabulary]:
         """Choose the words, and write them."""
         text_words: TextWords | None = None
         if self.text is not None:
-            sentences = read_text(self.text, reporter, prose=self.settings.prose)
-            words, text_words = self.settings.choose(sentences)
+            sentences = read_text(self.text, reporter, prose=self.prose)
+            words, text_words = self.choose(sentences)
         elif self.published is not None:
             words = read_vocabulary(self.published)
         offered = words
@@ -185,7 +131,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         dropped: tuple[str, ...] = ()
         if scorers:
             words, dropped = shared_vocabulary(
-                scorers, offered, same_token_count=self.settings.same_token_count
+                scorers, offered, same_token_count=self.same_token_count
             )
         words.save(self.out)
         left_out = Path(f"{self.out}.dropped.csv")
@@ -202,19 +148,68 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
             f"words" + (f"; {len(dropped):,} dropped." if scorers else ".")
         )
         if text_words is not None:
-            _tell_of_dropped(text_words, left_out, reporter, keeps_names=self.settings.keeps_names)
+            _tell_of_dropped(
+                text_words, left_out, reporter, keeps_names=keeps_names(self.names, self.language)
+            )
         for name, number in n_words.items():
             reporter.say(f"  {name} knows {number:,} of {quantity(len(offered.words), 'word')}")
         facts = {
             "models": conventions(scorers),
-            "min_count": self.settings.min_count,
-            "same_token_count": self.settings.same_token_count,
+            "min_count": self.min_count,
+            "same_token_count": self.same_token_count,
             "words": counts,
-            "choice": {name: v and str(v) for name, v in self.settings.word_choice.items()},
+            "choice": {name: v and str(v) for name, v in self.word_choice.items()},
             "left_out": {} if text_words is None else text_words.counts(),
             "known": n_words,
         }
         return Outcome(words, facts)
+
+    @property
+    def word_choice(self) -> dict[str, object]:
+        """Settings about the words of a text, by name: all but those of counting."""
+        return {name: getattr(self, name) for name in _ABOUT_WORDS}
+
+    def rules(self) -> WordRules | None:
+        """Rules for words; None where everything counts as a word.
+
+        Raises:
+            InputError: every word is asked for and words are chosen, or `zipf` is not a band.
+        """
+        if self.every_word:
+            # Whatever else was given would change nothing
+            if self.word_choice != _default_choice() | {"every_word": True}:
+                raise InputError("`every_word` excludes no words. Remove it, or the other rules.")
+            return None
+        band = (-float("inf"), float("inf"))
+        if self.zipf is not None:
+            ends = re.fullmatch(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", self.zipf)
+            if ends is None:
+                raise InputError(f"`zipf` must be a range such as 3.5-7, got {self.zipf!r}.")
+            band = (float(ends[1]), float(ends[2]))
+        lists = {
+            name: read_words(path)
+            for name, path in (("blocked", self.blocked), ("excluded", self.without))
+            if path is not None
+        }
+        make = english_rules if self.language == "en" else WordRules
+        return make(names=keeps_names(self.names, self.language), zipf=band, **lists)
+
+    def choose(self, sentences: Iterable[Sentence]) -> tuple[Vocabulary, TextWords | None]:
+        """Return the vocabulary of a text and the excluded words, None with `every_word`.
+
+        Raises:
+            InputError: see `rules`; or if a list of words cannot be read.
+            VocabularyError: if no word remains.
+        """
+        rules = self.rules()
+        if rules is None:
+            return Vocabulary.from_sentences(sentences, min_count=self.min_count), None
+        words = sort_words(sentences, rules, min_count=self.min_count)
+        return words.vocabulary, words
+
+
+def _default_choice() -> dict[str, object]:
+    return {name: getattr(MakeVocabulary, name) for name in _ABOUT_WORDS}
 
 
 def _tell_of_dropped(

@@ -300,10 +300,10 @@ def natural_supply(
     if step.vocabulary in makers:
         making = makers[step.vocabulary]
         text_of_words = (
-            None if making.text is None else sentences_of(making.text, prose=making.settings.prose)
+            None if making.text is None else sentences_of(making.text, prose=making.prose)
         )
         if text_of_words is not None:
-            vocabulary = making.settings.choose(text_of_words)[0]
+            vocabulary = making.choose(text_of_words)[0]
         # An n-gram model certainly knows all words of the text that it is trained on
         may_be_fewer = not all(
             isinstance(model.training, TrainNgram) and model.training.text == making.text

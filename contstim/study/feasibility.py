@@ -137,7 +137,7 @@ def _check_together(study: Study, problems: Problems) -> None:
                 "of these, put yours in place of its texts, and then name the language.",
             )
         deadline = getattr(settings, "deadline", 0)
-        if deadline and analysis is not None and not analysis.settings.max_missing:
+        if deadline and analysis is not None and not analysis.exclusions.max_missing:
             problems.add(
                 ("analyze", "max_missing"),
                 f"after the deadline of [export.{platform}], {deadline:g} s, answers are missing, "
@@ -150,9 +150,9 @@ def _check_together(study: Study, problems: Problems) -> None:
                 'makes buttons, and [design] has scale = "slider": leave one of them out. '
                 "[export.jspsych] and [export.jatos] make a slider.",
             )
-    if design is not None and analysis is not None and analysis.settings.min_catch is not None:
+    if design is not None and analysis is not None and analysis.exclusions.min_catch is not None:
         with problems.of(("analyze", "min_catch")):
-            _check_catch(analysis.settings.min_catch, design)
+            _check_catch(analysis.exclusions.min_catch, design)
 
 
 def _check_catch(number: int, design: MakeDesign) -> None:

@@ -31,7 +31,7 @@ from contstim.items.stimuli import read_stimuli
 from contstim.optimization.selection.natural import strata
 from contstim.optimization.selection.question import NaturalQuestion
 from contstim.reporter import SILENT
-from contstim.steps.analysis import AnalysisSettings, AnalyzeResponses
+from contstim.steps.analysis import AnalyzeResponses
 from contstim.steps.design import MakeDesign
 from contstim.steps.fields import uncapped_words
 from contstim.steps.selection import SelectPairs, SelectTriplets
@@ -305,9 +305,8 @@ def _contradictions(study: Study) -> Iterator[str]:
         )
 
 
-def _analysis(study: Study) -> AnalysisSettings:
-    step = study.step(AnalyzeResponses)
-    return AnalysisSettings() if step is None else step.settings
+def _analysis(study: Study) -> AnalyzeResponses | type[AnalyzeResponses]:
+    return study.step(AnalyzeResponses) or AnalyzeResponses  # the class has the defaults
 
 
 def contrasts_of(study: Study) -> Sequence[ModelContrast]:

@@ -45,8 +45,8 @@ from tests.experiments.stimuli import MODELS, some_pairs, some_triplets
 from tests.optimization.selection.tables import random_table
 from tests.steps.records import files_of, record_of
 
-NO_FILLERS = {"groups": 2, "random_per_group": 0, "catch_per_group": 0}
-FEW = {"participants": 2, "simulations": 3}
+NO_FILLERS: dict[str, Any] = {"groups": 2, "random_per_group": 0, "catch_per_group": 0}
+FEW: dict[str, Any] = {"participants": 2, "simulations": 3}
 
 
 def files(folder: Path) -> set[str]:
@@ -190,7 +190,12 @@ def test_one_rejection_changes_the_trials_that_showed_the_item(tmp_path: Path) -
     write_table(triplets, columns_of(Triplet, some_triplets(8, MODELS[:2])))
     chosen, trials = tmp_path / "chosen.csv", tmp_path / "trials.csv"
     selecting = SelectionSettings(per_pair=4, quantiles=0)
-    designing = {"groups": 4, "random_per_group": 2, "catch_per_group": 1, "twins": True}
+    designing: dict[str, Any] = {
+        "groups": 4,
+        "random_per_group": 2,
+        "catch_per_group": 1,
+        "twins": True,
+    }
     steps: tuple[Any, ...] = (
         SelectPairs(scores=scores, out=pairs, settings=PairSettings(per_pair=4)),
         SelectTriplets(triplets=triplets, out=chosen, settings=selecting),

@@ -6,6 +6,7 @@ Witness of the records: checksums are computed again from the files that they na
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from contstim.models.training.settings import RecurrentSettings, TrainingSetting
 from contstim.reporter import SILENT, forwarding
 from contstim.steps.sentences import FindSentences, SentenceSettings
 from contstim.steps.training import TRAININGS, TrainNgram
-from contstim.steps.vocabulary import MakeVocabulary, VocabularySettings
+from contstim.steps.vocabulary import MakeVocabulary
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.steps.records import files_of, record_of
@@ -35,8 +36,8 @@ def test_a_vocabulary_is_written_in_silence(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = folder / "vocab.txt"
-    settings = VocabularySettings(min_count=2, without=folder / "unwanted.txt")
-    words = MakeVocabulary(text=folder / "corpus.txt", out=out, settings=settings).run()
+    unwanted = folder / "unwanted.txt"
+    words = MakeVocabulary(text=folder / "corpus.txt", out=out, min_count=2, without=unwanted).run()
     assert set(Vocabulary.load(out).words) == set(words.words)
     inputs, outputs = files_of(out)
     assert inputs == {"corpus.txt", "unwanted.txt"}
@@ -48,19 +49,18 @@ def test_a_vocabulary_is_written_in_silence(
 def test_words_come_from_a_text_or_from_published_lists(folder: Path) -> None:
     with pytest.raises(InputError, match="from `text` or `published`"):
         MakeVocabulary(out=folder / "vocab.txt").run()
-    settings = VocabularySettings(language="any")
     with pytest.raises(InputError, match="are not filtered"):
-        MakeVocabulary(out=folder / "vocab.txt", published=folder, settings=settings).run()
+        MakeVocabulary(out=folder / "vocab.txt", published=folder, language="any").run()
     # Settings that are not about words change nothing about published lists, and are not refused
-    assert VocabularySettings(min_count=7).word_choice == VocabularySettings().word_choice
+    step = MakeVocabulary(out=folder / "vocab.txt")
+    assert replace(step, min_count=7).word_choice == step.word_choice
 
 
 def test_sentences_are_counted_for_a_study(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     vocabulary, out, said = folder / "vocab.txt", folder / "natural.txt", list[str]()
-    every = VocabularySettings(min_count=1)
-    MakeVocabulary(text=folder / "corpus.txt", out=vocabulary, settings=every).run()
+    MakeVocabulary(text=folder / "corpus.txt", out=vocabulary, min_count=1).run()
     needs = sentences_needed(2)
     selection = FindSentences(
         text=folder / "corpus.txt",
@@ -120,8 +120,7 @@ def test_changed_and_tokenised_sentences_are_reported(tmp_path: Path) -> None:
     lines = ["The ac\u00adtor saw it", "He did n't see it", "She saw it , and left"]
     text.write_text("\n".join(lines), encoding="utf-8")
     said, warned = list[str](), list[str]()
-    settings = VocabularySettings(every_word=True, min_count=1)
-    step = MakeVocabulary(text=text, out=tmp_path / "words.txt", settings=settings)
+    step = MakeVocabulary(text=text, out=tmp_path / "words.txt", every_word=True, min_count=1)
     vocabulary = step.run(forwarding(SILENT, say=said.append, warn=warned.append))
     assert "actor" in vocabulary.inner
     assert len([line for line in warned if "tokenised" in line]) == 1

@@ -281,7 +281,7 @@ def test_attention_trials_count_as_catch_trials(folder: Path) -> None:
         if right:
             analysis = read_study(folder).step(AnalyzeResponses)
             assert analysis is not None
-            assert analysis.settings.min_catch == number
+            assert analysis.exclusions.min_catch == number
         else:
             with pytest.raises(InputError, match="min_catch: "):
                 read_study(folder)

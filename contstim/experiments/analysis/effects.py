@@ -272,9 +272,9 @@ def compare(
     family = _family_of(contrasts, targeted)
     tests: list[_Test] = []
     for contrast in family:
-        first, ceiling = names.index(contrast.first), contrast.second == CEILING
+        first, ceiling = names.index(contrast[0]), contrast[1] == CEILING
         # A model is compared with the ceiling on its own trials, which is in its own column.
-        second = None if ceiling else names.index(contrast.second)
+        second = None if ceiling else names.index(contrast[1])
         second_values = lower[:, first] if second is None else values[:, second]
         is_known = ~np.isnan(values[:, first] - second_values)
         pair = (values[is_known, first], second_values[is_known])
@@ -289,7 +289,7 @@ def compare(
 
 def _family_of(contrasts: Iterable[ModelContrast], models: Sequence[str]) -> list[ModelContrast]:
     """Return the contrasts between models that have trials."""
-    return [c for c in contrasts if c.first in models and c.second in (*models, CEILING)]
+    return [(a, b) for a, b in contrasts if a in models and b in (*models, CEILING)]
 
 
 def planned_families(
@@ -307,7 +307,7 @@ def planned_families(
         names = [model for model, mask in zip(models, masks, strict=True) if mask.any()]
         if names:
             family = _family_of(contrasts, names)
-            pairs = sum(contrast.second != CEILING for contrast in family)
+            pairs = sum(second != CEILING for _, second in family)
             sizes[len(family), pairs] += len(measures_of(scale))
     return sizes
 
@@ -392,7 +392,7 @@ def _comparison_rows(
         "equivalence_p": equivalence,
         "equivalence_adjusted": adjusted(equivalence, kind),
     }
-    ceilings = sum(contrast.second == CEILING for contrast in family)
+    ceilings = sum(second == CEILING for _, second in family)
     family_text = (
         f"{quantity(len(family), 'contrast')} of {about}: "
         f"{quantity(len(family) - ceilings, 'pair')} of models, "
@@ -423,7 +423,8 @@ def _comparison_row(
     is_equivalent = decisions["equivalence_adjusted"] < sampling.false_discovery_rate
     default = "undecided" if decisions["testable"] else "untestable"
     return Comparison(
-        **contrast._asdict(),
+        first=contrast[0],
+        second=contrast[1],
         value_first=known_mean(first),
         value_second=known_mean(second),
         difference=difference,

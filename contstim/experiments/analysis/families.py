@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -50,17 +50,13 @@ CORRECTIONS: dict[Correction, str] = {
 }
 
 
-class ModelContrast(NamedTuple):
-    """Two sides of a comparison: a model, and another model or `CEILING`."""
-
-    first: str
-    second: str
+ModelContrast: TypeAlias = tuple[str, str]
+"""Two sides of a comparison: a model, and another model or `CEILING`."""
 
 
 def every_contrast(models: Sequence[str]) -> tuple[ModelContrast, ...]:
     """Return all pairs of models and each model with the ceiling: 36 + 9 for the 9 of 2023."""
-    pairs = [*combinations(models, 2), *((model, CEILING) for model in models)]
-    return tuple(ModelContrast(*pair) for pair in pairs)
+    return (*combinations(models, 2), *((model, CEILING) for model in models))
 
 
 def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[ModelContrast, ...]:
@@ -72,9 +68,9 @@ def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[ModelContra
         InputError: if the file cannot be read, is empty, lacks a column, names a model without
             scores, or states a contrast twice.
     """
-    readers = dict.fromkeys(ModelContrast._fields, (text, "name"))
-    columns = parsed_columns(path, read_table(path), readers)
-    stated = [ModelContrast(*row) for row in zip(*columns, strict=True)]
+    readers = dict.fromkeys(("first", "second"), (text, "name"))
+    firsts, seconds = parsed_columns(path, read_table(path), readers)
+    stated = [*zip(firsts, seconds, strict=True)]
     for first, second in stated:
         if first not in models or second not in (*models, CEILING) or first == second:
             raise InputError(
@@ -267,7 +263,7 @@ def limits_over_groups(
         correction: correction for the family.
     """
     sides = dict(zip(models, has.T, strict=True)) | {CEILING: several}
-    units = [int((sides[c.first] & sides[c.second]).sum()) for c in contrasts]
+    units = [int((sides[first] & sides[second]).sum()) for first, second in contrasts]
     return detectability(units, rate, correction)
 
 

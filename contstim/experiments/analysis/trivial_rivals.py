@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from contstim.experiments.analysis.effects import Result, Sampling, Units, compare
-from contstim.experiments.analysis.families import ModelContrast
 from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.ratings import TESTING, Ratings, Scope, scope_mask
 from contstim.items.matching import match
@@ -145,7 +144,7 @@ def judge_rivals(
     against = compare(
         _with_judges(ratings, (*models, *rival_of), judges),
         *about,
-        [*map(ModelContrast, models * len(names), rival_of)],
+        [*zip(models * len(names), rival_of, strict=True)],
         sampling,
         masks=[np.tile(m & s[0], (1 + len(names), 1)) for m, s in zip(masks, common, strict=True)],
     )

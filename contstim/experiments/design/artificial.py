@@ -131,11 +131,11 @@ class ArtificialParticipants:
         """
         rated, times = self.ratings(number), self.times(number)
         answers = []
-        for shown_trial in presentation(self.trials, group=group, participant=index, seed=seed):
-            trial = shown_trial.trial.trial_id
-            fields = (rated[trial], shown_trial.left, shown_trial.position, float(times[trial]))
-            answer = Response(name, group, trial, *fields, simulated=True, scale=self.scale)
-            answers.append(answer)
+        shown = presentation(self.trials, group=group, participant=index, seed=seed)
+        for position, (trial, left) in enumerate(shown, start=1):
+            trial_id = trial.trial_id
+            fields = (trial_id, rated[trial_id], left, position, float(times[trial_id]))
+            answers.append(Response(name, group, *fields, simulated=True, scale=self.scale))
         return tuple(answers)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -135,24 +134,12 @@ def _explain(items: Sequence[Item], n_groups: int) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A trial as one participant sees it.
-
-    Attributes:
-        left: 1 or 2: number of the sentence that is shown left.
-        position: position in the order of presentation, from 1.
-    """
-
-    trial: Trial
-    left: int
-    position: int
-
-
 def presentation(
     trials: Iterable[Trial], *, group: int, participant: int, seed: int
-) -> tuple[Shown, ...]:
+) -> list[tuple[Trial, int]]:
     """Return the trials of a participant, in random order, with balanced sides.
+
+    With each trial is the number of the sentence on the left, 1 or 2.
 
     In each condition, sentence_1 is shown left in half of the trials (one more or less for odd
     numbers). Participants 1 and 2, 3 and 4, … of a group see mirrored sides, so that each sentence
@@ -187,7 +174,5 @@ def presentation(
         for name, side in zip(members, sides.permutation(first), strict=True):
             left_sides[name] = int(side + mirrored) % 2 + 1
     order = np.random.default_rng([seed, group, participant, 1]).permutation(len(group_trials))
-    return tuple(
-        Shown(group_trials[index], left_sides[group_trials[index].trial_id], position)
-        for position, index in enumerate(order, start=1)
-    )
+    shown = [group_trials[index] for index in order]
+    return [(trial, left_sides[trial.trial_id]) for trial in shown]

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError
-from contstim.experiments.design.assignment import Shown, presentation
+from contstim.experiments.design.assignment import presentation
 from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.platforms.texts import button_labels, labels
@@ -101,24 +101,19 @@ def stimulus_lists(
             {
                 "list_name": f"L{number:0{width}}",
                 "group": group,
-                "position": shown_trial.position,
-                "trial_id": shown_trial.trial.trial_id,
-                "condition": str(shown_trial.trial.condition),
-                "left": shown_trial.left,
-                "left_sentence": show(left_text),
-                "right_sentence": show(right_text),
+                "position": position,
+                "trial_id": trial.trial_id,
+                "condition": str(trial.condition),
+                "left": left,
+                "left_sentence": show(trial.displayed_texts[left - 1]),
+                "right_sentence": show(trial.displayed_texts[2 - left]),
             }
-            for shown_trial in presentation(trials, group=group, participant=participant, seed=seed)
-            for left_text, right_text in [sides(shown_trial)]
+            for position, (trial, left) in enumerate(
+                presentation(trials, group=group, participant=participant, seed=seed), start=1
+            )
         ]
         for number, (group, participant) in enumerate(group_participants, start=1)
     ]
-
-
-def sides(shown_trial: Shown) -> tuple[str, str]:
-    """Return the texts displayed on the left and on the right."""
-    first, second = shown_trial.trial.displayed_texts
-    return (first, second) if shown_trial.left == 1 else (second, first)
 
 
 def check_trials(trials: Sequence[Trial]) -> None:

@@ -52,13 +52,12 @@ class StudyFacts(MaterialFacts):
     Attributes:
         study: the study.
         power: step of [power]; None if the study has none.
-        planned_analysis: settings of [analyze], likewise.
+        planned_analysis: step of [analyze], likewise.
     """
 
     def __init__(self, study: Study) -> None:
         super().__init__(study)
-        self.power, analysis = study.step(SimulatePower), study.step(AnalyzeResponses)
-        self.planned_analysis = None if analysis is None else analysis.settings
+        self.power, self.planned_analysis = study.step(SimulatePower), study.step(AnalyzeResponses)
 
     # Planned tests
 
@@ -248,12 +247,12 @@ class StudyFacts(MaterialFacts):
     @property
     def max_missing(self) -> float:
         """Share of trials that a participant may leave unrated."""
-        return self.planned_analysis.max_missing if self.planned_analysis else 0.0
+        return self.planned_analysis.exclusions.max_missing if self.planned_analysis else 0.0
 
     @property
     def partial(self) -> bool:
         """True if some analyses take unfinished sessions."""
-        return bool(self.planned_analysis and self.planned_analysis.partial)
+        return bool(self.planned_analysis and self.planned_analysis.exclusions.partial)
 
     @cached_property
     def analysis(self) -> Row:
@@ -278,14 +277,16 @@ class StudyFacts(MaterialFacts):
     def catch_trials(self) -> tuple[int, int] | None:
         """How many catch trials a participant needs right, and of how many; None without any."""
         number = sum(row["per_group"] for row in self.conditions if row["name"] == Condition.CATCH)
-        least = None if self.planned_analysis is None else self.planned_analysis.min_catch
+        least = (
+            None if self.planned_analysis is None else self.planned_analysis.exclusions.min_catch
+        )
         return (CatchRule.of(least).required(number), number) if number else None
 
     @property
     def exclusion_rules(self) -> list[str]:
         """Rules of the section [analyze] that exclude participants, except for catch trials."""
         planned = self.planned_analysis
-        return [rule for rule, _ in planned.rules()] if planned else []
+        return [rule for rule, _ in planned.exclusions.rules()] if planned else []
 
     @property
     def excluded(self) -> dict[str, int]:

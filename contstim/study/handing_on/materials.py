@@ -30,7 +30,7 @@ from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTrip
 from contstim.steps.sentences import FindSentences
 from contstim.steps.training import TrainNetwork, TrainNgram
 from contstim.steps.triplets import SearchTriplets
-from contstim.steps.vocabulary import MakeVocabulary, VocabularySettings
+from contstim.steps.vocabulary import MakeVocabulary, keeps_names
 from contstim.study.study import NATURAL_TEXT, TRAINING, embedded_text
 from contstim.wording import quantity
 from contstim.words.corpus import read_sentences
@@ -215,8 +215,7 @@ class MaterialFacts:
             words, choice = Vocabulary.load(path), record["choice"]
             now = {"initial": len(words.initial), "inner": len(words.inner)}
             record["words"] = {**record["words"], **now}
-            names = {name: choice[name] for name in ("names", "language", "every_word")}
-            record["keeps_names"] = VocabularySettings(**names).keeps_names
+            record["keeps_names"] = keeps_names(choice["names"], choice["language"])
         return record
 
     @cached_property

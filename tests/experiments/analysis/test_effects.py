@@ -18,7 +18,6 @@ from contstim.experiments.analysis.effects import Sampling, Units, compare, suit
 from contstim.experiments.analysis.families import (
     CEILING,
     Correction,
-    ModelContrast,
     every_contrast,
 )
 from contstim.experiments.analysis.intervals import Uncertainty
@@ -85,7 +84,7 @@ def test_the_truth_is_not_called_below_the_ceiling() -> None:
 def test_results_are_means_over_groups_of_means_over_people() -> None:
     """Unequal groups: by hand from the evaluation of every participant."""
     ratings = ratings_of(simulate(groups=(2, 5, 3)))
-    family = [ModelContrast("a", CEILING)]
+    family = [("a", CEILING)]
     groups, people = (
         compare(ratings, Scope.NATURAL, COSINE, family, Sampling(units)) for units in UNITS
     )
@@ -119,7 +118,7 @@ def test_a_crossed_test_is_the_difference_by_its_error(ratings: Ratings) -> None
 def test_differences_on_single_answers_are_the_unit_of_standardised_ones() -> None:
     """Witness: numpy's variance of the difference on single answers, person by person."""
     ratings = ratings_of(simulate(groups=(60,), each=40, conditions=(Condition.RANDOM_NATURAL,)))
-    family = [ModelContrast("a", "b")]
+    family = [("a", "b")]
     (test,) = compare(ratings, Scope.RANDOM, ACCURACY, family, Sampling("crossed")).comparisons
     shares = np.array([test.value_first, test.value_second])
     agree = next((g.ratios[:2, None] > 0) == (g.ratings > 3.5) for g in ratings.groups)
@@ -132,7 +131,7 @@ def test_differences_on_single_answers_are_the_unit_of_standardised_ones() -> No
 def test_few_groups_and_shared_items_are_crossed() -> None:
     """By hand: five groups reach p = .0625 at best, and six .03125, below .05 for one contrast."""
     random = (Condition.RANDOM_NATURAL,)
-    planned = [ModelContrast("a", "b")]
+    planned = [("a", "b")]
     for groups, contrasts, units in (
         ((9,), planned, "crossed"),
         ((3,) * 5, planned, "crossed"),
@@ -313,7 +312,7 @@ def test_one_decision_has_one_interval(
 def test_equivalence_is_that_of_scipys_one_sided_tests() -> None:
     """Witness: groups of one person are compared by t-tests of groups."""
     ratings = ratings_of(simulate(groups=(1,) * 14, each=4, conditions=[Condition.RANDOM_NATURAL]))
-    family = [ModelContrast("a", "b"), ModelContrast("b", "c")]
+    family = [("a", "b"), ("b", "c")]
     sampling = Sampling("crossed", smallest_effect=0.2)
     result = compare(ratings, Scope.RANDOM, ACCURACY, family, sampling)
     for contrast in result.comparisons:

@@ -14,7 +14,6 @@ from statsmodels.stats.multitest import multipletests
 from contstim.errors import InputError
 from contstim.experiments.analysis.families import (
     Correction,
-    ModelContrast,
     adjusted,
     decision_alpha,
     detectability,
@@ -81,8 +80,8 @@ def test_contrasts_are_read_as_stated(tmp_path: Path) -> None:
     path = tmp_path / "contrasts.csv"
     path.write_text("first,second,why\na,b,rules\nb,ceiling,\n")
     assert read_contrasts(path, ("a", "b")) == (
-        ModelContrast("a", "b"),
-        ModelContrast("b", "ceiling"),
+        ("a", "b"),
+        ("b", "ceiling"),
     )
 
 

@@ -14,7 +14,6 @@ from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.lists import (
     PLATFORM,
     export_csv,
-    sides,
     stimulus_lists,
 )
 from contstim.experiments.responses.table import NO_BREAK_SPACE
@@ -43,14 +42,12 @@ def test_sides_balance_within_lists_and_between_neighbours(per_group: int) -> No
 
 
 def test_people_see_sentences_on_their_sides_and_of_end_marks_all_but_full_stops() -> None:
-    one = presentation(TRIALS, group=1, participant=1, seed=0)[0]
-    trial = replace(
-        one.trial,
-        sentence_1=Sentence.parse("The one?"),
-        sentence_2=Sentence.parse("The other\none."),
-    )
-    assert sides(replace(one, trial=trial, left=1)) == ("The one?", "The other one")
-    assert sides(replace(one, trial=trial, left=2)) == ("The other one", "The one?")
+    one, other = map(Sentence.parse, ("The one?", "The other\none."))
+    trial = replace(TRIALS[0], sentence_1=one, sentence_2=other)
+    for (row,) in stimulus_lists([trial], str):
+        first, second = ("left", "right") if row["left"] == 1 else ("right", "left")
+        assert row[f"{first}_sentence"] == "The one?"
+        assert row[f"{second}_sentence"] == "The other one"
 
 
 @pytest.mark.parametrize("sign", list("=+-@\t\r"))
@@ -117,13 +114,13 @@ def test_every_participant_sees_what_presentation_says(tmp_path: Path) -> None:
                 r for r in rows if (r["group"], r["participant"]) == (str(group), str(participant))
             ]
             expected = presentation(HOSTILE_TRIALS, group=group, participant=participant, seed=9)
-            for row, shown in zip(theirs, expected, strict=True):
-                assert row["trial_id"] == shown.trial.trial_id
-                assert (row["left"], row["position"]) == (str(shown.left), str(shown.position))
-                texts = [*shown.trial.displayed_texts]
+            for position, (row, (trial, left)) in enumerate(zip(theirs, expected, strict=True), 1):
+                assert row["trial_id"] == trial.trial_id
+                assert (row["left"], row["position"]) == (str(left), str(position))
+                texts = [*trial.displayed_texts]
                 written = [row["left_sentence"], row["right_sentence"]]
                 assert [text.removeprefix(NO_BREAK_SPACE) for text in written] == (
-                    texts if shown.left == 1 else texts[::-1]
+                    texts if left == 1 else texts[::-1]
                 )
                 assert not any(text.startswith(("=", "+", "-", "@")) for text in written)
 
