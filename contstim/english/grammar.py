@@ -109,8 +109,7 @@ def _convert(nonterminal: Any) -> Pattern:
     # NLTK stores the category as a feature named *type*, and +H as H=True
     values = {str(name): str(value) for name, value in nonterminal.items()}
     is_head = values.pop(HEAD, "False") == "True"
-    category = values.pop("*type*")
-    return Pattern(category, tuple(sorted(values.items())), is_head)
+    return Pattern(values.pop("*type*"), tuple(sorted(values.items())), is_head)
 
 
 def productions(text: str) -> list[Any]:

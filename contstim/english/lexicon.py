@@ -339,8 +339,7 @@ def read_lexicon(text: str) -> Lexicon:
     Raises:
         InputError: if a row does not have three columns.
     """
-    reader = _Reader(text)
-    entries = {category: tuple(entries) for category, entries in reader.entries.items()}
+    entries = {category: tuple(entries) for category, entries in _Reader(text).entries.items()}
     return Lexicon(entries)
 
 

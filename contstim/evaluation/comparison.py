@@ -350,8 +350,7 @@ def _parts(
     yield Paragraph((sentences, emphasis("agreement"), meaning))
     yield page_table(agreements)
     yield Heading("Sentences on which they disagree most")
-    rows_by_pair = groupby(largest, lambda row: (row["model_1"], row["model_2"]))
-    for (lower, higher), rows in rows_by_pair:
+    for (lower, higher), rows in groupby(largest, lambda row: (row["model_1"], row["model_2"])):
         yield Paragraph((code(lower), " ranks lower than ", code(higher), ":"))
         line = "{sentence} ({rank_1:.2f} against {rank_2:.2f})"
         yield Bullets([line.format(**row) for row in islice(rows, _SHOWN)])

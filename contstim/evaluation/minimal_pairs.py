@@ -372,8 +372,7 @@ def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
     for paradigm, items in sorted(choices_by_paradigm.items()):
         # Averaged by pair first, so that pairs with more judgements have equal weight
         shares = [float(np.mean(choices)) for choices in items.values()]
-        majorities = sum(share > 0.5 for share in shares)
-        counts = majorities, len(shares), sum(map(len, items.values()))
+        counts = sum(share > 0.5 for share in shares), len(shares), sum(map(len, items.values()))
         agreement[paradigm] = dict(zip(AGREEMENT, (float(np.mean(shares)), *counts), strict=True))
     return agreement
 

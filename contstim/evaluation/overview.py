@@ -107,8 +107,7 @@ def model_overview(scorer: Scorer) -> ModelOverview:
     scorer.scores(sentences[:1])  # warm-up, because a network's first call is slower
     scores, seconds = _score_within(scorer, sentences, MAX_SECONDS)
     sentences = sentences[: len(scores)]
-    shuffled = [_shuffle(sentence) for sentence in sentences]
-    n_better = int((scores > scorer.scores(shuffled)).sum())
+    n_better = int((scores > scorer.scores([_shuffle(sentence) for sentence in sentences])).sum())
     words = tuple(dict.fromkeys(word for sentence in sentences for word in sentence.words))
     pairs = zip(words, scorer.knows(words), strict=True)
     return ModelOverview(

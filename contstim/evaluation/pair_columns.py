@@ -73,8 +73,7 @@ def find_pairs(file: Path, rows: Sequence[Row]) -> PairTable | None:
     about = f"paradigms under {paradigm}" if paradigm else "the file's name as paradigm"
     if sides := _find_sides(file, rows):
         form = f"acceptable sentences under {sides[0]}, unacceptable ones under {sides[1]}"
-        columns = (*sides, paradigm, phenomenon, "")
-        return rows, columns, f"{form}, {about}"
+        return rows, (*sides, paradigm, phenomenon, ""), f"{form}, {about}"
     sentences = _matching_columns(rows, _SENTENCE)
     labels = _matching_columns(rows, _LABEL)
     if not sentences or not any(verdict(rows[0].get(label)) is not None for label in labels):

@@ -159,8 +159,7 @@ def read_text(path: Path | str) -> str:
     Raises:
         InputError: if the file cannot be read or is not UTF-8 (names the byte).
     """
-    text = _decode(_read_bytes(path), path)
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return _decode(_read_bytes(path), path).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def refuse_other_format(path: Path | str, content: Mapping[str, Any]) -> None:

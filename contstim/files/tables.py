@@ -243,8 +243,7 @@ def parsed_columns(
     Raises:
         InputError: see `needed_columns` and `parsed`.
     """
-    columns = needed_columns(path, table, readers)
-    pairs = zip(readers.items(), columns, strict=True)
+    pairs = zip(readers.items(), needed_columns(path, table, readers), strict=True)
     return [parsed(path, name, cells, *reader) for (name, reader), cells in pairs]
 
 
@@ -374,8 +373,7 @@ def _replace_commas(
             f"under {mixed[0][0]}. Save it with one decimal sign and no thousands "
             "separator."
         )
-    points = {name: [cell.replace(",", ".") for cell in table[name]] for name in commas}
-    return table | points
+    return table | {name: [cell.replace(",", ".") for cell in table[name]] for name in commas}
 
 
 def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:

@@ -244,8 +244,7 @@ def _word_details(
         if rules.unwanted(word) is not None:
             details[word] = (FlagKind.BLOCKED, f"“{word}” is a blocked word.")
         elif reason is not None:
-            detail = f"“{word}” is not spelled like a word: {reason}."
-            details[word] = (FlagKind.DEBRIS, detail)
+            details[word] = (FlagKind.DEBRIS, f"“{word}” is not spelled like a word: {reason}.")
         elif word in names:
             details[word] = (FlagKind.NAME, f"“{word}” is a name.")
         elif word in rare:

@@ -139,8 +139,7 @@ def figures_of(
     }
     if enough is not None:
         nats = enough or ENOUGH
-        share = fmean(side >= nats for side in smaller)
-        figures[f"share with {nats:g} nats on both sides"] = share
+        figures[f"share with {nats:g} nats on both sides"] = fmean(side >= nats for side in smaller)
     if flagged is not None:
         figures["share with flags"] = flagged
     if table is not None:

@@ -162,8 +162,7 @@ class ScoreTable(ShownAsTable):
         Raises:
             ScoreError: if there are fewer than two sentences.
         """
-        n = len(self.log_probs)
-        if n < 2:
+        if len(self.log_probs) < 2:
             raise ScoreError("Agreement needs at least two sentences.")
         n_models = len(self.models)
         shares = np.empty((n_models, n_models))

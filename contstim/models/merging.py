@@ -159,8 +159,7 @@ def compute_all(calls: Sequence[NetworkCall]) -> list[Answer]:
         sizes = np.cumsum([calls[index].shape[0] for index in waiting]) * length
         size = max(1, int((sizes <= budget).sum()))
         batch, waiting = waiting[:size], waiting[size:]
-        results = _compute([calls[index] for index in batch])
-        answers.update(zip(batch, results, strict=True))
+        answers.update(zip(batch, _compute([calls[index] for index in batch]), strict=True))
     return [answers[index] for index in range(len(calls))]
 
 

@@ -94,8 +94,7 @@ def input_device(network: Any) -> str:
     weight = getattr(network.get_input_embeddings(), "weight", None)
     if weight is not None and not weight.is_meta:
         return str(weight.device)
-    devices = (d for d in network.hf_device_map.values() if d not in {"cpu", "disk"})
-    device = next(devices, "cpu")
+    device = next((d for d in network.hf_device_map.values() if d not in {"cpu", "disk"}), "cpu")
     return f"cuda:{device}" if isinstance(device, int) else str(device)
 
 

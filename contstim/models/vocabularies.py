@@ -230,8 +230,7 @@ def shared_vocabulary(
     if same_token_count:
         how = " in the same number of tokens"
         initial = cut_alike(shared.initial, initial=True)
-        inner = cut_alike(shared.inner, initial=False)
-        shared = Vocabulary(initial, inner, shared.repeatable)
+        shared = Vocabulary(initial, cut_alike(shared.inner, initial=False), shared.repeatable)
     for position, words in (("start a sentence", shared.initial), ("follow another", shared.inner)):
         if not words:
             raise VocabularyError(

@@ -389,8 +389,7 @@ def _spell(
     lengths = np.array([len(piece) for piece in pieces])
     word_ids = [tokenizer.convert_tokens_to_ids(tokenizer.tokenize(w)) for w in sentence.words]
     words = ["".join(_spelling(tokenizer, ids_of_word)) for ids_of_word in word_ids]
-    spelled = "".join(pieces)
-    if not spelled.startswith("".join(words)):
+    if not "".join(pieces).startswith("".join(words)):
         raise ModelError(
             f"The tokens of {sentence.text!r} cannot be matched to its words, which this tokenizer "
             f"spells differently in a sentence and alone."

@@ -257,8 +257,7 @@ def _render_heading(text: str, level: int) -> str:
 
 
 def _render_table(table: Table) -> str:
-    columns = range(len(table.header))
-    rules = ["---:" if table.is_number(column) else "---" for column in columns]
+    rules = ["---:" if table.is_number(column) else "---" for column in range(len(table.header))]
 
     def line(cells: Sequence[Value]) -> str:
         escaped_cells = (_render_runs(cell).replace("|", "\\|") for cell in cells)

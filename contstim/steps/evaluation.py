@@ -378,8 +378,7 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
         texts = read_sentence_file(self.sentences, reporter) if self.sentences else None
         # Without `sentences`, the comparison uses the sentences of the tables.
         sizes = [len(table.log_probs) for table in tables.values()]
-        total = len(set(texts or ())) or max(sizes, default=0)
-        progress = LOCAL_SCORING.progress(reporter, total)
+        progress = LOCAL_SCORING.progress(reporter, len(set(texts or ())) or max(sizes, default=0))
         with Store(self.store_path()) as store:
             table, left_out = comparison.gather(
                 tables, models, texts, store=store, progress=progress

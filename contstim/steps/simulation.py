@@ -252,8 +252,7 @@ class SimulateResponses(
             seed=self.seed,
         )
         participants = self.participants or len(people.groups) * PUBLISHED_RATERS
-        progress = partial(reporter.progress, "participants")
-        responses = self._answers(people, participants, progress)
+        responses = self._answers(people, participants, partial(reporter.progress, "participants"))
         write_responses(self.out, responses)
         if self.questions is not None:
             questions = read_questions(self.questions)

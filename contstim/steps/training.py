@@ -205,8 +205,7 @@ def tell_training(reporter: Reporter, name: str, now: Progress) -> None:
     losses = f"loss {now.loss:.3f}, perplexity {exp(now.loss):,.1f}"
     if now.validation_loss is not None:
         losses += f" (validation {exp(now.validation_loss):,.1f})"
-    note = f"epoch {now.epoch} of {now.epochs}, {losses}"
-    reporter.progress(name, now.step, now.steps, note)
+    reporter.progress(name, now.step, now.steps, f"epoch {now.epoch} of {now.epochs}, {losses}")
 
 
 _NETWORKS = {

@@ -120,8 +120,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         """Choose the words, and write them."""
         text_words: TextWords | None = None
         if self.text is not None:
-            sentences = read_text(self.text, reporter, prose=self.prose)
-            words, text_words = self.choose(sentences)
+            words, text_words = self.choose(read_text(self.text, reporter, prose=self.prose))
         elif self.published is not None:
             words = read_vocabulary(self.published)
         offered = words

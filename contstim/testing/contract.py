@@ -112,8 +112,7 @@ class ScorerContract:
         """
         checkpoint = getattr(model, "checkpoint", None)
         if checkpoint is None:
-            plain = sentence.replace(position, "zyzzyvaq")
-            scores = model.scores([sentence, plain])
+            scores = model.scores([sentence, sentence.replace(position, "zyzzyvaq")])
             return bool(abs(scores[0] - scores[1]) <= tolerance(scores))
         tokenizer = checkpoint.tokenizer
         ids = set(tokenizer(sentence.text, add_special_tokens=False)["input_ids"])
@@ -242,8 +241,7 @@ class LanguageModelContract(ScorerContract):
 
     def continues(self, model: LanguageModel) -> bool:
         """Return True if the model reads from left to right and scores continuations."""
-        inherited = LanguageModel.continuation_log_probs
-        overrides = type(model).continuation_log_probs is not inherited
+        overrides = type(model).continuation_log_probs is not LanguageModel.continuation_log_probs
         return overrides and model.convention.rule.partition("@")[0] == "log-likelihood"
 
     def expected_continuation(self, model: LanguageModel, continuation: Continuation) -> float:

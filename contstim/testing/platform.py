@@ -116,8 +116,7 @@ class PlantedAnswers:
         """Answer a trial; return the button, from 1 on the left, and the reaction time in ms."""
         rating, rt_ms = self.rate(trial_id), self._rng.randint(500, 9_000)
         trial = participant, self._trials[trial_id].group, trial_id
-        answer = Response(*trial, rating, int(left_sentence), position, float(rt_ms))
-        self.responses.append(answer)
+        self.responses.append(Response(*trial, rating, int(left_sentence), position, float(rt_ms)))
         # Buttons are numbered from the left, 1 to 6, and ratings from sentence_1 to sentence_2
         return (rating if left_sentence == "1" else Scale.CONFIDENCE.mirrored(rating)), rt_ms
 

@@ -201,7 +201,6 @@ def _lacks_object(words: Sequence[str], tags: Sequence[str], index: int) -> bool
     """Return True for a preposition without its object, as in "from to" or "between and"."""
     if tags[index] != "PRP":
         return False
-    following = tags[index + 1]
-    if following == "TO0":
+    if tags[index + 1] == "TO0":
         return index + 2 == len(tags)
     return words[index : index + 2] in (("from", "to"), ("between", "and"), ("around", "to"))

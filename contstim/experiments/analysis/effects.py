@@ -268,8 +268,7 @@ def compare(
         value, below, above = (known_mean(kind[:, column]) for kind in (values, lower, upper))
         interval, n_trials = uncertainty.interval(sampling.level), int(counts[column])
         models.append(ModelMean(names[column], value, interval, below, above, n_trials))
-    targeted = [row.model for row in models]
-    family = _family_of(contrasts, targeted)
+    family = _family_of(contrasts, [row.model for row in models])
     tests: list[_Test] = []
     for contrast in family:
         first, ceiling = names.index(contrast[0]), contrast[1] == CEILING
@@ -278,8 +277,7 @@ def compare(
         second_values = lower[:, first] if second is None else values[:, second]
         is_known = ~np.isnan(values[:, first] - second_values)
         pair = (values[is_known, first], second_values[is_known])
-        side = Side(first, second, ceiling)
-        uncertainty = uncertainty_of(groups, shares, measure.lowest, side)
+        uncertainty = uncertainty_of(groups, shares, measure.lowest, Side(first, second, ceiling))
         test = _crossed_test(*pair, uncertainty) if units == "crossed" else signed_rank_test(*pair)
         tests.append((*pair, uncertainty, test))
     limits = _limits([test for *_, test in tests], sampling)

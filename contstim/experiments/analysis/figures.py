@@ -62,8 +62,7 @@ def drawings(
         shares = np.full((len(models), len(models)), np.nan)  # (accepting, rejecting)
         for role in analysis.roles:
             cell = tuple(analysis.ratings.models.index(role[side]) for side in ("accept", "reject"))
-            second = role["prefer_synthetic"] + role["prefer_neither"] / 2
-            shares[cell] = second / role["ratings"]
+            shares[cell] = (role["prefer_synthetic"] + role["prefer_neither"] / 2) / role["ratings"]
         title = "people prefer the synthetic sentence (%)"
         rows, columns = "accepts the synthetic sentence", "rejects it"
         figure = heat_map(models, models, shares, title=title, row_label=rows, column_label=columns)

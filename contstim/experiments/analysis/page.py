@@ -85,15 +85,13 @@ def report(
     for kind in ("agreement", "dominance", "roles", "ranks"):
         if names := [name for name in images if name.split("-")[0] == kind]:
             pictures = [Picture(name, images[name], name) for name in names]
-            note = Paragraph(texts[kind], note=True)
-            parts.append(Details(kind.capitalize(), [note, *pictures]))
+            parts.append(Details(kind.capitalize(), [Paragraph(texts[kind], note=True), *pictures]))
     parts += _paradigms(analysis)
     parts += _choices(analysis, texts)
     if "reliability" in images:
         reliability_parts = [*_reliability(analysis, texts, images["reliability"])]
         parts.append(Details("Confidence of people in each trial", reliability_parts))
-    methods = [*map(Paragraph, methods_text(analysis))]
-    parts += [*_failures(analysis), Details("Methods", methods)]
+    parts += [*_failures(analysis), Details("Methods", [*map(Paragraph, methods_text(analysis))])]
     return Report(title, parts, warning=analysis.origin.warning)
 
 
@@ -180,8 +178,7 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     header = ("model", result.measure.name, level, "ceiling", *to_ceiling_header, "trials")
     yield Table(header, rows)
     for test in result.comparisons[:1]:
-        family = f"{adjusted}: {test.test}; {test.correction}; {test.family}."
-        yield Paragraph(family, note=True)
+        yield Paragraph(f"{adjusted}: {test.test}; {test.correction}; {test.family}.", note=True)
     for note, n in Counter(x.note for x in result.intervals if x.note).items():
         yield Paragraph(
             f"In {quantity(n, 'interval')} of values or differences: {note}.", note=True
@@ -315,8 +312,7 @@ def _failures(analysis: Analysis) -> Iterator[Part]:
                 numbers = map(number_text, log_probs)
                 rows.append((*names, row[side], *numbers, f"{row[f'chose_{side}']:,}"))
                 names = ("", "")
-        table = Table(header, rows, texts=3)
-        yield Details(f"Where models fail: {DESCRIPTIONS[scope]}", [table])
+        yield Details(f"Where models fail: {DESCRIPTIONS[scope]}", [Table(header, rows, texts=3)])
 
 
 def _value_cells(row: ModelMean, ends: tuple[float, float]) -> tuple[Value, ...]:

@@ -165,8 +165,7 @@ def gather(
             [answers.get((name, trial.trial_id), (np.nan, 0)) for trial in group_trials]
             for name in people
         ]
-        values = np.array(cells, dtype=np.float64)
-        rated, sides = np.moveaxis(values, -1, 0)
+        rated, sides = np.moveaxis(np.array(cells, dtype=np.float64), -1, 0)
         log_probs = trial_log_probs(group_trials, scores)
         groups.append(GroupRatings(number, group_trials, people, rated, sides, log_probs))
     return Ratings(scores.models, tuple(groups))
@@ -224,8 +223,7 @@ def trial_log_probs(trials: Iterable[Trial], scores: ScoreTable) -> FloatArray:
             "Score the trials first (contstim score --sentences trials.csv), under every "
             "model of the comparison."
         )
-    rows = scores.rows_of(sentences).reshape(-1, 2)
-    return scores.log_probs[rows].transpose(2, 0, 1)
+    return scores.log_probs[scores.rows_of(sentences).reshape(-1, 2)].transpose(2, 0, 1)
 
 
 class Scope(StrEnum):

@@ -190,8 +190,7 @@ def analyze(
         require_measure(primary, ratings.scale)
     all_ratings = ratings
     if admission.partial:
-        answers = admission.responses + admission.partial
-        all_ratings = gather(trials, answers, scores, partial=True)
+        all_ratings = gather(trials, admission.responses + admission.partial, scores, partial=True)
     sampling = sampling or Sampling()
     contrasts = contrasts or every_contrast(ratings.models)
     if sampling.units is None:

@@ -88,8 +88,7 @@ def trivial_rivals(
         f"{listed:.0%} of the words of the trials. Give a table of tags of their language "
         "(`tags`).": not is_usable,
     }
-    notes = (f"Trivial rivals: {text}" for text, is_so in left_out.items() if is_so)
-    return ratios, tuple(notes)
+    return ratios, tuple(f"Trivial rivals: {text}" for text, is_so in left_out.items() if is_so)
 
 
 def judge_rivals(

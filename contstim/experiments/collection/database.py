@@ -48,8 +48,7 @@ def stored_key(connection: sqlite3.Connection, name: str) -> str:
     Participants' secrets and completion codes are derived from `secret`; identities are hashed
     with `salt`.
     """
-    row = connection.execute("SELECT value FROM study WHERE name = ?", (name,)).fetchone()
-    return str(row[0])
+    return str(connection.execute("SELECT value FROM study WHERE name = ?", (name,)).fetchone()[0])
 
 
 def digest(key: str, field: str, value: str) -> str:

@@ -84,8 +84,7 @@ class ArtificialParticipants:
         sizes = np.abs(self.differences[rated][:, None] + noise)
         finite = np.minimum(sizes, np.finfo(np.float64).max)  # quantiles of inf are nan
         n = len(self.scale.sentence_2_answers)
-        shares = np.arange(1, n) / n
-        return np.quantile(finite, shares) if finite.size else np.zeros(n - 1)
+        return np.quantile(finite, np.arange(1, n) / n) if finite.size else np.zeros(n - 1)
 
     def ratings(self, number: int) -> dict[str, int]:
         """Return ratings of participant `number`, from 1, for every trial of every group."""
@@ -107,8 +106,7 @@ class ArtificialParticipants:
                 rated[row] = answers[0]
         lapsed = rng.random(n) < self.lapses
         rated = np.where(lapsed, rng.integers(answers[0], answers[-1] + 1, n), rated)
-        names = [trial.trial_id for trial in self.trials]
-        return dict(zip(names, rated.tolist(), strict=True))
+        return dict(zip([trial.trial_id for trial in self.trials], rated.tolist(), strict=True))
 
     def times(self, number: int) -> dict[str, int]:
         """Return reaction times, milliseconds, log-normal around the time per trial in 2023."""

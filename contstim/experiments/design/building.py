@@ -362,8 +362,7 @@ def _item(trial: Trial) -> Item:
 
 
 def _sort_key(trial: Trial) -> tuple[object, ...]:
-    conditions = list(Condition)
-    index = conditions.index(trial.condition)
+    index = list(Condition).index(trial.condition)
     return (trial.group, index, trial.model_1, trial.model_2, trial.kind_2, trial.trial_id)
 
 

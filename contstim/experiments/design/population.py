@@ -285,8 +285,7 @@ class ScopedPreferences:
 
     def of_scope(self, scope: Scope) -> TrialPreferences:
         """Return a scope's trials, with the models that they evaluate there."""
-        scoped = replace(self.all_trials, evaluates=self.evaluates[scope])
-        return scoped.of_trials(self.rows(scope))
+        return replace(self.all_trials, evaluates=self.evaluates[scope]).of_trials(self.rows(scope))
 
 
 def preferences_by_scope(trials: Iterable[Trial], table: ScoreTable) -> ScopedPreferences:

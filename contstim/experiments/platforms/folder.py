@@ -199,5 +199,4 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     Raises:
         InputError: if the file cannot be read or is not a table.
     """
-    table = read_csv(path)
-    return cells_by_name({name: [*map(str.strip, cells)] for name, cells in table.items()})
+    return cells_by_name({name: [*map(str.strip, cells)] for name, cells in read_csv(path).items()})

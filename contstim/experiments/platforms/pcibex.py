@@ -230,8 +230,7 @@ def _number(row: Row, name: str) -> float:
 def _lines(path: Path) -> Iterator[Row | InputError]:
     """Yield each line of data, its values by the column names in the comments above it."""
     names: dict[int, str] = {}  # column numbers, from 1 → names
-    text = read_data(path)
-    lines = text.split("\n")
+    lines = read_data(path).split("\n")
     for line_number, line in enumerate(lines, start=1):
         # A spreadsheet program that saved the file may have quoted the comments
         if line.startswith(("#", '"#')):

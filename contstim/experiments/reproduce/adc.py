@@ -81,8 +81,7 @@ def claims(
         if name != "blimp":
             met += n_unjudged_pairs
             about += f", with the {n_unjudged_pairs} pairs that lack a judgement"
-        published = f"{_PUBLISHED[name]} of 2,365"
-        yield about, published, f"{met:,} of {len(evaluation.pairs):,}"
+        yield about, f"{_PUBLISHED[name]} of 2,365", f"{met:,} of {len(evaluation.pairs):,}"
     for model, difference in differences.items():
         ours = "the same" if difference < _TOLERANCE else f"differ by up to {difference:.2g}"
         yield f"{model}: population z-scores over all sentences", "the same", ours

@@ -219,8 +219,7 @@ PUBLISHED = {
 def published_files() -> dict[str, str]:
     """Return paths → checksums of all files that can be fetched."""
     registry = files("contstim.experiments.reproduce").joinpath("registry.txt")
-    text = registry.read_text(encoding="utf-8")
-    return dict(line.split(" ") for line in text.splitlines())
+    return dict(line.split(" ") for line in registry.read_text(encoding="utf-8").splitlines())
 
 
 def fetch_published(

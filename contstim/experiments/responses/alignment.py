@@ -282,5 +282,4 @@ def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
         f"{quantity(len(trials), 'further rating')} by {participant}, {', '.join(trials)}."
         for participant, trials in repeated.items()
     ]
-    notes = (*imported.notes, *left_out)
-    return replace(imported, responses=tuple(chosen.values()), notes=notes)
+    return replace(imported, responses=tuple(chosen.values()), notes=(*imported.notes, *left_out))

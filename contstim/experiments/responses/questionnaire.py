@@ -225,8 +225,7 @@ def read_answers(path: Path) -> list[QuestionAnswer]:
     Raises:
         InputError: if the table cannot be read, or lacks a column.
     """
-    readers = {"str": (unescape_formula, "text")}
-    return [*read_rows(path, QuestionAnswer, readers)]
+    return [*read_rows(path, QuestionAnswer, {"str": (unescape_formula, "text")})]
 
 
 def described(questions: Iterable[Question], answers: Iterable[QuestionAnswer]) -> list[str]:

@@ -194,8 +194,7 @@ class MaskedModel(SubwordModel):
     ) -> FloatArray:
         """See `LanguageModel.replacement_log_probs`."""
         sentence.check_position(position)
-        rewritten = self._rewritten(sentence, position, words)
-        answered = self._network.answer(rewritten, self._plan)
+        answered = self._network.answer(self._rewritten(sentence, position, words), self._plan)
         return np.array([plan.score(answers) for plan, answers in answered])
 
     def draft(self, effort: int = 1) -> MaskedModel | None:

@@ -294,8 +294,7 @@ def _sets(rng: np.random.Generator, n: int) -> Iterator[tuple[BoolArray, FloatAr
         for i, start in enumerate(starts):
             # The last set continues with the first things of the order
             sets[i, order[(start + np.arange(size)) % n]] = True
-        weights = sets / (n * sets.sum(axis=0))
-        yield from zip(sets, weights, strict=True)
+        yield from zip(sets, sets / (n * sets.sum(axis=0)), strict=True)
 
 
 def _n_sets(n: int) -> int:
@@ -310,8 +309,7 @@ def _generator(seed: int, sizes: IntArray) -> np.random.Generator:
 def _plan(pattern: Pattern, samples: list[list[Pass]], common: Sequence[Pass] = ()) -> Plan:
     """Add the passes that all samples share to the mean of the samples."""
     positions = np.flatnonzero(np.array(pattern) >= 0)  # (n,): indices of the words' tokens
-    all_passes = [*common, *chain.from_iterable(samples)]
-    passes, tokens, weights = zip(*all_passes, strict=True)
+    passes, tokens, weights = zip(*[*common, *chain.from_iterable(samples)], strict=True)
     # Passes that hide the same tokens are one row of `Plan.hidden`
     rows: dict[bytes, int] = {}
     row = [rows.setdefault(hidden.tobytes(), len(rows)) for hidden in passes]
@@ -392,8 +390,7 @@ def pll_plan(hidden_with: HiddenWith, pattern: Pattern) -> Plan:
     word_of = np.array(pattern)
     token = np.flatnonzero(word_of != SPECIAL)  # (n_questions,)
     # (n_questions, n_tokens); equal contexts share a pass
-    contexts = hidden_with(token[:, None], word_of)
-    hidden, row = np.unique(contexts, axis=0, return_inverse=True)
+    hidden, row = np.unique(hidden_with(token[:, None], word_of), axis=0, return_inverse=True)
     return Plan(hidden, row.reshape(-1), token, np.ones(len(token)))
 
 

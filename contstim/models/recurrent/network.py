@@ -151,8 +151,7 @@ class RecurrentNetwork(nn.Module):
             # A bidirectional network has no output for the boundary: class i is number i + 1
             classes = numbers - int(self.shape.reads_both_sides)
             if isinstance(self.output, nn.Linear):
-                scores = self.output(hidden)
-                return -nn.functional.cross_entropy(scores, classes, reduction="none")
+                return -nn.functional.cross_entropy(self.output(hidden), classes, reduction="none")
             result: Tensor = self.output(hidden, classes).output
         return result
 

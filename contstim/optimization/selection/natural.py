@@ -484,8 +484,7 @@ def _infeasible(
         of_length = f" of {part.stratum.words} words" if part.stratum.words else ""
         reachable = np.bincount(part.arcs[0], minlength=len(part.stratum.sources)).tolist()
         violations = least_violations(part.program, hard=part.of_sentences)
-        sources = part.stratum.sources
-        for number, (reject, accept, needs) in enumerate(sources):
+        for number, (reject, accept, needs) in enumerate(part.stratum.sources):
             lacks, why = violations.get(number, 0), "others need the same ones"
             if reachable[number] < needs:
                 rank = f"rank {below.format(reject)}at least 0.5 under {accept}"

@@ -298,8 +298,7 @@ def build_rules(
         lemma = tag_table(question.tags).lemma
         for index, triplet in enumerate(triplets):
             words = (word.lower() for sentence in triplet.sentences for word in sentence.words)
-            counting = Counter(lemma(word) for word in words if word not in exempt)
-            for word, times in counting.items():
+            for word, times in Counter(lemma(word) for word in words if word not in exempt).items():
                 uses[f"word {word!r}", question.word_cap, "word_cap"][index] = times
     # A word or sentence that cannot reach its limit needs no rule
     rules += [

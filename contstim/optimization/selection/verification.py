@@ -72,8 +72,7 @@ def verify_natural(
     rows = [row for pair in pairs for row in (pair.row_1, pair.row_2)]
     inside = all(0 <= row < len(table.log_probs) for row in rows)
     _require(inside and len({*rows}) == len(rows), "a sentence is used more than once")
-    ranks = _ranks(table, rows, same_length=question.same_length)
-    own_ranks = dict(zip(rows, ranks, strict=True))
+    own_ranks = dict(zip(rows, _ranks(table, rows, same_length=question.same_length), strict=True))
     total = []
     for pair in pairs:
         models = [table.models.index(pair.model_1), table.models.index(pair.model_2)]
