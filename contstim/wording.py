@@ -1,4 +1,4 @@
-"""Format of numbers in messages, pages and tables, and helpers for messages."""
+"""Format of numbers in messages, pages and tables, and helpers for messages and groups."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -65,3 +66,11 @@ def duration(seconds: float) -> str:
 def find_duplicates(values: Iterable[_Value]) -> list[_Value]:
     """Return values that occur more than once, in order of their first occurrence."""
     return [value for value, times in Counter(values).items() if times > 1]
+
+
+def grouped(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, list[_Value]]:
+    """Group the second values of pairs by the first ones, in order of first occurrence."""
+    groups: dict[_Key, list[_Value]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups

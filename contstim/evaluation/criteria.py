@@ -19,7 +19,7 @@ from contstim.files.tables import columns_of, frame_of
 from contstim.items.correlation import pearson, pearson_matrix, spearman
 from contstim.reporting.canvas import BLUE, ORANGE, heat_map, panels, widest
 from contstim.reporting.report import Heading, Paragraph, Table, short_names
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -241,10 +241,10 @@ def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Itera
         evaluation: evaluation of pairs.
         by: `phenomenon` or `source` to group by, in the order of first pairs; empty for all pairs.
     """
-    groups: dict[tuple[str, str], list[int]] = {}  # (source, phenomenon) -> rows of pairs
-    for row, pair in enumerate(evaluation.pairs):
-        name = (pair.source if by else "", pair.phenomenon if by == "phenomenon" else "")
-        groups.setdefault(name, []).append(row)
+    groups = grouped(
+        ((pair.source if by else "", pair.phenomenon if by == "phenomenon" else ""), row)
+        for row, pair in enumerate(evaluation.pairs)
+    )
     for (source, phenomenon), rows in groups.items():
         for column, model in enumerate(evaluation.models):
             for criterion, passed in evaluation.met.items():

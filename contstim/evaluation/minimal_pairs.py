@@ -21,7 +21,7 @@ from contstim.items.minimal_pair_scores import PREFIX_FIELDS, SentencePair
 from contstim.items.stimuli import optional_text
 from contstim.models.base import Continuation
 from contstim.options import Help, Seed
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -128,9 +128,7 @@ def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[Min
     The sample depends only on the seed, the paradigm's name and its number of pairs. A smaller
     sample is part of a larger one.
     """
-    rows: dict[str, list[int]] = defaultdict(list)
-    for row, pair in enumerate(pairs):
-        rows[pair.paradigm].append(row)
+    rows = grouped((pair.paradigm, row) for row, pair in enumerate(pairs))
     chosen: list[int] = []
     for paradigm, paradigm_rows in rows.items():
         # A checksum of the name, because Python's hash of a text differs between processes

@@ -19,7 +19,7 @@ import numpy as np
 from contstim.items.matching import MISFIT, changes_of, match
 from contstim.items.reviews import naturals_of, undecided_items
 from contstim.items.stimuli import CONTROVERSIAL, Condition, Pair, Trial, Triplet
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 from contstim.words.frequencies import WordFrequencies
 from contstim.words.sentence import all_but_one
 from contstim.words.tags import SELDOM
@@ -138,10 +138,7 @@ class FlaggedItems:
     @cached_property
     def by_item(self) -> dict[str, list[Flag]]:
         """Flags of each item with flags, by identifier."""
-        flags: dict[str, list[Flag]] = defaultdict(list)
-        for flag in self.flags:
-            flags[flag.item_id].append(flag)
-        return dict(flags)
+        return grouped((flag.item_id, flag) for flag in self.flags)
 
 
 def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None) -> FlaggedItems:

@@ -24,6 +24,7 @@ from contstim.items.stimuli import (
     Triplet,
     optional_text,
 )
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -149,10 +150,7 @@ class Review:
     @cached_property
     def by_item(self) -> dict[str, list[ReviewedItem]]:
         """All rows about each item, by identifier, including undecided ones."""
-        items: dict[str, list[ReviewedItem]] = {}
-        for item in self.decisions:
-            items.setdefault(item.item_id, []).append(item)
-        return items
+        return grouped((item.item_id, item) for item in self.decisions)
 
     @cached_property
     def last_decisions(self) -> dict[str, list[ReviewedItem]]:

@@ -14,6 +14,7 @@ from contstim.errors import InputError
 from contstim.jobs.pool import Event, Executor
 from contstim.jobs.worker_context import WorkerContext
 from contstim.models.merging import Answer, NetworkCall, compute_all, runner
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from contstim.jobs.worker_context import Reply, WorkerTask
@@ -111,10 +112,8 @@ class InterleavedExecutor(Executor):
                 if reply is not None:
                     return number, reply
                 continue
-            groups: dict[int, list[_Thread]] = {}
-            for _, worker in sorted(self._workers.items()):
-                if worker.call is not None:
-                    groups.setdefault(id(worker.call.network), []).append(worker)
+            workers = [worker for _, worker in sorted(self._workers.items())]
+            groups = grouped((id(w.call.network), w) for w in workers if w.call is not None)
             assert groups, "no worker has a task"
             waiting = max(groups.values(), key=len)
             answers = compute_all([w.call for w in waiting if w.call is not None])

@@ -27,6 +27,7 @@ from contstim.models.base import (
 from contstim.models.remote import CHUNK, Answer, ModelCall, RemoteModel
 from contstim.models.training_text import Contamination, contamination
 from contstim.models.transforms import UnknownWords, unknown_words
+from contstim.wording import grouped
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -312,9 +313,8 @@ def term_table(
     for sentence in sentences:
         for name, terms in scores.items():
             # In reading order; the end of the sentence (word -1) is last
-            groups: dict[int, list[TokenScore]] = {}
-            for index, term in enumerate(terms[sentence]):
-                groups.setdefault(term.word if by_word else index, []).append(term)
+            numbered = enumerate(terms[sentence])
+            groups = grouped((term.word if by_word else index, term) for index, term in numbered)
             for group in groups.values():
                 end = group[0].word < 0
                 position = len(sentence) if end else group[0].word

@@ -26,6 +26,7 @@ from contstim.files.arrays import BoolArray, read_npy
 from contstim.files.documents import read_json_object
 from contstim.files.files import writing
 from contstim.files.records import record_path
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -193,10 +194,7 @@ def contamination_warnings(
         noun: plural noun for the sentences, such as `selected sentences`.
     """
     # Grouped by sentences: one warning for models trained on the same text
-    groups: dict[tuple[str, ...], list[Contamination]] = {}
-    for result in results.values():
-        if result is not None and result.hashes:
-            groups.setdefault(result.hashes, []).append(result)
+    groups = grouped((r.hashes, r) for r in results.values() if r is not None and r.hashes)
     return [
         f"{len(hashes):,} of {group[0].sentences:,} {noun} ({100 * group[0].share:.1f} %) occur in "
         f"the training text of {', '.join(result.model for result in group)}: their scores may "

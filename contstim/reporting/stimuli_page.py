@@ -10,6 +10,7 @@ from contstim.items.reviews import named_sentences
 from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
 from contstim.reporting import report
 from contstim.reporting.canvas import agreement_map, png, styled
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -71,9 +72,7 @@ def stimuli_report(
             parts.append(figures_table(figures_of(triplets, None, flagged.table, enough=None)))
     for kind, heading in _HEADINGS.items():
         of_kind = [stimulus for stimulus in stimuli_list if isinstance(stimulus, kind)]
-        sections: dict[str, list[Stimulus]] = {}
-        for stimulus in of_kind:
-            sections.setdefault(_section_name(stimulus), []).append(stimulus)
+        sections = grouped((_section_name(stimulus), stimulus) for stimulus in of_kind)
         if of_kind:
             parts.append(report.Heading(heading))
         for number, (name, section) in enumerate(sections.items()):

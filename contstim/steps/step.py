@@ -44,6 +44,7 @@ from contstim.errors import ContstimError, InputError
 from contstim.files.files import is_device, reading
 from contstim.options import Aside, Help, Models, Reads, Writes
 from contstim.reporter import SILENT, Reporter, forwarding
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -485,10 +486,7 @@ def note_of(hint: Any) -> Help | None:
 
 
 def _by_group(kind: type[Any]) -> dict[str, list[Field]]:
-    groups: dict[str, list[Field]] = {}
-    for field in fields_of(kind):
-        groups.setdefault(field.group, []).append(field)
-    return groups
+    return grouped((field.group, field) for field in fields_of(kind))
 
 
 def _paths(value: Any) -> Iterator[Path]:

@@ -16,7 +16,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.signed_ranks import smallest_p_value
 from contstim.files.tables import parsed_columns, read_table, text
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -277,9 +277,7 @@ def family_cautions(
         units: name of the units, in the plural.
         rate: the false-discovery rate.
     """
-    limits: dict[str, list[str]] = {}
-    for scope, family in families:
-        limits.setdefault(family.caution(units, rate), []).append(str(scope))
+    limits = grouped((family.caution(units, rate), str(scope)) for scope, family in families)
     for limit, scopes in limits.items():
         if limit:
             where = "" if len(limits) == 1 else f"{', '.join(dict.fromkeys(scopes))}: "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import (
@@ -20,6 +20,8 @@ from contstim.errors import InputError
 from contstim.files.documents import parse_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.requests import Request
 
 LONGEST_TEXT = 16_384  # characters
@@ -46,7 +48,7 @@ class RequestRefusal(Exception):  # noqa: N818 - it is the client's error, not o
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """Limits on the size and the rate of requests; see `Throttle` on rates (burst, per second).
+    """Limits on the size and the rate of requests; see `throttle` on rates (burst, per second).
 
     Attributes:
         body: maximum size of a request's body in bytes.
@@ -63,34 +65,30 @@ class RequestLimits:
     failing: tuple[float, float] = (30, 0.5)
 
 
-@dataclass
-class Throttle:
-    """A token bucket for each caller: a request takes a token, and tokens refill with time.
+def throttle(burst: float, per_second: float) -> Callable[[str, float], None]:
+    """Return a function that limits the requests of each caller (token bucket).
 
-    Attributes:
+    It takes a token of the caller for a request at a time, and raises `RequestRefusal` if the
+    caller has no token left. Tokens refill with time.
+
+    Args:
         burst: maximum number of requests at once.
         per_second: maximum rate in the long run.
     """
+    buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    burst: float
-    per_second: float
-    _buckets: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
-
-    def take(self, caller: str, now: float) -> None:
-        """Take one token for a request.
-
-        Raises:
-            RequestRefusal: if the caller has no token left.
-        """
-        tokens, last_time = self._buckets.pop(caller, (self.burst, now))
+    def take(caller: str, now: float) -> None:
+        tokens, last_time = buckets.pop(caller, (burst, now))
         # Refill, at most to a full bucket; clocks may be set back
-        tokens = min(self.burst, tokens + max(0.0, now - last_time) * self.per_second)
-        self._buckets[caller] = (max(0.0, tokens - 1) if tokens >= 1 else tokens, now)
-        if len(self._buckets) > _MAX_CALLERS:
-            self._buckets.popitem(last=False)
+        tokens = min(burst, tokens + max(0.0, now - last_time) * per_second)
+        buckets[caller] = (max(0.0, tokens - 1) if tokens >= 1 else tokens, now)
+        if len(buckets) > _MAX_CALLERS:
+            buckets.popitem(last=False)
         if tokens < 1:
-            wait = (1 - tokens) / self.per_second
+            wait = (1 - tokens) / per_second
             raise RequestRefusal(429, "Too many requests; try again in a moment.", wait=wait)
+
+    return take
 
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_TEXT)]

@@ -26,7 +26,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from contstim.errors import InputError
 from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.participants import StudyOptions, link_key, stored_secret
-from contstim.experiments.collection.requests import RequestLimits, RequestRefusal, Throttle
+from contstim.experiments.collection.requests import RequestLimits, RequestRefusal, throttle
 from contstim.experiments.collection.service import Service, read_study
 from contstim.experiments.platforms.jspsych.study import check_web_address
 
@@ -173,11 +173,11 @@ def sparing_handler(written: logging.Formatter, burst: float, per_second: float)
 
     Messages are truncated, and state how many messages before them were left out.
     """
-    throttle, skipped = Throttle(burst, per_second), Counter[str]()
+    limit_messages, skipped = throttle(burst, per_second), Counter[str]()
 
     def admit(record: logging.LogRecord) -> bool:
         try:
-            throttle.take(record.name, record.created)
+            limit_messages(record.name, record.created)
         except RequestRefusal:
             skipped[record.name] += 1
             return False

@@ -27,11 +27,11 @@ from contstim.experiments.collection.requests import (
     ParticipantRequest,
     RequestRefusal,
     SaveRequest,
-    Throttle,
     address,
     bearer,
     check_fields,
     read_json,
+    throttle,
 )
 from contstim.experiments.collection.tables import participants_csv, responses_csv
 from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
@@ -180,9 +180,12 @@ class Service:
         self._link_key = link_key
         self._code = options.code or study.code
         self._redirect = options.redirect or study.redirect
-        self._joining, self._opening = Throttle(*limits.joining), Throttle(*limits.joining)
-        self._asking = Throttle(*limits.asking)
-        self._failing = Throttle(*limits.failing)
+        self._limit_joining, self._limit_opening = (
+            throttle(*limits.joining),
+            throttle(*limits.joining),
+        )
+        self._limit_asking = throttle(*limits.asking)
+        self._limit_failing = throttle(*limits.failing)
 
     def application(self) -> Starlette:
         """Create the ASGI application."""
@@ -202,7 +205,7 @@ class Service:
 
     async def open(self, request: Request) -> Response:
         """Report, before consent, whether the applicant can take part."""
-        self._opening.take(address(request), self._clock())
+        self._limit_opening(address(request), self._clock())
         body, applicant = await self._read_join_request(request)
         is_open = await self._recorder.run(participants.is_open, body, applicant, self._options)
         return json_response({"open": is_open})
@@ -210,7 +213,7 @@ class Service:
     async def join(self, request: Request) -> Response:
         """Add a new participant, or resume a known one."""
         now = self._clock()
-        self._joining.take(address(request), now)
+        self._limit_joining(address(request), now)
         body, applicant = await self._read_join_request(request)
         joined = await self._recorder.run(
             participants.join, self._study.trials, body, applicant, self._options, now
@@ -251,7 +254,7 @@ class Service:
         now = self._clock()
         token = request.query_params.get("token") or bearer(request)
         if not equal_secrets(token, self._token):
-            self._failing.take(address(request), now)
+            self._limit_failing(address(request), now)
             raise RequestRefusal(401, "The administrator's token is missing or wrong.")
         self._recorder.check()  # otherwise a replaced file might be read
         name = request.url.path.rpartition("/")[2]
@@ -280,7 +283,7 @@ class Service:
         try:
             return body, participants.identify(body, self._study.identify, self._link_key)
         except RequestRefusal:
-            self._failing.take(address(request), self._clock())
+            self._limit_failing(address(request), self._clock())
             raise
 
     def _admit(self, request: Request, body: ParticipantRequest) -> float:
@@ -288,9 +291,9 @@ class Service:
         now, secret = self._clock(), body.secret or bearer(request)
         # The secret is derived from the name: this needs no database and reveals no names
         if not equal_secrets(self._recorder.participant_secret(body.participant), secret):
-            self._failing.take(address(request), now)
+            self._limit_failing(address(request), now)
             raise RequestRefusal(403, "Participant and secret do not belong together.")
-        self._asking.take(body.participant, now)
+        self._limit_asking(body.participant, now)
         return now
 
     def _participant_response(self, state: Mapping[str, Any], *, status: int) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from contstim.errors import InputError
 from contstim.experiments.responses.table import UNKNOWN, UNRATED, Response
 from contstim.items.scale import Scale
 from contstim.items.stimuli import Trial, check_trials
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -132,9 +132,7 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
     if len(scales) > 1:
         listed_scales = ", others on the scale ".join(sorted(scales))
         raise InputError(f"Some trials or responses are on the scale {listed_scales}.")
-    by_participant: dict[str, list[Response]] = defaultdict(list)
-    for response in responses:
-        by_participant[response.participant].append(response)
+    by_participant = grouped((response.participant, response) for response in responses)
     findings = [
         ResponseFinding(problem, participant, tuple(about))
         for participant, own_responses in by_participant.items()

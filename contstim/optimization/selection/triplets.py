@@ -32,6 +32,7 @@ from contstim.optimization.selection.solver import (
     solve,
 )
 from contstim.optimization.selection.verification import verify_triplets
+from contstim.wording import grouped
 from contstim.words.sentence import all_but_one
 
 if TYPE_CHECKING:
@@ -186,10 +187,7 @@ def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
 
 def by_model_pair(triplets: Sequence[Triplet]) -> dict[ModelPair, list[int]]:
     """Return the indices of the triplets of each model pair, in order of first occurrence."""
-    indices: dict[ModelPair, list[int]] = {}
-    for index, triplet in enumerate(triplets):
-        indices.setdefault((triplet.model_1, triplet.model_2), []).append(index)
-    return indices
+    return grouped(((t.model_1, t.model_2), index) for index, t in enumerate(triplets))
 
 
 def has_enough(triplet: Triplet, question: TripletQuestion) -> bool:

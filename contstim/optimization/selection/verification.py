@@ -22,6 +22,7 @@ from contstim.optimization.selection.question import (
     NaturalQuestion,
     TripletQuestion,
 )
+from contstim.wording import grouped
 from contstim.words.sentence import all_but_one, repeats
 from contstim.words.vocabulary import REPEATABLE_ENGLISH
 
@@ -163,9 +164,7 @@ def verify_triplets(
         _require(is_same, f"{triplet.triplet_id} was not given, or has changed")
         _require(min(triplet.drops) >= question.floor, f"{triplet.triplet_id} has too few nats")
     _require(not repeated_item(chosen), "a triplet is used more than once")
-    candidates: dict[tuple[str, str], list[Triplet]] = defaultdict(list)
-    for triplet in triplets:
-        candidates[triplet.model_1, triplet.model_2].append(triplet)
+    candidates = grouped(((t.model_1, t.model_2), t) for t in triplets)
     numbers = Counter((triplet.model_1, triplet.model_2) for triplet in chosen)
     expected = _counts(question, candidates)
     _require(numbers == expected, f"it has {dict(numbers)} triplets, not {dict(expected)}")
