@@ -94,8 +94,8 @@ def _print_overview(scorer: Scorer) -> None:
     print_rows(("", scorer.name), rows, texts=2)
     if facts.contexts:
         compared = [
-            (" ".join(score.tokens), f"{score.mean:.2f}", "read" if score.is_read else "")
-            for score in facts.contexts
+            (" ".join(c.context_tokens), f"{mean:.2f}", "read" if c == convention else "")
+            for c, mean in facts.contexts.items()
         ]
         print_rows(("context", f"mean score, {unit}", ""), compared)
 

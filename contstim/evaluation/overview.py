@@ -12,7 +12,7 @@ import numpy as np
 from contstim.errors import ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from contstim.files.arrays import FloatArray
     from contstim.models.base import Convention, Scorer
@@ -26,23 +26,6 @@ MAX_SECONDS = 20.0
 
 WORSE_CONTEXT = 3.0
 """Nats per sentence: minimum gain of another context for a warning."""
-
-
-@dataclass(frozen=True)
-class ContextScore:
-    """Scores of sentences after a context.
-
-    Attributes:
-        text: context, in the notation of the option `context`.
-        tokens: tokens of the context.
-        mean: mean score of the sentences, in the unit of the model.
-        is_read: whether the model reads this context.
-    """
-
-    text: str
-    tokens: tuple[str, ...]
-    mean: float
-    is_read: bool
 
 
 @dataclass(frozen=True)
@@ -77,7 +60,8 @@ class ModelOverview:
     Attributes:
         n_parameters: number of weights, or of n-grams; None if unknown.
         convention: scoring convention.
-        contexts: scores by context, the best first; empty if the model reads no context.
+        contexts: mean scores after candidate contexts, see `context_scores`; empty if the model
+            reads no context.
         n_sentences: number of scored sentences, fewer than `N_SENTENCES` for a slow model.
         mean: mean score of these.
         n_better: number of sentences with a higher score than their shuffled words.
@@ -88,7 +72,7 @@ class ModelOverview:
 
     n_parameters: int | None
     convention: Convention
-    contexts: tuple[ContextScore, ...]
+    contexts: Mapping[Convention, float]
     n_sentences: int
     mean: float
     n_better: int
@@ -153,16 +137,18 @@ def scorable_sentences(scorer: Scorer, n: int) -> list[Sentence]:
 
 def context_scores(
     scorer: Scorer, sentences: Sequence[Sentence], *, seconds: float = float("inf")
-) -> tuple[ContextScore, ...]:
-    """Return the mean score of sentences after each candidate context, the best first.
+) -> dict[Convention, float]:
+    """Return the mean score of sentences with each candidate context, the best first.
+
+    Keys are the model's conventions with these contexts.
 
     Args:
         scorer: the model; its own context is among the candidates.
         sentences: sentences to score.
         seconds: time limit, after which only the own and the default context are scored.
     """
-    began, scores = perf_counter(), dict[tuple[str, ...], ContextScore]()
-    candidates = scorer.candidate_contexts()
+    scores: dict[Convention, float] = {}
+    began, candidates = perf_counter(), scorer.candidate_contexts()
     # The model's own context, the default and the others
     for number, text in enumerate((None, None, *candidates) if candidates else ()):
         if len(scores) > 1 and perf_counter() - began > seconds:
@@ -171,12 +157,9 @@ def context_scores(
             variant = scorer.with_context(text) if number else scorer
         except ModelError:  # such as a token that the network has no row for
             continue
-        tokens = variant.convention.context_tokens
-        if tokens not in scores:
-            mean = float(variant.scores(sentences).mean())
-            context = variant.convention.context
-            scores[tokens] = ContextScore(context, tokens, mean, is_read=number == 0)
-    return tuple(sorted(scores.values(), key=lambda score: -score.mean))
+        if variant.convention.context_tokens not in {c.context_tokens for c in scores}:
+            scores[variant.convention] = float(variant.scores(sentences).mean())
+    return dict(sorted(scores.items(), key=lambda score: -score[1]))
 
 
 def context_gain(scorer: Scorer, *, n: int, seconds: float) -> ContextGain | None:
@@ -192,9 +175,9 @@ def context_gain(scorer: Scorer, *, n: int, seconds: float) -> ContextGain | Non
     """
     if not scorer.candidate_contexts():
         return None
-    best, *alternatives = context_scores(scorer, scorable_sentences(scorer, n), seconds=seconds)
-    current = next(score for score in (best, *alternatives) if score.is_read)
-    return ContextGain(current.text, best.text, best.mean - current.mean)
+    scores = context_scores(scorer, scorable_sentences(scorer, n), seconds=seconds)
+    best, own = next(iter(scores)), scorer.convention
+    return ContextGain(own.context, best.context, scores[best] - scores[own])
 
 
 def _shuffle(sentence: Sentence) -> Sentence:

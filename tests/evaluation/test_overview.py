@@ -30,7 +30,7 @@ def test_an_overview_of_an_ngram_model_counts_its_file(tmp_path: Path) -> None:
     known = {line.split("\t")[1] for line in path.read_text("utf-8").splitlines() if "\t" in line}
     words = {word for sentence in generate(50, seed=0) for word in sentence.words}
     assert set(facts.unknown) == words - known
-    assert (facts.n_sentences, facts.n_words, facts.contexts) == (50, len(words), ())
+    assert (facts.n_sentences, facts.n_words, facts.contexts) == (50, len(words), {})
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "bert@pll-original"])
@@ -81,16 +81,17 @@ def test_sentences_are_compared_with_their_own_words_in_another_order() -> None:
 
 def test_a_much_better_context_is_worth_a_caution(tiny_checkpoint: Callable[[str], Path]) -> None:
     model = load_scorer(specification(tiny_checkpoint, "llama"))
-    best, *_, worst = context_scores(model, generate(50, seed=0))
-    gain = context_gain(model.with_context(worst.text), n=50, seconds=60)
+    scores = context_scores(model, generate(50, seed=0))
+    best, *_, worst = scores
+    gain = context_gain(model.with_context(worst.context), n=50, seconds=60)
     assert gain is not None
-    assert gain.best == best.text
-    assert gain.nats == pytest.approx(best.mean - worst.mean, abs=1e-4)
-    none = context_gain(model.with_context(best.text), n=50, seconds=60)
+    assert gain.best == best.context
+    assert gain.nats == pytest.approx(scores[best] - scores[worst], abs=1e-4)
+    none = context_gain(model.with_context(best.context), n=50, seconds=60)
     assert none is not None
     assert none.nats == 0
     # There is always time for two contexts: that of the model and the default
-    assert len(context_scores(model.with_context(worst.text), SENTENCES, seconds=0)) == 2
+    assert len(context_scores(model.with_context(worst.context), SENTENCES, seconds=0)) == 2
     assert context_gain(_Words(), n=50, seconds=60) is None
 
 

@@ -74,5 +74,9 @@ def test_scores_are_those_of_plain_passes_whatever_the_batch(
 def test_no_other_candidate_is_better_than_the_default(checkpoint: Checkpoint) -> None:
     model = CausalModel(checkpoint)
     best, *others = context_scores(model, generate(10, seed=0))
-    assert best.is_read
-    assert {score.tokens for score in others} == {("<|im_start|>",), ("<|im_end|>",), (".",)}
+    assert best == model.convention
+    assert {convention.context_tokens for convention in others} == {
+        ("<|im_start|>",),
+        ("<|im_end|>",),
+        (".",),
+    }
