@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,31 +26,6 @@ MAX_SECONDS = 20.0
 
 WORSE_CONTEXT = 3.0
 """Nats per sentence: minimum gain of another context for a warning."""
-
-
-@dataclass(frozen=True)
-class ContextGain:
-    """Gain in likelihood of sentences by the best context over the model's context.
-
-    Attributes:
-        own: the context of the model.
-        best: the context with the highest mean score.
-        nats: difference of the mean scores of a sentence; 0 if both are the same context.
-    """
-
-    own: str
-    best: str
-    nats: float
-
-    def caution(self, specification: str) -> str:
-        """Return a warning if the gain exceeds `WORSE_CONTEXT`; otherwise an empty text."""
-        if self.nats <= WORSE_CONTEXT:
-            return ""
-        return (
-            f"sentences are {self.nats:.1f} nats more likely after {self.best!r} than after "
-            f"{self.own!r}, the context of the model. Set `context` for the model in "
-            f"[models], or compare contexts with: contstim models {specification}"
-        )
 
 
 @dataclass(frozen=True)
@@ -162,13 +137,17 @@ def context_scores(
     return dict(sorted(scores.items(), key=lambda score: -score[1]))
 
 
-def context_gain(scorer: Scorer, *, n: int, seconds: float) -> ContextGain | None:
+def context_gain(scorer: Scorer, *, n: int, seconds: float) -> dict[str, Any] | None:
     """Compare a model's context with others; None if the model reads none.
 
     Args:
         scorer: the model.
         n: number of sentences of the embedded English to score.
         seconds: time limit, after which only the own and the default context are scored.
+
+    Returns:
+        The context of the model (`own`), the context with the highest mean score (`best`), and the
+        difference of the mean scores of a sentence (`nats`), 0 if both are the same context.
 
     Raises:
         ModelError: see `model_overview`.
@@ -177,7 +156,18 @@ def context_gain(scorer: Scorer, *, n: int, seconds: float) -> ContextGain | Non
         return None
     scores = context_scores(scorer, scorable_sentences(scorer, n), seconds=seconds)
     best, own = next(iter(scores)), scorer.convention
-    return ContextGain(own.context, best.context, scores[best] - scores[own])
+    return {"own": own.context, "best": best.context, "nats": scores[best] - scores[own]}
+
+
+def context_caution(specification: str, *, own: str, best: str, nats: float) -> str:
+    """Return a warning if the gain (`context_gain`) exceeds `WORSE_CONTEXT`; otherwise empty."""
+    if nats <= WORSE_CONTEXT:
+        return ""
+    return (
+        f"sentences are {nats:.1f} nats more likely after {best!r} than after {own!r}, the context "
+        "of the model. Set `context` for the model in [models], or compare contexts with: "
+        f"contstim models {specification}"
+    )
 
 
 def _shuffle(sentence: Sentence) -> Sentence:

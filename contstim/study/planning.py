@@ -17,7 +17,7 @@ import numpy as np
 
 from contstim.english.words import tag_table
 from contstim.errors import ContstimError
-from contstim.evaluation.overview import ContextGain
+from contstim.evaluation.overview import context_caution
 from contstim.experiments.analysis.families import (
     THESE_ITEMS,
     crossed_instead,
@@ -200,7 +200,7 @@ def _contexts(study: Study, measured: Times) -> Iterator[str]:
     """Cautions about contexts after which sentences are much less likely than after others."""
     for model in study.models:
         facts = measured.contexts.get(model.specification)
-        if facts and (caution := ContextGain(**facts).caution(model.specification)):
+        if facts and (caution := context_caution(model.specification, **facts)):
             yield f"{model.name}: {caution}"
 
 

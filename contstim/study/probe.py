@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import chdir, contextmanager, suppress
-from dataclasses import asdict
 from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
@@ -207,8 +206,8 @@ class _Searcher:
         measurement(f"score {specification}", scored, spent)
         if specification not in self._stored.contexts:
             n = min(1 + int(_CONTEXT_SECONDS / _CONTEXTS * scored / spent), N_SENTENCES)
-            if gain := context_gain(scorer, n=n, seconds=_CONTEXT_SECONDS):
-                _emit({"context": specification, "facts": asdict(gain)})
+            if facts := context_gain(scorer, n=n, seconds=_CONTEXT_SECONDS):
+                _emit({"context": specification, "facts": facts})
         return scores
 
     def search(self, there: Sequence[str], deadline: float) -> None:

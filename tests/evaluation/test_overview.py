@@ -85,11 +85,11 @@ def test_a_much_better_context_is_worth_a_caution(tiny_checkpoint: Callable[[str
     best, *_, worst = scores
     gain = context_gain(model.with_context(worst.context), n=50, seconds=60)
     assert gain is not None
-    assert gain.best == best.context
-    assert gain.nats == pytest.approx(scores[best] - scores[worst], abs=1e-4)
+    assert gain["best"] == best.context
+    assert gain["nats"] == pytest.approx(scores[best] - scores[worst], abs=1e-4)
     none = context_gain(model.with_context(best.context), n=50, seconds=60)
     assert none is not None
-    assert none.nats == 0
+    assert none["nats"] == 0
     # There is always time for two contexts: that of the model and the default
     assert len(context_scores(model.with_context(worst.context), SENTENCES, seconds=0)) == 2
     assert context_gain(_Words(), n=50, seconds=60) is None
