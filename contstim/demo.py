@@ -65,7 +65,7 @@ _MODELS: dict[str, tuple[int | RecurrentSettings | TransformerSettings, int, flo
     "BERT": (TransformerSettings(kind="bert", **_SMALL), 3, 0.006),
 }
 NAMES = tuple(_MODELS)
-_MODELS["judge"] = (5, 1, 1.0)  # fluency model
+_MODELS["judge"] = (5, 1, 1.0)  # chooses the most sensible sentences
 _WORDS = 7  # length of natural sentences; exact scores of BERT cost twice as much per added word
 # Each duel is shown once its second model is trained; the order of training is that of NAMES
 _DUELS = (("2-gram", "3-gram"), ("RNN", "LSTM"), ("3-gram", "GPT-2"), ("GPT-2", "BERT"))
@@ -120,7 +120,7 @@ def run_demo(
         n_training: number of sentences in the training text of the models.
         n_natural: number of sentences to select pairs from, before sentences from the training text
             are removed.
-        n_judging: number of sentences in the training text of the fluency model.
+        n_judging: number of sentences in the training text of the judge.
         most_epochs: maximum number of epochs of every network.
         reporter: receiver of messages and progress.
         show: callback, called with the triplet of two models once both are trained.
@@ -184,7 +184,7 @@ def run_demo(
             likely = [s for s, p in zip(natural, judged, strict=True) if p >= floor]
             starts = likely[number :: len(_DUELS)][:_STARTS]
             pair = models[first], models[second]
-            duel = _search_duel(*pair, starts, vocabulary, (judge, floor), seed)
+            duel = _search_duel(*pair, starts, vocabulary, judge, seed)
         triplets += duel
         for triplet in duel:
             show(triplet)
@@ -283,7 +283,7 @@ def _search_duel(
     second: LanguageModel,
     natural: Sequence[Sentence],
     vocabulary: Vocabulary,
-    judge: tuple[LanguageModel, float],
+    judge: LanguageModel,
     seed: int,
 ) -> list[Triplet]:
     """Return the first distinct triplet of two models, by search and natural sentence, or none."""
@@ -294,7 +294,7 @@ def _search_duel(
             sentence,
             vocabulary,
             constraints=search.constraints(sentence, every_fix=False),
-            fluency=judge,
+            judges=judge if search.nats else (),
             seed=seed,
             restarts=SINGLE,
             few_changes=search.few_changes,

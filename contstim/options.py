@@ -215,6 +215,17 @@ class Models(Help):
     metavar: str = "[NAME=]MODEL"
 
 
+Judges = Annotated[
+    tuple[str, ...],
+    Models(
+        "A language model that chooses the most sensible sentence, such as hf:gpt2; none of the "
+        "models that are compared.",
+        flag="--judge",
+        kind="judge",
+    ),
+]
+
+
 Seed = Annotated[
     int, Help("Decides everything that is left to chance.", at_least=0, at_most=2**63 - 1)
 ]

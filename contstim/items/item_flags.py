@@ -28,6 +28,7 @@ from contstim.words.word_rules import MANY_NAMES, WordRules
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from contstim.files.arrays import FloatArray
     from contstim.items.reviews import ReviewedItem, Stimulus
     from contstim.items.scores import ScoreTable
     from contstim.words.sentence import Sentence
@@ -101,7 +102,7 @@ class FlagSettings:
     often: int | None = None
     tags: TagTable | None = None
     scores: ScoreTable | None = None
-    judged: Mapping[Sentence, Sequence[float]] = field(default_factory=dict)
+    judged: Mapping[Sentence, FloatArray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -442,13 +443,13 @@ def _match_flags(
 
 def _unlikely_flags(
     comparisons: Sequence[tuple[ReviewedItem, Sentence, Sentence]],
-    judged: Mapping[Sentence, Sequence[float]],
+    judged: Mapping[Sentence, FloatArray],
 ) -> Iterator[Flag]:
     """Yield flags of synthetic sentences with a word that is too unlikely for natural ones."""
     worst = {natural: min(judged[natural]) for _, natural, _ in comparisons if judged}
     lowest = float(np.quantile([*worst.values()], _QUANTILE)) if worst else -np.inf
     for item, natural, sentence in comparisons if judged else ():
-        word = min(range(len(sentence)), key=judged[sentence].__getitem__)
+        word = int(judged[sentence].argmin())
         least = judged[sentence][word]
         if least < min(lowest, worst[natural]):
             detail = f"“{sentence.words[word]}” in “{sentence.text}” (surprisal {-least:.1f})."

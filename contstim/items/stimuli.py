@@ -76,10 +76,15 @@ def _parse_sentence(cell: Any) -> Sentence:
     return Sentence.parse(optional_text(cell))
 
 
+def _optional_number(cell: Any) -> float | None:
+    return number(cell) if optional_text(cell) else None
+
+
 CELL_READERS: dict[str, Reader] = {
     "str": (optional_text, "text"),
     "int": (whole_number, "whole number"),
     "float": (number, "number"),
+    "float | None": (_optional_number, "number"),
     "Sentence": (_parse_sentence, "sentence"),
     # Key: annotation of the field, see `read_rows`
     "Sentence | None": (
@@ -171,7 +176,8 @@ def _mark_changes(sentence: Sentence, natural: Sentence) -> str:
 class Triplet:
     """A natural sentence and two synthetic ones: model_1 rejects synthetic_1, model_2 synthetic_2.
 
-    Fields are the columns of triplets.csv; log-probabilities in nats.
+    Fields are the columns of triplets.csv; log-probabilities in nats. The drops are
+    log p(natural) - log p(synthetic) under the judges, mean; None without judges.
     """
 
     triplet_id: str
@@ -187,6 +193,8 @@ class Triplet:
     log_prob_synthetic_2_model_1: float
     log_prob_synthetic_2_model_2: float
     controversiality: float
+    judge_drop_1: float | None = None
+    judge_drop_2: float | None = None
 
     @property
     def sentences(self) -> tuple[Sentence, Sentence, Sentence]:

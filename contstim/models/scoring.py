@@ -191,6 +191,23 @@ Terms: TypeAlias = "Mapping[Sentence, Sequence[TokenScore]]"
 """Terms of the score of each sentence."""
 
 
+def mean_word_log_probs(
+    models: Sequence[Scorer], sentences: Sequence[Sentence]
+) -> dict[Sentence, FloatArray]:
+    """Return the mean log-probability of each word over models, (n_words,), nats.
+
+    Raises:
+        ModelError: see `token_terms`.
+    """
+    means = {sentence: np.zeros(len(sentence)) for sentence in sentences}
+    for model in models:
+        for sentence, terms in token_terms(model, sentences).items():
+            for term in terms:
+                if term.word >= 0:
+                    means[sentence][term.word] += term.log_prob / len(models)
+    return means
+
+
 def token_terms(
     model: Scorer,
     sentences: Sequence[Sentence],

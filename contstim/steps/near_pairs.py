@@ -62,7 +62,12 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
     search: SentenceSearchSettings = SentenceSearchSettings()
     loading: Loading = DEFAULT_LOADING
     context: ModelContexts = ()
-    leave_out = frozenset({"max_changes", "enough", "recipe", "fluency", "restarts", "seconds"})
+    leave_out = frozenset(
+        {
+            *("max_changes", "enough", "judge", "judge_drop", "max_scored"),
+            *("recipe", "restarts", "seconds"),
+        }
+    )
 
     def further_reads(self) -> list[Path]:
         """Files of words."""

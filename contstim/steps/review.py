@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
-from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -20,8 +19,8 @@ from contstim.items.reviews import Decision, Review, naturals_of, read_reviews, 
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Pair, Trial, Triplet, read_stimulus_table
 from contstim.models.catalog import load_models
-from contstim.models.scoring import token_terms
-from contstim.options import AnswerScale, Help, Models, Reads, Writes
+from contstim.models.scoring import mean_word_log_probs
+from contstim.options import AnswerScale, Help, Judges, Reads, Writes
 from contstim.reporting.review import ReviewPage
 from contstim.steps.fields import Blocked, Language, language_rules
 from contstim.steps.step import Outcome, Step
@@ -32,6 +31,7 @@ from contstim.words.vocabulary import REPEATABLE_ENGLISH
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from contstim.files.arrays import FloatArray
     from contstim.items.item_flags import FlaggedItems
     from contstim.items.reviews import ItemKind, Stimulus
     from contstim.items.scale import Scale
@@ -61,7 +61,7 @@ class ReviewSettings:
     tags: Annotated[
         Path | None, Help("Parts of speech of another language's words.", content="tags")
     ] = None
-    judge: Annotated[str | None, Models("A further model: flags words it finds unlikely.")] = None
+    judge: Judges = ()
 
     def flags(self) -> FlagSettings:
         """The same with files read, but for the judge.
@@ -142,8 +142,7 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
         reviewer = " ".join(self.reviewer.split())
         review = read_reviews(self.review).about(stimuli) if self.review else None
         scores = None if self.scores is None else ScoreTable.from_file(self.scores)
-        judge = self.settings.judge
-        judged = {} if judge is None else _judged(stimuli, judge)
+        judged = _judged(stimuli, self.settings.judge)
         settings = replace(self.settings.flags(), scores=scores, judged=judged)
         flags = flag_items(stimuli, settings)
         content = ReviewPage(
@@ -164,17 +163,14 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
         return Outcome(content, {"items": n_items, "flagged": len(flags.by_item)}, parts=[*lines])
 
 
-def _judged(stimuli: Iterable[Stimulus], judge: str) -> dict[Sentence, list[float]]:
-    """Log-probability of each word of the sentences under the judge, nats."""
+def _judged(stimuli: Iterable[Stimulus], judges: Sequence[str]) -> dict[Sentence, FloatArray]:
+    """Return the mean log-probability of each word under the judges, (n_words,), nats."""
     all_stimuli = list(stimuli)
     # Trials of two synthetic sentences have a natural one, which is in no item
     item_sentences = chain.from_iterable(item.sentences for item in undecided_items(all_stimuli))
     naturals = filter(None, chain.from_iterable(naturals_of(all_stimuli).values()))
-    terms = token_terms(load_models(judge)[0], [*dict.fromkeys((*item_sentences, *naturals))])
-    return {
-        sentence: [fsum(t.log_prob for t in of_all if t.word == i) for i in range(len(sentence))]
-        for sentence, of_all in terms.items()
-    }
+    sentences = [*dict.fromkeys((*item_sentences, *naturals))]
+    return mean_word_log_probs(load_models(judges), sentences) if judges else {}
 
 
 def _decided(review: Review, n_items: int, kind: ItemKind) -> Iterator[str]:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
 
 from contstim.english.words import english_tags
 from contstim.errors import InputError
 from contstim.experiments.design.summary import sentences_needed
 from contstim.files.files import write_text
-from contstim.options import Help, Reads, Writes
+from contstim.models.catalog import load_models
+from contstim.models.scoring import mean_word_log_probs
+from contstim.options import Help, Judges, Reads, Writes
 from contstim.reporting.report import Table
 from contstim.steps.fields import Blocked, Language, Prose, language_rules, read_text
 from contstim.steps.step import Outcome, Step, fields_of
@@ -33,7 +38,7 @@ from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary
 from contstim.words.word_rules import sort_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from contstim.experiments.design.summary import SentenceNeeds
     from contstim.reporter import Reporter
@@ -135,6 +140,23 @@ class FoundSentences:
     left_out: Counter[str]
     rules: tuple[SentenceRule, ...]
 
+    def without_unusual(self, judges: Sequence[str]) -> FoundSentences:
+        """Exclude sentences that judges find unusual.
+
+        These are the tenth with the lowest mean log-probability of a word, and those with a word
+        below the lowest percentile of all words.
+        """
+        words = mean_word_log_probs(load_models(judges), self.sentences)
+        means = np.array([values.mean() for values in words.values()])
+        lowest = np.array([values.min() for values in words.values()])
+        percentile = np.quantile(np.concatenate([*words.values()]), _ODD_WORDS, method="lower")
+        usual = (lowest >= percentile) & (
+            means >= np.quantile(means, _ODD_SENTENCES, method="lower")
+        )
+        selected = tuple(compress(self.sentences, usual))
+        left_out = self.left_out + Counter({_UNUSUAL: len(self.sentences) - len(selected)})
+        return replace(self, sentences=selected, left_out=left_out)
+
     @property
     def in_text(self) -> int:
         """Number of sentences in the text."""
@@ -166,15 +188,18 @@ class FoundSentences:
 
 
 _STUDY = "Sentences that a study needs"
+_UNUSUAL = "the judge finds it or one of its words unusual"
+_ODD_SENTENCES, _ODD_WORDS = 0.1, 0.01  # shares that are unusual
 
 
-class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
+class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
     """Find natural sentences in a text: complete, of one length, without repeated words.
 
     Lines that are not sentences are excluded: lines that do not start and end like a sentence, that
     contain parts of addresses, abbreviations or blocked words, that are capitalised like headings,
     or that have no finite verb or no main clause (English). Of sentences that differ by one word,
-    the first is kept.
+    the first is kept. With --judge, the tenth of the sentences that it finds least likely, and
+    sentences with a very unlikely word, are excluded as well.
 
     With --for-models it also prints how many sentences a study of this many models needs. If there
     are too few, it prints how many more each rule would allow, and the exit status is 3.
@@ -201,6 +226,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
         Reads("Exclude the sentences of this text.", content="text", kind="training texts"),
     ] = ()
     settings: SentenceSettings = SentenceSettings()
+    judge: Judges = ()
     for_models: Annotated[
         int | None, Help("Number of models in the study.", at_least=2, metavar="M", panel=_STUDY)
     ] = None
@@ -244,6 +270,8 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
             None if self.vocabulary is None else Vocabulary.load(self.vocabulary),
             (read_sentences(path, prose=self.settings.prose) for path in self.exclude),
         )
+        if self.judge and result.sentences:
+            result = result.without_unusual(self.judge)
         selected, left_out = result.sentences, result.left_out
         if not selected:
             reasons = "; ".join(f"{count:,} because {why}" for why, count in left_out.most_common())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from contstim.errors import InputError
 from contstim.files.files import write_text
+from contstim.items.reviews import changed_positions
 from contstim.models.base import conventions
 from contstim.models.catalog import load_models
 from contstim.models.loading import DEFAULT_LOADING, Loading
@@ -40,21 +41,22 @@ if TYPE_CHECKING:
 
     from contstim.models.base import LanguageModel
     from contstim.optimization.search import climb
+    from contstim.optimization.search.few_changes import Choice
     from contstim.optimization.search.restarts import SearchSummary
     from contstim.reporter import Reporter
     from contstim.steps.step import Shown
 
 
-class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", version=7):
+class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", version=8):
     """Change a sentence word by word until one model rejects it and another accepts it.
 
     Shows each step, the log-probabilities under the models (nats), why the search ended, and its
     cost. Several accept models must all accept the sentence, and several reject models must all
     reject it. If no sentence is found, the exit status is 3.
 
-    New words have the same part of speech, and the search uses as few as reach --enough nats. With
-    --frame none it maximises the nats, and is repeated with other seeds if that is cheap
-    (--restarts, --seconds).
+    New words have the same part of speech, and few of them reach --enough nats. Of such sentences
+    the --judge chooses the most sensible one. With --frame none the search maximises the nats, and
+    is repeated with other seeds if that is cheap (--restarts, --seconds).
 
     Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt --enough 3`
@@ -91,32 +93,27 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         """Files of words."""
         return files_of_words(self.search)
 
-    def specifications(self) -> tuple[str, ...]:
-        """The models, and the one that judges fluency."""
-        judges = () if self.search.judge is None else (self.search.judge[0].specification,)
-        return (*super().specifications(), *judges)
-
     def work(self, reporter: Reporter) -> Outcome[Synthesis | SymmetricPair]:
         """Search, and write the result."""
         natural = Sentence.parse(self.sentence)
         report_sentences(Path("sentence"), [natural], reporter)
         search = self.search
         constraints = words_read(search).constraints(natural, every_fix=True)
-        # A fluency model is the last of the models, where there is one.
-        judge = search.judge
-        judges = [] if judge is None else [judge[0].text]
         recipe = recipe_named(search.recipe)  # an unknown one is refused before models are loaded
         symmetric = self.objective == "symmetric"
         if symmetric and (len(self.accept) != 1 or len(self.reject) != 1):
             raise InputError(
                 "The symmetric `objective` needs one model each in `accept` and `reject`."
             )
-        if symmetric and search.enough:
+        if symmetric and (search.enough or search.judge):
+            field = "enough" if search.enough else "judge"
             raise InputError(
-                "`enough` needs the `objective` accept-reject. Set it, or remove `enough`."
+                f"`{field}` needs the `objective` accept-reject. Set it, or remove `{field}`."
             )
-        models = load_models([*self.accept, *self.reject, *judges], self.loading)
+        models = load_models([*self.accept, *self.reject, *search.judge], self.loading)
         words, n_dropped = words_offered(self.vocabulary, models, [natural], search, reporter)
+
+        n_pair = len(self.accept) + len(self.reject)
 
         def tell_step(step: climb.Step) -> None:
             scores = " ".join(f"{score:9.2f}" for score in step.log_probs)
@@ -134,15 +131,13 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
             "constraints": constraints,
             "seed": self.seed,
             "restarts": search.budget,
-            "fluency": None if judge is None else (models[-1], judge[1]),
         }
         if not symmetric:
-            options["few_changes"] = search.few_changes
+            options |= {"few_changes": search.few_changes, "judges": models[n_pair:]}
         if not self.as_json:
             options |= {"on_step": tell_step, "on_restart": tell_search}
-        # In the order of loading: those that accept, those that reject, the model of fluency
-        accepting = models[: len(self.accept)]
-        rejecting = models[len(self.accept) :][: len(self.reject)]
+        # In the order of loading: models that accept, models that reject, judges
+        accepting, rejecting = models[: len(self.accept)], models[len(self.accept) : n_pair]
         result: Synthesis | SymmetricPair = (
             synthesize_pair(rejecting[0], accepting[0], natural, words, **options)
             if symmetric
@@ -209,10 +204,10 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
         # Log-probabilities are models × sentences; a row of the table is a sentence. The first
         # climb scores model_2, which is to accept, before model_1.
         of_1, of_2 = zip(*result.log_probs, strict=True)
-        second, first, *further = climbs[0].start.log_probs.tolist()
-        model_1, model_2, *_ = names.values()
+        second, first = climbs[0].start.log_probs.tolist()
+        model_1, model_2 = names.values()
         rows = [
-            ("natural", result.natural, (first, second, *further)),
+            ("natural", result.natural, (first, second)),
             (f"{model_1} rejects", result.sentence_1, of_1),
             (f"{model_2} rejects", result.sentence_2, of_2),
         ]
@@ -224,9 +219,10 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
             ("synthetic", result.synthetic, result.log_probs),
         ]
     yield ChangedSentences(result.natural, rows, names, roles)
-    if not isinstance(result, SymmetricPair) and result.frontier:
-        points = ", ".join(f"{p.changed}: {p.drop:.1f} nats" for p in result.frontier)
-        yield f"Nats of the best sentence with each number of new words: {points}."
+    if not isinstance(result, SymmetricPair) and result.choice is not None:
+        yield _choice_text(result, result.choice)
+        yield from _costs(result)
+        return
     n_steps = sum(len(climb.steps) for climb in climbs)
     # A later start counts if a word was replaced from there; the first one counts always.
     starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)
@@ -242,6 +238,25 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
             f"This is the best of {len(result.searches)} searches{vain if result.in_vain else ''}; "
             f"{result.end_of_searches}."
         )
+    yield from _costs(result)
+
+
+def _choice_text(result: Synthesis, choice: Choice) -> str:
+    """Return a sentence about the number of new words and how the result was chosen."""
+    n_new = quantity(len(changed_positions(result.natural, result.synthetic)), "new word")
+    proof = ", proven to be the fewest" if choice.minimal else ""
+    judges = [
+        name for name, role in zip(result.models, result.roles, strict=True) if role == "judge"
+    ]
+    chosen = f"chosen by {' & '.join(judges)} from" if judges else "the best of"
+    return (
+        f"Log-probabilities in nats. {n_new}{proof}; {chosen} "
+        f"{quantity(choice.feasible, 'sentence')} with enough nats."
+    )
+
+
+def _costs(result: Synthesis | SymmetricPair) -> Iterator[str]:
+    """Yield a line on the work of each network."""
     for name, cost in result.costs.items():
         if cost.rows:
             tokens = quantity(cost.tokens, "token")

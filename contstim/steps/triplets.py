@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from contstim.errors import InputError
 from contstim.files.tables import columns_of, write_table
 from contstim.items.matching import figures_of
 from contstim.items.stimuli import Triplet
@@ -22,8 +20,6 @@ from contstim.optimization.jobs.triplets import find_triplets
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.restarts import SINGLE
 from contstim.options import Reads, Seed, WritesTable
-from contstim.reporting.canvas import write_figure
-from contstim.reporting.frontier import frontier_figure
 from contstim.reporting.report import Table
 from contstim.reporting.stimuli_page import figures_table
 from contstim.steps.execution import LOCAL, Execution
@@ -39,7 +35,7 @@ from contstim.steps.fields import (
 )
 from contstim.steps.review import flags_of
 from contstim.steps.step import Outcome, Step
-from contstim.store import Store, TripletStore
+from contstim.store import Store
 from contstim.wording import quantity
 from contstim.words.vocabulary import Vocabulary
 
@@ -54,18 +50,20 @@ if TYPE_CHECKING:
 class SearchTriplets(
     Step["TripletResults"],
     name="triplets",
-    version=9,
+    version=10,
     saved_results="All results so far are kept in the store.",
 ):
     """Synthesize triplets for every pair of models: a natural sentence, and one that each rejects.
 
-    New words have the same part of speech as the old ones, and as few words change as reach
-    --enough nats. With --frame none the search is for as many nats as possible, several times if
-    that is fast (--restarts).
+    New words have the same part of speech as the old ones, and few of them reach --enough nats. Of
+    such sentences the --judge chooses the most sensible one. A small pretrained model is a good
+    judge. With --frame none the search is for as many nats as possible, several times if that is
+    fast (--restarts).
 
     Each pair of models uses the natural sentences in its own random order, until it has --per-pair
-    triplets. It skips a sentence if the search finds nothing with three seeds, if a model finds the
-    sentence impossible, if it is below a floor (--plausible), or if it contains an excluded word.
+    triplets. It skips a sentence if the search finds nothing, if a model finds the sentence
+    impossible, or if it contains an excluded word. Without a judge it also skips the quarter of the
+    sentences that a model finds least likely.
     A natural sentence may serve several pairs; `contstim select triplets` can use each only once,
     limit the use of words, and leave out what reviewers reject.
 
@@ -81,6 +79,8 @@ class SearchTriplets(
     --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --enough 3 --out triplets.csv`
     """
 
+    leave_out: ClassVar[frozenset[str]] = frozenset({"max_scored"})
+
     models: GivenModels
     sentences: Annotated[
         Path,
@@ -92,15 +92,6 @@ class SearchTriplets(
     vocabulary: OfferedWords = None
     settings: SearchRules = SearchRules()
     store: StoreBeside = None
-    frontier: Annotated[
-        Path | None,
-        WritesTable(
-            "With --enough: also write the best sentences by their number of new words.",
-            beside=(".png",),
-            name="frontier.csv",
-            when="settings.nats",
-        ),
-    ] = None
     execution: Execution = LOCAL
     loading: Loading = DEFAULT_LOADING
     context: ModelContexts = ()
@@ -109,12 +100,6 @@ class SearchTriplets(
     def further_reads(self) -> list[Path]:
         """Return the files of words."""
         return files_of_words(self.settings)
-
-    def specifications(self) -> tuple[str, ...]:
-        """Return the specifications of the models and of the judge."""
-        judge = self.settings.judge
-        judges = () if judge is None else (judge.specification,)
-        return (*super().specifications(), *judges)
 
     def question(self) -> SearchQuestion:
         """Return the settings of the searches, with word lists loaded from their files.
@@ -135,22 +120,19 @@ class SearchTriplets(
     def work(self, reporter: Reporter) -> Outcome[TripletResults]:
         """Search, and write the triplets."""
         models, question = parse_models(self.models), self.question()
-        if self.frontier is not None and not question.nats:
-            raise InputError("`frontier` needs a search for few new words: set `enough`.")
         with Store(self.store_path()) as store:
             results = self._search(question, models, store, reporter)
-            if self.frontier is not None:
-                names = {model.specification: model.name for model in models}
-                points = TripletStore(store).entries(results.searches, names, "frontier")
-                write_table(self.frontier, points)
-                draw = partial(frontier_figure, points, question.nats)
-                write_figure(draw, Path(f"{self.frontier}.png"))
         write_table(self.out, columns_of(Triplet, results.triplets))
         table_so_far(self.out).unlink(missing_ok=True)
         naturals = [triplet.natural for triplet in results.triplets]
         seen = contamination(results.training_texts, naturals)
         reporter.say(f"{self.out}: {quantity(len(results.triplets), 'triplet')}.")
         _tell_time(results, reporter)
+        if question.nats and not results.judges:
+            reporter.say(
+                "Without a judge, many synthetic sentences make no sense. Name a small pretrained "
+                "model with --judge, such as hf:gpt2."
+            )
         seen_facts = tell_contamination(seen, reporter, "natural sentences")
         for warning in results.shortages:
             reporter.warn(warning)
@@ -164,7 +146,7 @@ class SearchTriplets(
                 model.name: record_entry(model.specification, results.conventions[model.name])
                 for model in models
             },
-            **_constraint_facts(question, results),
+            **_constraint_facts(question, results, models),
             **_result_facts(results),
             **seen_facts,
         }
@@ -261,7 +243,9 @@ def _tell_missing(results: TripletResults, reporter: Reporter) -> None:
                 reporter.say(f"{text}all replaced.")
 
 
-def _constraint_facts(question: SearchQuestion, results: TripletResults) -> dict[str, Any]:
+def _constraint_facts(
+    question: SearchQuestion, results: TripletResults, models: Sequence[Specification]
+) -> dict[str, Any]:
     """Return the constraints on the sentences for the record, with floors in nats."""
     question = question.resolved
     names = ("fix", "max_changes", "tags", "same_length", "same_frequency")
@@ -271,12 +255,16 @@ def _constraint_facts(question: SearchQuestion, results: TripletResults) -> dict
         "frame": question.frame if question.framed else None,
         "enough": question.nats or None,
         "exclude": sorted({*question.exclude}),
-        "plausible": question.plausibility[1] or None,
+        "plausible": question.floor_quantile if results.floors else None,
+        "judge_drop": question.judge_drop if results.judges else None,
         "floors": results.floors,
     }
     # Only constraints that are set
     facts = {name: value for name, value in values.items() if value not in (None, (), [], {})}
-    if question.judge is not None and results.judge is not None:
-        judge = question.judge
-        facts["judge"] = {judge.name: record_entry(judge.specification, results.judge)}
+    if results.judges:
+        specifications = {judge.name: judge.specification for judge in (*question.judges, *models)}
+        facts["judge"] = {
+            name: record_entry(specifications[name], convention)
+            for name, convention in results.judges.items()
+        }
     return facts

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
 
 APPLICATION_ID = 0x636F6E74  # "cont", distinguishes our files from those of other programs
-LAYOUT = 8
+LAYOUT = 9
 """Number of the table layout, stored in the file; increased when a table changes."""
 
 

@@ -34,3 +34,7 @@ CREATE TABLE floor (
     log_prob REAL NOT NULL,
     PRIMARY KEY (model, words, quantile, n_words)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE panel (
+    fingerprint TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;

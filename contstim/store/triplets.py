@@ -23,7 +23,6 @@ _ROLES = ("accept", "reject")
 _ENTRIES = {
     "steps": ("round", "visit", "position", "old", "new", "sentence"),
     "evaluations": ("visit", "position", "word", "sentence"),
-    "frontier": ("changed", "drop", "sentence"),
 }
 _LOG_PROBS = ("log_prob_accept", "log_prob_reject")
 
@@ -141,6 +140,18 @@ class TripletStore:
         """Return the natural sentences of all stored searches."""
         return {text for (text,) in self._store.rows("SELECT DISTINCT natural FROM result")}
 
+    def panel(self) -> list[str] | None:
+        """Return the fingerprints of the judges that were used by default; None if unknown."""
+        rows = self._store.rows("SELECT fingerprint FROM panel ORDER BY fingerprint")
+        return [name for (name,) in rows if name] if rows else None
+
+    def keep_panel(self, fingerprints: Sequence[str]) -> None:
+        """Store the fingerprints of the judges that are used by default."""
+        with self._store.transaction() as connection:
+            # An empty text for no judges, so that the decision is known
+            rows = [(name,) for name in fingerprints or [""]]
+            connection.executemany("INSERT INTO panel VALUES (?)", rows)
+
     def floors(self, model: str, words: str, quantile: float) -> dict[int, float]:
         """Return plausibility floors, nats, by number of words.
 
@@ -168,14 +179,14 @@ class TripletStore:
     def entries(
         self, results: Iterable[Result], names: Mapping[str, str], kind: str
     ) -> dict[str, list[Any]]:
-        """Return every accepted step, scored candidate or frontier point of the searches.
+        """Return every accepted step or scored candidate of the searches.
 
         The result maps column names to columns, with one row per entry, in order.
 
         Args:
             results: results of the searches.
             names: names of models in the table, by their names in results.
-            kind: `steps`, `evaluations`, or `frontier` (only in searches for few changes).
+            kind: `steps` or `evaluations`.
         """
         rows = []
         for result in results:

@@ -18,7 +18,6 @@ from contstim.items.reviews import changed_positions
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, ControversialMinimalPair
 from contstim.models.specifications import without_context
-from contstim.reporting.frontier import ALTERNATIVE as NATS_BY_NEW_WORDS
 from contstim.reporting.report import (
     Bullets,
     Details,
@@ -188,7 +187,6 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
         if facts.figures:
             yield Paragraph((f"Figures{of_these or ' of all'} triplets:",))
             yield figures_table(facts.figures)
-        yield from _picture(Path(f"{search.frontier}.png"), NATS_BY_NEW_WORDS)
 
 
 def _items(facts: StudyFacts) -> Iterator[Part]:

@@ -189,6 +189,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
             *_contradictions(study),
             *_hopeless(study, numbers),
             *_contexts(study, measured),
+            *_unjudged(study),
             *cautions,
         ]
         tests = _tests(study, numbers)
@@ -202,6 +203,16 @@ def _contexts(study: Study, measured: Times) -> Iterator[str]:
         facts = measured.contexts.get(model.specification)
         if facts and (caution := context_caution(model.specification, **facts)):
             yield f"{model.name}: {caution}"
+
+
+def _unjudged(study: Study) -> Iterator[str]:
+    """Recommend a judge for searches between two models that have none."""
+    for step in study.steps(SearchTriplets):
+        if step.settings.nats and not step.settings.judge and len(study.models) == 2:
+            yield (
+                "triplets: without a judge, many synthetic sentences make no sense. Name a small "
+                'pretrained model at the top of the file, such as judge = "hf:gpt2".'
+            )
 
 
 def _amounts(study: Study, numbers: StudyNumbers) -> dict[type[Step[Any]], str]:

@@ -168,8 +168,8 @@ class _Searcher:
             vocabulary=Vocabulary.load(words) if words else None,
             allow_unknown=bool(self._question and self._question.allow_unknown),
         )
-        judge = self._question and self._question.judge
-        self.judges = (judge.specification,) if judge else ()
+        judges = self._question.judges if self._question else ()
+        self.judges = tuple(judge.specification for judge in judges)
         self._profiles: dict[str, ModelProfile] = {}
         self._floors: dict[str, dict[int, float]] = {}
 
@@ -180,8 +180,7 @@ class _Searcher:
         measurement(f"load {specification}", 1, perf_counter() - began)
         scores = self._score(specification, scorer)
         if self._question is not None:
-            quantile = self._question.plausibility[1]
-            if quantile and (not self.judges or specification in self.judges):
+            if quantile := self._question.floor_quantile:
                 self._floors[specification] = floors_of(scores, quantile)
             self._profiles[specification] = InspectionTask(specification).perform(self._context)
 
@@ -217,7 +216,9 @@ class _Searcher:
             there: specifications of models.
             deadline: when the time is over.
         """
-        models = [model for model in there if self._profiles.keys() >= {model, *self.judges}]
+        if not self._profiles.keys() >= {*self.judges}:
+            return
+        models = [model for model in there if model in self._profiles]
         # Those that are sooner measured leave their time to others; searches between n-gram models
         # cannot be ended
         networks = {model: not is_ngram(model) for model in models}
@@ -234,9 +235,11 @@ class _Searcher:
 
     def _search(self, pair: ModelPair, store: TripletStore, until: float) -> None:
         assert self._question is not None
-        group = tuple(dict.fromkeys((*pair, *self.judges)))
-        words = shared_words(group, tuple(self._profiles[name].words for name in group))
-        searches = Searches(self._question, self._profiles, {pair: words}, self._floors, store)
+        words = shared_words(pair, tuple(self._profiles[name].words for name in pair))
+        judges = {pair: self.judges}
+        searches = Searches(
+            self._question, self._profiles, {pair: words}, self._floors, store, judges
+        )
         key, triplets = search_key(self._question, *pair), 0
         for natural in self._sentences:
             if perf_counter() >= until or triplets == SURE:

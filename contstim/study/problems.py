@@ -46,6 +46,9 @@ _RENAMED = {
     "vocabulary.file": "is now the key vocabulary of [sentences] and [triplets].",
     "sentences.file": "is now the key sentences of [triplets] and [design].",
     "sentences.exclude_training": "is now exclude = [].",
+    "triplets.plausible": "is now the key judge, which names a model outside the comparison.",
+    "synthesize.fluency": "is now the key judge, which names a model outside the comparison.",
+    "triplets.frontier": "is no longer written.",
     "loading.prompt": _OF_A_MODEL,
     "loading.context": _OF_A_MODEL,
 }

@@ -178,6 +178,7 @@ class _Wiring:
         self._given = {**vars(study.loading), "seed": study.seed, "store": STORE}
         self._supplied: dict[str, Any] = {
             "models": study.specifications,
+            "judge": study.judge or None,
             "training text": study.texts.training_text,
             "training texts": study.training_texts,
             "natural text": study.texts.natural_text,
@@ -259,7 +260,8 @@ class _Wiring:
             value = None if name in values else self._value(field, draft)
             if value is not None:
                 values[name] = value
-                if field.note.kind and not isinstance(field.note, Reads | Models):
+                is_setting = not isinstance(field.note, Reads | Models)
+                if field.note.kind and (is_setting or field.note.kind == "judge"):
                     settings.append(name)
         if missing := [n for n, f in fields.items() if f.default is MISSING and n not in values]:
             raise InputError(" ".join(f"`{name}` is missing." for name in missing))

@@ -176,6 +176,7 @@ class Study:
         models: models, in the order of the file.
         loading: how models are loaded.
         questions: questions to participants: cells of a table, row by row.
+        judge: models that choose sensible sentences.
         stages: stages, each after those whose files it reads.
         files: files of the study by their kind, such as `vocabulary` (`Help.kind`).
         planned_participants: participants in all by [power] and [design]; None if either is
@@ -189,6 +190,7 @@ class Study:
     models: tuple[StudyModel, ...]
     loading: Loading
     questions: tuple[dict[str, str], ...] = ()
+    judge: tuple[str, ...] = ()
     stages: tuple[StudyStage, ...] = ()
     files: Mapping[str, Any] = field(default_factory=dict)
     planned_participants: int | None = None

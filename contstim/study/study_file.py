@@ -48,7 +48,7 @@ STUDY_FILE = "study.toml"
 KINDS = ("ngram", *NETWORKS)
 """Kinds of models that a study can train, each by `contstim train KIND`."""
 
-_VALUES, _TABLES = ("title", "seed"), ("texts", "models", "loading")
+_VALUES, _TABLES = ("title", "seed", "judge"), ("texts", "models", "loading")
 _ENDINGS = ("rule", "transform", "context")
 """Keys of the table of a model that say how it scores."""
 
@@ -135,11 +135,25 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     models = _models(inner["models"], texts, seed, problems)
     questions = _questions(tables.get("questions", []), problems)
     name = str(title) or Path.cwd().name
-    study = Study(path, name, seed, texts, models, loading, questions)
+    judge = _judge(tables.get("judge", []), models, problems)
+    study = Study(path, name, seed, texts, models, loading, questions, judge)
     sections = _read_sections(tables, commands, problems)
     study = with_stages(study, sections, problems)
     check_study(study, sections, problems)
     return study
+
+
+def _judge(value: Any, models: Iterable[StudyModel], problems: Problems) -> tuple[str, ...]:
+    """Specifications of the judges: models of the study by their names, or other models."""
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        problems.add(("judge",), f"{value!r} is not a model, or a list of models, in quotes.")
+        return ()
+    texts = {model.name: model.text for model in models}
+    judges = tuple(texts[name] if name in texts else str(name) for name in names)
+    with problems.of(("judge",)):
+        parse_models(judges)
+    return judges
 
 
 def _questions(rows: Any, problems: Problems) -> tuple[dict[str, str], ...]:

@@ -196,7 +196,7 @@ class TimeEstimates:
         workers, per_pair = _workers_of(step.execution), step.settings.per_pair
         question = step.question().resolved
         times = []
-        if question.plausibility[1]:
+        if question.floor_quantile:
             floors = min(self._n_natural or MAX_REFERENCE_SENTENCES, MAX_REFERENCE_SENTENCES)
             times += [self._scoring(model, floors, workers) for model in self._study.models]
         for one, two in combinations(self._study.models, 2):

@@ -270,6 +270,6 @@ def test_help_lists_the_commands_on_a_screen_and_first_what_most_users_need() ->
     page = CliRunner().invoke(app, ["triplets", "--help"], env=environment).stdout
     first, _, further = page.partition("Options")[2].partition("Further options")
     assert re.findall(r"--[a-z-]+", first.partition("--quiet")[0]) == [
-        *("--model", "--sentences", "--out", "--vocabulary", "--fix")
+        *("--model", "--sentences", "--out", "--judge", "--vocabulary")
     ]
-    assert "--frontier" in further
+    assert "--judge-drop" in further

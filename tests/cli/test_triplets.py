@@ -97,7 +97,7 @@ def test_searches_that_find_nothing_are_counted_and_named_where_no_sentence_is_l
     folder: Path, few_words: Path
 ) -> None:
     """Witness: `synthesize` in both directions with the three seeds of each job."""
-    files = ("--sentences", "natural.txt", "--vocabulary", "few.txt", "--plausible", "none")
+    files = ("--sentences", "natural.txt", "--vocabulary", "few.txt")
     inputs = (*MODELS, *files, "--per-pair", "5")
     done = triplets(inputs=inputs)
     assert done.exit_code == 0
@@ -115,7 +115,8 @@ def test_searches_that_find_nothing_are_counted_and_named_where_no_sentence_is_l
     assert done.exit_code == 3
     record = json.loads((folder / "t.csv.meta.json").read_text())
     found, unchanged = read_triplets(folder / "t.csv"), record["unchanged"]
-    assert len(found) + len(unchanged) == len(kept)
+    n_below_floors = record["pairs"][0]["inadmissible"]
+    assert len(found) + len(unchanged) + n_below_floors == len(kept)
     assert len(found) == record["pairs"][0]["triplets"]
     assert len(unchanged) == record["pairs"][0]["unchanged"] > 0
     assert all(triplet.distinct for triplet in found)
@@ -165,20 +166,23 @@ def test_the_default_floor_is_recorded_in_nats(folder: Path) -> None:
 
 def test_a_judge_and_word_options_hold_and_are_recorded(folder: Path) -> None:
     (folder / "unwanted.txt").write_text("is\nwas\n")
-    options = ("--plausible", "judge=kenlm:1.arpa:.1", "--exclude", "unwanted.txt")
-    done = triplets(*options, "--max-changes", "3", "--fix", "0", inputs=(*NAMED, *INPUTS))
+    options = ("--judge", "judge=kenlm:1.arpa", "--judge-drop", "2", "--exclude", "unwanted.txt")
+    limits = ("--max-changes", "3", "--fix", "0", "--enough", "0.5")
+    command = ("triplets", *NAMED, *INPUTS, "--out", "t.csv", "--frame", "none")
+    done = CliRunner().invoke(app, [*command, *options, *limits])
     assert done.exit_code == 0, done.output
     facts = json.loads((folder / "t.csv.meta.json").read_text())
     assert (facts["exclude"], facts["max_changes"], facts["fix"]) == (["is", "was"], 3, ["0"])
     assert facts["judge"]["judge"]["specification"] == "kenlm:1.arpa"
-    floors = facts["floors"]["judge"]
+    assert "floors" not in facts
     judge = NgramModel("1.arpa")
     for triplet in read_triplets(folder / "t.csv"):
         for sentence in (triplet.synthetic_1, triplet.synthetic_2):
             pairs = list(zip(triplet.natural.words, sentence.words, strict=True))
             assert pairs[0][0] == pairs[0][1]
             assert sum(old != new for old, new in pairs) <= 3
-            assert judge.log_probs([sentence])[0] >= floors[str(len(sentence))]
+            scores = judge.log_probs([triplet.natural, sentence])
+            assert scores[0] - scores[1] <= 2
 
 
 def test_a_store_in_use_is_refused(folder: Path) -> None:
@@ -200,10 +204,8 @@ def test_a_store_in_use_is_refused(folder: Path) -> None:
         (("--model", "kenlm:2.arpa"), "got several models named"),
         (("--model", "kenlm:none.arpa"), "none.arpa is not an n-gram model"),
         (("--vocabulary", "none.txt"), "Cannot read none.txt"),
-        (("--frontier", "e.txt"), "not a table"),
         (("--out", "t.txt"), "not a table"),
-        (("--plausible", "kenlm:1.arpa"), "ends with no number"),
-        (("--plausible", "2"), "from 0 to below 1"),
+        (("--judge", "kenlm:1.arpa"), "judge"),
         (("--fix", "xylograph"), "no sentence has the word"),
     ],
 )

@@ -12,8 +12,9 @@ from tests.cli.running import succeed
 
 MODELS = ("--model", "one=kenlm:1.arpa", "--model", "two=kenlm:2.arpa")
 NATURAL = ("--sentences", "natural.txt")
-SEARCH = ("--vocabulary", "vocab.txt", "--frame", "none", "--restarts", "1")
-TRIPLETS = ("triplets", *MODELS, *NATURAL, *SEARCH, "--plausible", "none", "--per-pair", "1")
+WORDS = ("--vocabulary", "vocab.txt", "--frame", "none")
+SEARCH = (*WORDS, "--restarts", "1")
+TRIPLETS = ("triplets", *MODELS, *NATURAL, *SEARCH, "--per-pair", "1")
 
 # What a command writes → how it is called
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -21,8 +22,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "words.txt": ("vocabulary", *MODELS, "--text", "natural.txt", "--out", "words.txt"),
     "triplets.csv": (*TRIPLETS, "--out", "triplets.csv"),
     "judged.csv": (
-        *("triplets", "--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa", *NATURAL, *SEARCH),
-        *("--plausible", "kenlm:1.arpa:.05", "--per-pair", "1", "--out", "judged.csv"),
+        *("triplets", "--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa", *NATURAL, *WORDS),
+        *("--judge", "kenlm:1.arpa", "--enough", "0.5", "--per-pair", "1", "--out", "judged.csv"),
     ),
     "found.json": (
         *("synthesize", "--accept", "kenlm:1.arpa", "--reject", "kenlm:3.arpa", *SEARCH),

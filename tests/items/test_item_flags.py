@@ -219,7 +219,7 @@ def test_words_that_a_judge_finds_less_likely_than_natural_ones_worst_are_flagge
     ]
     worst = [-1.0, -2.8, -3.1, -3.0, -2.95, -3.05]
     every = [sentence for each in items for sentence in each.sentences]
-    judged = {s: (-0.5, -0.6, value) for s, value in zip(every, worst, strict=True)}
+    judged = {s: np.array([-0.5, -0.6, value]) for s, value in zip(every, worst, strict=True)}
     flagged = flag_items(items, FlagSettings(judged=judged))
     # That of triplet 2 is no worse than its own natural sentence's, but for -3.05
     assert of_kind(flagged.flags, FlagKind.UNLIKELY) == [("t1", "of"), ("t2", "the")]

@@ -115,9 +115,7 @@ INSTEAD: dict[str, dict[str, str]] = {
         "--words 500": "--words 10",
     },
     "docs/studies.md": {
-        '"per_pair": 10': '"per_pair": 2',
         "--per-pair 10": "--per-pair 2",
-        '"none", "0.05", "0.1", "0.25", "0.5"': '"none", "0.25"',
     },
     "docs/study.md": {"contstim plan my-study": "contstim plan my-study --no-measure"},
     "docs/synthesis.md": {"--reject hf": "--enough 0 --restarts 1 --reject hf"},

@@ -157,7 +157,7 @@ def test_a_judge_reads_the_natural_sentence_of_trials_that_do_not_show_it(tmp_pa
     write_table(tmp_path / "trials.csv", trial_columns([replace(trial, group=1)]))
     with pytest.warns(DiscountWarning):
         train_ngram([*triplet.sentences, *natural(9)], 2, tmp_path / "2.arpa")
-    settings = ReviewSettings(judge=f"kenlm:{tmp_path / '2.arpa'}")
+    settings = ReviewSettings(judge=(f"kenlm:{tmp_path / '2.arpa'}",))
     out = tmp_path / "page.html"
     page = WriteReviewPage(table=tmp_path / "trials.csv", out=out, settings=settings).run()
     assert page.flags is not None

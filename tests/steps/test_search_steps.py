@@ -12,7 +12,6 @@ import pytest
 
 from contstim.english.words import english_tags, verb_uses
 from contstim.errors import InputError
-from contstim.files.tables import read_table
 from contstim.items.matching import match
 from contstim.items.minimal_pair_scores import MinimalPairScores
 from contstim.items.stimuli import read_triplets
@@ -43,8 +42,7 @@ def test_few_changes_of_the_same_part_of_speech(
         sentences=tmp_path / "natural.txt",
         out=tmp_path / "t.csv",
         vocabulary=tmp_path / "words.txt",
-        settings=SearchRules(per_pair=3, plausible="none", enough=2.0),
-        frontier=tmp_path / "frontier.csv",
+        settings=SearchRules(per_pair=3, enough=2.0),
     )
     results = search.run()
     assert len(results.triplets) == 3
@@ -63,16 +61,8 @@ def test_few_changes_of_the_same_part_of_speech(
             assert abs(compared.characters) <= 7
             assert abs(compared.zipf) <= 0.25 + 1e-9
         assert min(triplet.drops) >= 2
-    frontier = read_table(tmp_path / "frontier.csv")
-    # Unsuccessful searches are there as well
-    assert {*frontier["triplet_id"]} >= {triplet.triplet_id for triplet in results.triplets}
-    rows = zip(*(frontier[name] for name in ("triplet_id", "reject", "sentence")), strict=True)
-    last = {(triplet_id, reject): sentence for triplet_id, reject, sentence in rows}
-    first = results.triplets[0]
-    assert last[first.triplet_id, "bi"] == first.synthetic_1.text
     record = json.loads((tmp_path / "t.csv.meta.json").read_text())
     assert (record["frame"], record["enough"], record["restarts"]) == ("words", 2.0, "one")
-    assert (tmp_path / "frontier.csv.png").read_bytes().startswith(b"\x89PNG")
     # With a higher aim there are at most three unsuccessful searches for each triplet
     higher = replace(search.settings, enough=9.0, max_changes=2)
     results = replace(search, settings=higher).run()
@@ -99,9 +89,7 @@ def test_triplets_are_searched(
     sentences.write_text("".join(f"{sentence.text}\n" for sentence in usual[:20]))
     without.write_text("email\n")
     out = tmp_path / "t.csv"
-    settings = SearchRules(
-        per_pair=1, recipe="golan2023", plausible="none", exclude=(str(without), "hear")
-    )
+    settings = SearchRules(per_pair=1, recipe="golan2023", exclude=(str(without), "hear"))
     search = SearchTriplets(
         models=models, sentences=sentences, out=out, vocabulary=words, settings=settings
     )

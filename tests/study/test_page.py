@@ -65,7 +65,6 @@ per_pair = 3
 frame = "none"
 restarts = 1
 max_changes = 1
-plausible = "none"
 [review]
 [design]
 groups = 3

@@ -137,7 +137,6 @@ vocabulary = "few.txt"
 sentences = "natural.txt"
 per_pair = 1
 frame = "none"
-plausible = "none"
 """
 
 

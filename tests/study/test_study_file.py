@@ -41,7 +41,7 @@ per_pair = 6
 same_length = true
 [triplets]
 per_pair = 9
-plausible = "0.25"
+enough = 0.25
 max_changes = 2
 [select.triplets]
 per_pair = 6
@@ -96,7 +96,7 @@ BAD = [
     ('same = "lstm"', r'same = "\u0000"', "mean.same: holds a null"),
     ('"english:400"', '"english"', "such as english:2000"),
     ('"review.csv"', '"rev.csv"', "there is no file 'rev.csv'"),
-    ('"0.25"', '"kenlm:none.arpa:0.25"', "none.arpa"),
+    ("enough = 0.25", 'judge = "kenlm:none.arpa"', "none.arpa"),
     (NGRAM, '"kenlm:2.arpa"', "2.arpa"),
     (NGRAM, '"hf:./empty"', "empty"),
     (NGRAM, '"nlm:2"', "Families: "),
@@ -125,10 +125,10 @@ BAD = [
     ("bigram =", '"a/b" =', "is not a name for a model"),
     ("bigram =", "sentence =", "must not be"),
     ('words = "8"', 'words = "eight"', "must be a number or a range"),
-    ('"0.25"', '"often"', "plausible"),
-    ('"0.25"', '"25"', "plausible"),
+    ("enough = 0.25", 'plausible = "0.25"', "is now the key judge"),
+    ("seed =", "judge = 1\nseed =", "list of models"),
     (
-        'plausible = "0.25"',
+        "enough = 0.25",
         'recipe = "best"',
         "study.toml has 1 problem:\n  line 22, [triplets]: There is no recipe",
     ),

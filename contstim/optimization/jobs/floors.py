@@ -74,13 +74,12 @@ def find_floors(
     Stored floors are used again if a stored search began from one of the sentences. So sentences
     may be added or left out later without a new search, and other machines may round differently.
     """
-    judge, quantile = question.plausibility
-    judges = () if not quantile else models if judge is None else (judge.specification,)
+    quantile = question.floor_quantile
     goes_on = not store.naturals().isdisjoint(sentence.text for sentence in sentences)
     floors: Floors = {}
     keys: dict[str, tuple[str, str, float]] = {}
     tasks: list[ScoringTask] = []
-    for model in judges:
+    for model in models if quantile else ():
         profile = profiles[model]
         keys[model] = (profile.convention.fingerprint, describe_words(profile.words), quantile)
         floors[model] = store.floors(*keys[model]) if goes_on else {}

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError
 from contstim.files.files import checksum
+from contstim.models.specifications import parse_models
 from contstim.optimization.search.recipes import recipe_named
-from contstim.optimization.search.settings import SearchSettings, model_and_number
+from contstim.optimization.search.settings import SearchSettings
 from contstim.options import Help
 
 if TYPE_CHECKING:
     from contstim.models.specifications import Specification
 
-_NOT_IN_KEY = frozenset({"per_pair", "exclude", "allow_unknown", "plausible"})
+_NOT_IN_KEY = frozenset({"per_pair", "exclude", "allow_unknown", "judge"})
 """Fields that are not in the key: tasks have the words, floors and fingerprints themselves."""
 
 _WITHOUT_EFFECT = {"frame": "none", "enough": 0}
@@ -28,38 +29,6 @@ class SearchRules(SearchSettings):
     """Settings of a study's searches: number of triplets, search, constraints on sentences."""
 
     per_pair: Annotated[int, Help("Triplets of two models; may change later.", at_least=1)] = 100
-    plausible: Annotated[
-        str | None,
-        Help(
-            "No sentence may be rarer than this quantile of natural ones with as many words, "
-            "under a further model or each under the one that accepts it; none for no floor. By "
-            "default 0.25 with the default recipe.",
-            metavar="[[NAME=]MODEL:]QUANTILE",
-        ),
-    ] = None
-
-    @property
-    def plausibility(self) -> tuple[Specification | None, float]:
-        """The judge of plausibility, and the share of natural sentences that may be rarer.
-
-        The judge is None if each of the two models judges the sentence that it is to accept. The
-        share is 0 for no floor.
-        """
-        text = self.plausible
-        if text is None:
-            return None, recipe_named(self.recipe).plausible
-        if text == "none":
-            return None, 0.0
-        example = "none, a number such as 0.25, or a model, a colon and a number"
-        judge, quantile = model_and_number("plausible", text, example)
-        if not 0 <= quantile < 1:
-            raise InputError(f"plausible must be a quantile from 0 to below 1, not {quantile:g}.")
-        return judge if quantile else None, quantile
-
-    @property
-    def judge(self) -> Specification | None:
-        """The further model that judges the plausibility of every sentence; None for none."""
-        return self.plausibility[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +39,8 @@ class SearchQuestion(SearchRules):
         seed: seed of everything that is left to chance.
 
     Raises:
-        InputError: if a recipe is unknown, a number is out of range, or `plausible` is no floor.
-        ModelError: if the judge is no specification of a model.
+        InputError: if a recipe is unknown, or a number is out of range.
+        ModelError: if a judge is no specification of a model.
     """
 
     seed: int = 0
@@ -81,7 +50,17 @@ class SearchQuestion(SearchRules):
         if self.seed < 0:
             raise InputError(f"seed must be 0 or more, not {self.seed}.")
         # For their errors alone, before any model is loaded
-        _ = recipe_named(self.recipe), self.budget, self.judge
+        _ = recipe_named(self.recipe), self.budget, self.judges
+
+    @property
+    def judges(self) -> tuple[Specification, ...]:
+        """Specifications of the judges."""
+        return tuple(parse_models(self.judge))
+
+    @property
+    def floor_quantile(self) -> float:
+        """Share of natural sentences that are too rare under the accept model to begin with."""
+        return 0.0 if self.judge else recipe_named(self.recipe).plausible
 
     @property
     def excluded(self) -> frozenset[str]:

@@ -19,6 +19,7 @@ import json
 from collections import Counter, deque
 from itertools import combinations
 from math import inf
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from contstim.jobs.pool import TaskQueue
@@ -60,6 +61,7 @@ class Searches:
         words: words that the searches of each pair may use.
         floors: floors of plausibility.
         store: store of the results.
+        judges: judges of each pair; by default none.
 
     Attributes:
         wall_seconds: time of the searches of this run, all workers together.
@@ -73,8 +75,9 @@ class Searches:
         words: Mapping[ModelPair, Vocabulary],
         floors: Floors,
         store: TripletStore,
+        judges: Mapping[ModelPair, Sequence[str]] = MappingProxyType({}),
     ) -> None:
-        self.question = question
+        self.question, self._judges = question, judges
         self._profiles, self._floors, self._store = profiles, floors, store
         self._words = {pair: describe_words(vocabulary) for pair, vocabulary in words.items()}
         self.wall_seconds = self.network_seconds = 0.0
@@ -84,16 +87,16 @@ class Searches:
         # -inf for a length at which a model scored no sentence: the search will report it.
         least = {m: floors.get(len(natural), -inf) for m, floors in self._floors.items()}
         fingerprints = {m: profile.convention.fingerprint for m, profile in self._profiles.items()}
-        judge, (first, second) = self.question.judge, pair
-        name = None if judge is None else judge.specification
+        first, second = pair
+        judges = self._judges.get(pair, ())
         return TripletTask(
             question=self.question,
             models=pair,
             fingerprints=(fingerprints[first], fingerprints[second]),
             natural=natural,
             words=self._words[pair],
-            judge=None if name is None else (name, fingerprints[name], least[name]),
-            floors=(least[first], least[second]) if least and name is None else None,
+            judges=tuple((judge, fingerprints[judge]) for judge in judges),
+            floors=(least[first], least[second]) if least and not judges else None,
         )
 
     def expected_seconds(self, pair: ModelPair) -> float | None:

@@ -34,7 +34,7 @@ class TripletResults:
         conventions: scoring convention of each model, by name.
         training_texts: sentences that each model was trained on, if known.
         floors: floors of plausibility, nats, by model name and number of words.
-        judge: scoring convention of the judge; None if there is none.
+        judges: scoring convention of each judge, by name.
         searches: all stored results; the store has their trails.
         wall_seconds: time of the completed searches of this run, all workers together.
         network_seconds: time within networks.
@@ -47,7 +47,7 @@ class TripletResults:
     conventions: Mapping[str, Convention]
     training_texts: Mapping[str, Path | None]
     floors: Mapping[str, Mapping[int, float]]
-    judge: Convention | None
+    judges: dict[str, Convention]
     searches: tuple[Result, ...] = field(compare=False)
     wall_seconds: float = field(compare=False)
     network_seconds: float = field(compare=False)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from math import isnan
 from time import perf_counter
@@ -27,7 +26,7 @@ from contstim.optimization.search.verification import computes_coarsely, reaches
 from contstim.store.triplets import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
 
     from contstim.files.arrays import FloatArray
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 SEEDS = 3
 """Maximum number of seeds of a search that finds nothing."""
 
-VERSION = 5
+VERSION = 6
 """Version of the search, raised when the same search finds another result.
 
 A change of the table of English tags also raises it.
@@ -120,12 +119,14 @@ class ModelProfile:
         convention: convention of its scores.
         words: words that a search may use with it; None for all.
         training_text: sentences that it was trained on; None if unknown.
+        is_causal: whether it is a causal transformer.
         unknown: words of the natural sentences that it does not know.
     """
 
     convention: Convention
     words: Vocabulary | None
     training_text: Path | None = None
+    is_causal: bool = False
     unknown: UnknownWords = ("", False)
 
 
@@ -149,6 +150,7 @@ class InspectionTask(WorkerTask[SearchContext]):
             model.convention,
             context.usable_words(model),
             model.training_text,
+            bool(model.convention.context_tokens),
             unknown_words(model, self.sentences),
         )
 
@@ -163,8 +165,7 @@ class TripletTask(WorkerTask[SearchContext]):
         fingerprints: fingerprints of the models when the job began.
         natural: natural sentence.
         words: digest of the words that the search may use.
-        judge: specification and fingerprint of a further model, and the least log-probability,
-            nats, that it must give to every sentence; None for no judge.
+        judges: specification and fingerprint of each judge, which is neither of the two models.
         floors: least log-probability, nats, that each of the two models must give to the natural
             sentence, and so to the sentence that it accepts; None for no floors.
     """
@@ -174,7 +175,7 @@ class TripletTask(WorkerTask[SearchContext]):
     fingerprints: tuple[str, str]
     natural: Sentence
     words: str
-    judge: tuple[str, str, float] | None = None
+    judges: tuple[tuple[str, str], ...] = ()
     floors: tuple[float, float] | None = None
 
     @property
@@ -193,7 +194,7 @@ class TripletTask(WorkerTask[SearchContext]):
             "fingerprints": self.fingerprints,
             "natural": self.natural.text,
             "words": self.words,
-            "judge": self.judge,
+            "judges": self.judges,
             "floors": self.floors,
             "exclude": sorted(self.question.excluded),
             **self.question.key,
@@ -214,10 +215,8 @@ class TripletTask(WorkerTask[SearchContext]):
         """
         loaded = self._load(context)
         models = [loaded[name] for name in self.models]
-        limits = list(zip(models, self.floors or (), strict=False))
-        if self.judge is not None:
-            limits.insert(0, (loaded[self.judge[0]], self.judge[2]))
-        vocabulary = context.words(tuple(loaded))
+        limits = zip(models, self.floors or (), strict=False)
+        vocabulary = context.words(self.models)
         constraints = self._constraints(vocabulary)
         reason = self._below_floor(limits)
         if constraints and not reason:
@@ -229,6 +228,11 @@ class TripletTask(WorkerTask[SearchContext]):
                 )
         if reason:
             return Outcome("inadmissible", reason)
+        few_changes = self.question.few_changes
+        if few_changes is not None and self.floors is not None:
+            # The model whose natural sentences are likelier
+            better = models[int(self.floors[1] > self.floors[0])]
+            few_changes = replace(few_changes, chooser=better.name)
         began = perf_counter()
         try:
             with counting(Tally()) as tally, merged():
@@ -239,11 +243,11 @@ class TripletTask(WorkerTask[SearchContext]):
                     vocabulary,
                     recipe=recipe_named(self.question.recipe),
                     constraints=constraints,
-                    fluency=self._fluency(loaded),
+                    judges=[loaded[name] for name, _ in self.judges],
                     seed=self.seed,
                     seeds=SEEDS,
                     restarts=self.question.budget,
-                    few_changes=self.question.few_changes,
+                    few_changes=few_changes,
                 )
         except ContstimError:
             # Checked only after a failure: the natural sentence may be impossible for a model.
@@ -251,15 +255,11 @@ class TripletTask(WorkerTask[SearchContext]):
                 if model.log_probs([self.natural])[0] == -np.inf:
                     return Outcome("inadmissible", f"{model.name} gives it probability zero")
             raise
-        reason, few_changes = triplet.equality_note, self.question.few_changes
+        reason = triplet.equality_note
         if few_changes is not None and not triplet.distinct:
-            largest_drops = {
-                s.reject: max((p.drop for p in s.frontier), default=0.0) for s in syntheses
-            }
-            nats = ", ".join(
-                f"{drop:.1f} where {name} rejects" for name, drop in largest_drops.items()
-            )
-            reason = f"few new words do not reach {few_changes.enough:g} nats: {nats}"
+            without = [s.reject for s in syntheses if not s.changed]
+            reason = f"few new words do not reach {few_changes.enough:g} nats where "
+            reason += f"{' and '.join(without)} rejects"
         return Outcome(
             "found",
             reason,
@@ -270,10 +270,8 @@ class TripletTask(WorkerTask[SearchContext]):
         )
 
     def _load(self, context: SearchContext) -> dict[str, LanguageModel]:
-        """Return the two models and the judge; a judge that is one of the two is loaded once."""
-        fingerprints = dict(zip(self.models, self.fingerprints, strict=True))
-        if self.judge is not None:
-            fingerprints[self.judge[0]] = self.judge[1]
+        """Return the two models and the judges, by specification."""
+        fingerprints = dict([*zip(self.models, self.fingerprints, strict=True), *self.judges])
         loaded = dict(zip(fingerprints, context.models(tuple(fingerprints)), strict=True))
         # Files may have been overwritten, but scores of two models must not share a name.
         for name, model in loaded.items():
@@ -299,17 +297,6 @@ class TripletTask(WorkerTask[SearchContext]):
                 )
         return ""
 
-    def _fluency(self, loaded: Mapping[str, LanguageModel]) -> tuple[LanguageModel, float] | None:
-        if self.judge is None:
-            return None
-        name, _, floor = self.judge
-        model = loaded[name]
-        if name in self.models:
-            # The judge has a separate name; weights and caches are shared.
-            model = copy(model)
-            model.name = f"{model.name} (judge)"
-        return model, floor
-
     def _constraints(self, vocabulary: Vocabulary) -> tuple[Constraint, ...]:
         constraints = self.question.constraints(self.natural, every_fix=False)
         rule = capitals(vocabulary) if recipe_named(self.question.recipe).capitals else None
@@ -330,8 +317,8 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
             copy is better, it is itself a step, named by its last new word.
         evaluations: (visit, position, word, sentence, log p accept, log p reject) of each candidate
             that was scored exactly, in order; None for a model that did not score it.
-        frontier: (new words, drop, sentence, log p accept, log p reject) of the best sentence with
-            each number of new words, only in searches for few changes.
+        choice: feasible and scored sentences, and whether the number of new words is proven to be
+            the lowest; only in searches for few new words.
         searches: (seed, loss, gain, visits, rows, tokens) of each search from the natural
             sentence, in order. Everything else, except the costs, is about the best search.
     """
@@ -340,10 +327,6 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
     for s in synthesis.searches:
         cost = sum(s.costs.values(), Cost())
         searches.append((s.seed, s.loss, s.gain, s.visits, cost.rows, cost.tokens))
-    frontier = [
-        (point.changed, point.drop, point.sentence.text, *_two(point.log_probs))
-        for point in synthesis.frontier
-    ]
     return {
         "accept": synthesis.accept,
         "reject": synthesis.reject,
@@ -359,7 +342,7 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
             for e in synthesis.evaluations
         ],
         "searches": searches,
-        **({"frontier": frontier} if frontier else {}),
+        **({} if synthesis.choice is None else {"choice": asdict(synthesis.choice)}),
     }
 
 

@@ -83,28 +83,32 @@ def find_triplets(
     for text in question.fix:
         if not any(fixed_positions(text, sentence) for sentence in sentences):
             raise InputError(f"fix: no sentence has the word or position {text!r}.")
-    question, store, judge = question.resolved, TripletStore(database), question.judge
+    question, store = question.resolved, TripletStore(database)
     names = {model.specification: model.name for model in models}
     ordered = sorted(names)
-    if judge is not None:
-        names.setdefault(judge.specification, judge.name)
+    named_judges = {judge.specification: judge.name for judge in question.judges}
     with worker_pool(executor, context, say=reporter.say, task_limit=task_limit) as workers:
         profiles = _inspect(ordered, sentences, workers)
         for name, profile in profiles.items():
             tell_end_mark(name, profile.convention.rule, reporter.say)
             tell_unknown(profile.unknown, reporter.warn, reporter.say)
-        judges = () if judge is None else (judge.specification,)
-        if not {*judges} <= profiles.keys():
-            # Separately: it may be one of the models under another specification.
-            profiles |= _inspect(judges, (), workers)
+        # Separately: a judge may be one of the models under another specification
+        profiles |= _inspect([j for j in named_judges if j not in profiles], (), workers)
+        panel = [*named_judges] or _default_panel(question, profiles, ordered, store)
         words: dict[ModelPair, Vocabulary] = {}
+        judges: dict[ModelPair, tuple[str, ...]] = {}
         for pair in combinations(ordered, 2):
-            group = tuple(dict.fromkeys((*pair, *judges)))
-            words[pair] = shared_words(group, tuple(profiles[name].words for name in group))
+            words[pair] = shared_words(pair, tuple(profiles[name].words for name in pair))
             question.check_words(words[pair])
+            judges[pair] = _judges_of(pair, panel, profiles)
+            if named_judges and not judges[pair]:
+                raise InputError(
+                    f"`judge` must be a model outside the pair {' × '.join(pair)}, got "
+                    f"{', '.join(named_judges)}. Name another model."
+                )
         walks = _walks(question, profiles, sentences, words)
         floors = find_floors(question, profiles, ordered, sentences, store, workers, reporter)
-        searches = Searches(question, profiles, words, floors, store)
+        searches = Searches(question, profiles, words, floors, store, judges)
         table = None if so_far is None else triplets_writer(so_far, names)
         together = executor.shares_models
         queue = TripletQueue(searches, walks, reporter, together=together, write_table=table)
@@ -126,11 +130,40 @@ def find_triplets(
         conventions={names[model]: profiles[model].convention for model in ordered},
         training_texts={names[model]: profiles[model].training_text for model in ordered},
         floors={names[model]: by_length for model, by_length in floors.items()},
-        judge=None if judge is None else profiles[judge.specification].convention,
+        judges={{**named_judges, **names}[model]: profiles[model].convention for model in panel},
         searches=tuple(all_results),
         wall_seconds=searches.wall_seconds,
         network_seconds=searches.network_seconds,
     )
+
+
+def _default_panel(
+    question: SearchQuestion,
+    profiles: Mapping[str, ModelProfile],
+    models: Sequence[str],
+    store: TripletStore,
+) -> list[str]:
+    """Return the causal transformers of a study of three or more models, which judge by default.
+
+    The store remembers the panel of the first run, so that a model that is added later does not
+    join it and change earlier results.
+    """
+    if len(models) < 3 or not question.nats:
+        return []
+    causal = {profiles[m].convention.fingerprint: m for m in models if profiles[m].is_causal}
+    remembered = store.panel()
+    if remembered is None:
+        store.keep_panel([*causal])
+        remembered = [*causal]
+    return [causal[fingerprint] for fingerprint in remembered if fingerprint in causal]
+
+
+def _judges_of(
+    pair: ModelPair, panel: Sequence[str], profiles: Mapping[str, ModelProfile]
+) -> tuple[str, ...]:
+    """Return the judges that are neither of two models."""
+    fingerprints = {profiles[model].convention.fingerprint for model in pair}
+    return tuple(j for j in panel if profiles[j].convention.fingerprint not in fingerprints)
 
 
 def _walks(

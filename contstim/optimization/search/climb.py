@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import count
+from math import inf
 from typing import TYPE_CHECKING, Any
+
+from contstim.optimization.search.objectives import ScoredSentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
     from contstim.models.costs import Cost
     from contstim.optimization.search.constraints import Candidates
-    from contstim.optimization.search.objectives import Objective, ScoredSentence
+    from contstim.optimization.search.objectives import Objective
     from contstim.optimization.search.perturbation import Perturbation
     from contstim.optimization.search.proposers import Proposer
     from contstim.optimization.search.screening import SearchState
@@ -74,6 +77,14 @@ class Climb:
     log_probs: FloatArray
     visits: int
     end: str
+
+    @property
+    def best_first(self) -> list[ScoredSentence]:
+        """The result, then the other sentences that were better than the start, best first."""
+        best = ScoredSentence(self.sentence, self.log_probs, -inf)
+        earlier = [ScoredSentence(s.sentence, s.log_probs, s.loss) for s in self.steps]
+        better = (sentence for sentence in earlier if sentence.loss < self.start.loss)
+        return [best, *sorted(better, key=lambda sentence: sentence.loss)]
 
     def facts(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the accepted steps as plain values for JSON, log-probabilities by model name."""

@@ -127,6 +127,15 @@ class Evaluator:
                 log_probs[number] = model.float32_log_probs([sentence])[0]
         return log_probs
 
+    def score_sentences(self, number: int, sentences: Sequence[Sentence]) -> FloatArray:
+        """Return one model's exact log-probabilities of sentences, (n_sentences,), nats."""
+        cache = self._scores[number]
+        new = [sentence for sentence in sentences if sentence not in cache]
+        if new:
+            with self.count_cost(number) as model:
+                cache.update(zip(new, model.log_probs(new).tolist(), strict=True))
+        return np.array([cache[sentence] for sentence in sentences])
+
     def screen(self, number: int, position: Position) -> Replacements:
         """Return a model's cheapest scores of all words at a position."""
         with self.count_cost(number) as model:

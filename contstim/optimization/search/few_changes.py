@@ -1,43 +1,45 @@
-"""Sufficient disagreement with few new words, then the likeliest sentence.
+"""Sufficient disagreement with few new words: propose, score, keep, choose.
 
-The search looks for a sentence that the reject model finds less likely than the natural one by a
-required number of nats. It keeps as many of the natural sentence's words as possible:
+    natural    Voter registration approaches also vary widely
+    propose    … registration laws also …, … laws also vary significantly, …   by cheap scores
+    score      the most promising ones, under the models without cheap scores, in batches
+    keep       those that the accept model finds no less likely than the natural sentence, and the
+               reject model `enough` nats less likely
+    choose     Voter registration laws also vary significantly                 the judge's favourite
 
-    one new word     The invention is more than one day old     4.1 nats
-    two new words    The invention is more than one week old    5.7 nats: enough
-                     The letter is more than one week old       5.2 nats, likelier: the result
-
-For each number of new words, the search continues from the best sentences with one new word less.
-Nats beyond the required number do not count. Among sentences that reach it, the search maximises
-the log-probability under the accepting models. The best sentences by number of new words are the
-*frontier*, which shows the gain of each further word.
+Proposals have one or two new words. If none of them is kept, the search continues with three.
+Models with cheap scores, such as n-gram models, score all proposals exactly. Other models estimate
+them from one pass a position over the natural sentence. A regression of exact scores on estimates
+orders the proposals (Golan et al. 2023, Eq. 3); each batch of scores refits it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from itertools import chain, compress
+from dataclasses import dataclass
 from math import inf
-from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from contstim.errors import InputError
 from contstim.items.reviews import changed_positions
-from contstim.optimization.search.climb import Climb, Step, climb
-from contstim.optimization.search.constraints import Candidates, max_changes
-from contstim.optimization.search.objectives import Objective, ScoredSentence
+from contstim.optimization.search.climb import Climb
 from contstim.options import Help, check_ranges
-from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
-    from contstim.files.arrays import BoolArray, FloatArray
-    from contstim.models.base import LanguageModel
-    from contstim.optimization.search.evaluator import Evaluator
-    from contstim.optimization.search.recipes import Recipe
+    from contstim.files.arrays import FloatArray, IntArray
+    from contstim.optimization.search.constraints import Candidates
+    from contstim.optimization.search.objectives import Objective, ScoredSentence
+    from contstim.words.sentence import Sentence
+
+
+JUDGE_DROP = 6.0
+"""Default maximum decrease of the log-probability under the judges, nats."""
+
+MAX_SCORED = 600
+"""Default maximum number of sentences that a network scores in one direction."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,11 @@ class FewChanges:
 
     Attributes:
         enough: required decrease of the loss, nats.
-        max_changes: maximum number of new words; None for half of the sentence's words.
+        max_changes: maximum number of new words; None for three, or half of a shorter sentence's.
+        judge_drop: maximum of log p(natural) - log p(result) under the judges, mean, nats.
+        max_scored: maximum number of sentences that each network of the pair scores.
+        chooser: name of the better of two networks, which chooses without a judge; None for the
+            one that finds the natural sentence likelier.
 
     Raises:
         InputError: if a number is out of range.
@@ -54,6 +60,9 @@ class FewChanges:
 
     enough: Annotated[float, Help("Nats.", at_least=0)]
     max_changes: Annotated[int | None, Help("Words.", at_least=1)] = None
+    judge_drop: float = JUDGE_DROP
+    max_scored: Annotated[int, Help("Sentences.", at_least=1)] = MAX_SCORED
+    chooser: str | None = None
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -61,305 +70,388 @@ class FewChanges:
             raise InputError(f"enough must be a number above 0, not {self.enough:g}.")
 
 
-ENOUGH = "it reached the nats asked for, and no likelier sentence with as few new words was found"
-TOO_FEW = "no sentence with so many of the natural words was found that reaches the nats asked for"
+ENOUGH = "the best of the sentences with enough nats was chosen"
+TOO_FEW = "no sentence with so few new words that has enough nats was found"
 """Reasons why such a search ended, as messages for the user."""
 
-_BEAM = 96  # sentences in the beam at each price
-_PRICES = (1.0, 8.0)  # prices of a nat below the floor, nats
-_RISING_PRICES = (1.0, 2.0, 8.0)  # prices of successive climbs
-_MAX_SHARE_NEW = 0.5  # default maximum share of new words
+_MAX_CHANGES = 3  # default maximum number of new words
+_FIRSTS = 25  # sentences with one new word at a position that get a second one
+_EXTENDED = 150  # sentences with two new words that get a third one
+_KEPT = 60  # proposals for each position of a sentence with new words
+_MIN_SCORED = 40  # sentences that a network scores at least, however many passes each takes
+_BATCHES, _MAX_BATCH = 10, 64  # number of batches, and sentences in one
+_PATIENCE = 2  # batches without a better sentence
+_FIRST_SHARE = 0.7  # share of the sentences scored before a third word is tried
+_ERROR = 3.0  # error of estimates before any calibration, nats
+_PRIOR_SD = (5.0, 0.3, 2.0, 0.2)  # of intercept, slope, effect of a new word, other slopes
+_LOWEST = -50.0  # change of a log-probability below which changes count the same, nats
+_ODDS = 2.0  # nats of quality that a factor of e in the chance to be feasible is worth
+_MIN_ODDS = -14.0  # log-probability of being feasible, times _ODDS, below which nothing is scored
 
 
 @dataclass(frozen=True)
-class FrontierPoint:
-    """The best sentence with a given number of new words.
-
-    It has the lowest loss, or is the likeliest of those with sufficient disagreement.
+class Choice:
+    """How the result of a search for few new words was chosen.
 
     Attributes:
-        changed: number of new words.
-        sentence: sentence with the new words.
-        log_probs: log-probabilities of the sentence, (n_models,), nats.
-        drop: loss of the natural sentence minus loss of this sentence, nats.
+        feasible: number of feasible sentences that were found.
+        scored: number of sentences that networks or judges scored.
+        minimal: whether no sentence with fewer new words is feasible; False if unknown.
     """
 
-    changed: int
-    sentence: Sentence
-    log_probs: FloatArray
-    drop: float
+    feasible: int
+    scored: int
+    minimal: bool
 
 
 @dataclass(frozen=True)
-class EnoughObjective(Objective):
-    """Objective that maximises likelihood once the loss has reached a target.
-
-    The likelihood is that under all accepting models, the fluency model included.
+class _Proposals:
+    """Proposed sentences; each changes one word of a base.
 
     Attributes:
-        target: loss that is low enough, nats.
-        price: price of a nat below the floor, nats; 0 to require the floor. With a price, all
-            scored sentences are feasible, so that climbs and new starts may go below the floor.
+        bases: sentences with one new word less.
+        base, index, word: number of the base, 0-based position and number of the word, (n,) each.
+        n_new: number of new words, (n,).
+        estimates: log-probabilities, exact under cheap models, (n_models, n), nats.
     """
 
-    target: float = 0.0
-    price: float = 0.0
+    bases: tuple[Sentence, ...]
+    base: IntArray
+    index: IntArray
+    word: IntArray
+    n_new: IntArray
+    estimates: FloatArray
 
-    def full_loss(self, log_probs: FloatArray) -> FloatArray:
-        """Return the loss without a target, (n_sentences,), nats."""
-        return super().loss(log_probs)
-
-    def loss(self, log_probs: FloatArray) -> FloatArray:
-        """Return the loss or, below the target, the target minus the margins, (n_sentences,), nats.
-
-        The price of the shortfall is added.
-        """
-        loss = self.full_loss(log_probs)
-        margin = np.zeros(len(loss))
-        for values, floor in self.margins(log_probs):
-            gain = np.zeros(len(loss))
-            # Without a finite floor there is no margin
-            np.subtract(values, floor, out=gain, where=(values > floor) & np.isfinite(floor))
-            margin += gain
-        loss = np.where(loss <= self.target, self.target - margin, loss)
-        return loss + self.price * self.shortfall(log_probs) if self.price else loss
-
-    def feasible(self, log_probs: FloatArray) -> BoolArray:
-        """Return a mask of sentences that may be accepted, (n_sentences,); see `price`."""
-        if not self.price:
-            return super().feasible(log_probs)
-        scored: BoolArray = np.logical_and.reduce(~np.isnan(log_probs))
-        return scored
+    @classmethod
+    def join(cls, parts: Sequence[_Proposals]) -> _Proposals:
+        """Return all of one or more groups of proposals."""
+        bases = tuple(base for part in parts for base in part.bases)
+        first = np.cumsum([0, *(len(part.bases) for part in parts)])[:-1]
+        return cls(
+            bases,
+            np.concatenate([part.base + n for part, n in zip(parts, first, strict=True)]),
+            np.concatenate([part.index for part in parts]),
+            np.concatenate([part.word for part in parts]),
+            np.concatenate([part.n_new for part in parts]),
+            np.concatenate([part.estimates for part in parts], axis=1),
+        )
 
 
-def climb_by_changes(
-    candidates: Candidates,
-    objective: Objective,
-    recipe: Recipe,
-    goal: FewChanges,
-    *,
-    rng: np.random.Generator,
-    on_step: Callable[[Step], None] | None = None,
-) -> tuple[Climb, tuple[FrontierPoint, ...]]:
-    """Find the likeliest sentence that reaches the goal with as few new words as possible.
+class FewChangesSearch:
+    """A search for few new words in one direction.
 
     Args:
         candidates: words allowed at each position, and the natural sentence.
-        objective: loss, constraint and evaluator.
-        recipe: recipe with the proposer and the perturbation.
-        goal: required nats and maximum number of new words.
-        rng: random generator for the order of positions and all other random choices.
-        on_step: callback, called with each accepted step.
-
-    Returns:
-        All climbs as one, which ends with the sentence that reaches the goal or with the natural
-        sentence; and the frontier, without numbers of words that do not lower the loss further.
+        objective: loss, constraint and evaluator; judges accept every sentence.
+        goal: required nats and limits.
+        n_judges: number of judges, which are the last models of the evaluator.
     """
-    natural = candidates.natural
-    start = objective.assess(natural, objective.evaluator.log_probs(natural))
-    likeliest = EnoughObjective(
-        objective.evaluator, objective.accepting, objective.limits, start.loss - goal.enough
-    )
-    max_new = min(goal.max_changes or int(len(natural) * _MAX_SHARE_NEW), len(candidates.positions))
-    if tries_all_words(objective.evaluator.models):
-        levels = _search_by_beam(candidates, likeliest, max_new, on_step)
-    else:
-        levels = _search_by_climbs(candidates, likeliest, recipe, max_new, rng, on_step)
-    best: dict[int, Step] = {}  # by number of new words
-    frontier: list[FrontierPoint] = []
-    steps: list[Step] = []
-    visits = n_seen = 0
-    for steps, visits in levels:
-        for step in steps[n_seen:]:
-            changed = len(changed_positions(natural, step.sentence))
-            if likeliest.feasible(step.log_probs[:, None])[0] and (
-                changed not in best or step.loss < best[changed].loss
-            ):
-                best[changed] = step
-        n_seen = len(steps)
-        frontier = []
-        for changed, step in sorted(best.items(), key=itemgetter(0)):
-            drop = start.loss - objective.assess(step.sentence, step.log_probs).loss
-            if drop > (frontier[-1].drop if frontier else 0.0):
-                frontier.append(FrontierPoint(changed, step.sentence, step.log_probs, drop))
-            if drop >= goal.enough:
-                end = step.sentence, step.log_probs, visits, ENOUGH
-                return Climb(start, tuple(steps), *end), tuple(frontier)
-    return Climb(start, tuple(steps), natural, start.log_probs, visits, TOO_FEW), tuple(frontier)
 
-
-def tries_all_words(models: Iterable[LanguageModel]) -> bool:
-    """Return True if a search between these models tries all words and so is deterministic."""
-    return all(model.cheap_replacements for model in models)
-
-
-_Level: TypeAlias = tuple[list[Step], int]
-"""All steps up to a number of new words, and the number of visits so far."""
-
-
-def _search_by_climbs(
-    candidates: Candidates,
-    objective: EnoughObjective,
-    recipe: Recipe,
-    max_new: int,
-    rng: np.random.Generator,
-    on_step: Callable[[Step], None] | None,
-) -> Iterator[_Level]:
-    """Yield levels from one climb per number of new words, each from the end of the last.
-
-    Each climb begins with the best word of all positions; after that, it accepts the first better
-    word. If no number of new words suffices, climbs with the maximum number go below the floor
-    and return at rising prices. Only these climbs are perturbed.
-    """
-    natural, evaluator, proposer = candidates.natural, objective.evaluator, recipe.proposer
-    state = proposer.start(evaluator, rng.spawn(1)[0])
-    current = objective.assess(natural, evaluator.log_probs(natural))
-    steps: list[Step] = []
-    visits = round_ = 0
-
-    def accept(step: Step) -> None:
-        steps.append(replace(step, loss=objective.assess(step.sentence, step.log_probs).loss))
-        if on_step is not None:
-            on_step(steps[-1])
-
-    rounds = [(changes, 0.0) for changes in range(1, max_new + 1)]
-    for changes, price in [*rounds, *((max_new, price) for price in _RISING_PRICES)]:
-        limited = replace(candidates, constraints=(*candidates.constraints, max_changes(changes)))
-        aim = replace(objective, price=price)
-        current = aim.assess(current.sentence, current.log_probs)
-        visited = [limited.at(current, i, n) for n, i in enumerate(limited.positions, visits + 1)]
-        visits += len(visited)
-        proposals = [(position, proposer.propose(position, aim, state)) for position in visited]
-        better = [(position, scored) for position, scored in proposals if scored is not None]
-        if better:
-            position, current = min(better, key=lambda pair: pair[1].loss)
-            accept(
-                _make_step(position.index, position.sentence, current, visits, round_, evaluator)
-            )
-
-        def accept_later(step: Step, n_visits: int = visits, first_round: int = round_) -> None:
-            accept(replace(step, visit=step.visit + n_visits, round=step.round + first_round))
-
-        climbed = climb(
-            *(current.sentence, limited, aim, proposer),
-            rng=rng,
-            state=state,
-            perturbation=recipe.perturbation if price else None,
-            on_step=accept_later,
+    def __init__(
+        self, candidates: Candidates, objective: Objective, goal: FewChanges, n_judges: int = 0
+    ) -> None:
+        self._candidates, self._objective, self._goal = candidates, objective, goal
+        self._evaluator, self._natural = objective.evaluator, candidates.natural
+        models = self._evaluator.models
+        n_pair = len(models) - n_judges
+        self._pair, self._judges = slice(n_pair), range(n_pair, len(models))
+        self._start = objective.assess(self._natural, self._evaluator.log_probs(self._natural))
+        # Accepting models must reach their limits, rejecting models must not exceed theirs
+        self._signs = np.where(objective.accepting, 1.0, -1.0)[:, None]
+        target = self._start.loss - goal.enough
+        self._limits = np.where(objective.accepting, 0.0, target)[:, None]
+        self._limits += np.array(objective.limits)[:, None]
+        self._is_cheap = np.array([model.cheap_replacements for model in models])
+        passes = [max(1.0, n_passes) for n_passes in self._evaluator.exact_passes]
+        # The network with the least work first
+        self._networks: list[int] = sorted(
+            np.flatnonzero(~self._is_cheap[self._pair]).tolist(),
+            key=lambda number: (models[number].n_parameters() or 0) * passes[number],
         )
-        visits += climbed.visits
-        current = objective.assess(climbed.sentence, climbed.log_probs)
-        round_ = max([round_, *(step.round for step in steps)]) + 1
-        yield steps, visits
+        self._most_scored = [max(_MIN_SCORED, int(goal.max_scored / n)) for n in passes]
+        self._differences = [self._expect_differences(number) for number in range(len(models))]
+        self._chooser = self._find_chooser()
+        self._found: dict[Sentence, FloatArray] = {}
+        self._n_scored = [0] * len(models)
+        self._n_visits = 0
 
+    def _find_chooser(self) -> int | None:
+        """Return the number of the model whose favourite is chosen; None without networks.
 
-def _search_by_beam(
-    candidates: Candidates,
-    objective: EnoughObjective,
-    max_new: int,
-    on_step: Callable[[Step], None] | None,
-) -> Iterator[_Level]:
-    """Yield levels of a beam search, one for each number of new words.
+        An n-gram model does not choose for a network: it does not see whether sentences make sense.
+        """
+        if not self._networks:
+            return None
+        names = [self._evaluator.models[number].name for number in self._networks]
+        if self._goal.chooser in names:
+            return self._networks[names.index(self._goal.chooser)]
+        return max(self._networks, key=lambda number: self._start.log_probs[number])
 
-    This is for models that score all words of a position exactly at almost no cost. The beam also
-    has sentences below the floor, because a further word may satisfy it. It ranks sentences by
-    loss plus price times shortfall, for two prices.
-    """
-    natural, evaluator = candidates.natural, objective.evaluator
-    best = objective.assess(natural, evaluator.log_probs(natural))
-    beam = [natural]
-    steps: list[Step] = []
-    visits = 0
-    for changes in range(1, max_new + 1):
-        beams = [_Beam(price) for price in _PRICES]
-        for sentence in beam:
-            new, log_probs = _score_changes(sentence, candidates, evaluator)
-            visits += len(candidates.positions) - (changes - 1)
-            if not new:
-                continue
-            losses = np.where(objective.feasible(log_probs), objective.loss(log_probs), np.inf)
-            lowest = int(losses.argmin())
-            if losses[lowest] < best.loss:
-                index, word = new[lowest]
-                better = sentence.replace(index, word)
-                best = ScoredSentence(better, log_probs[:, lowest], float(losses[lowest]))
-                evaluator.record(visits, index, better, best.log_probs)
-                steps.append(_make_step(index, sentence, best, visits, changes - 1, evaluator))
-                if on_step is not None:
-                    on_step(steps[-1])
-            loss, shortfall = objective.full_loss(log_probs), objective.shortfall(log_probs)
-            # No price can rank impossible sentences
-            loss = np.where(np.isfinite(loss), loss, np.inf)
-            for priced in beams:
-                priced.add(sentence, new, loss + priced.price * shortfall)
-        chosen = dict.fromkeys(chain.from_iterable(priced.best for priced in beams))
-        beam = [Sentence(words, natural.end) for words in chosen]
-        yield steps, visits
+    def run(self) -> tuple[Climb, tuple[ScoredSentence, ...], Choice]:
+        """Search with one and two new words, and with three if no such sentence is feasible.
 
+        Returns:
+            Start and result, without steps; the feasible sentences, best first; and how the result
+            was chosen.
+        """
+        natural, log_probs = self._natural, self._start.log_probs
+        most = min(
+            self._goal.max_changes or min(_MAX_CHANGES, len(natural) // 2),
+            len(self._candidates.positions),
+        )
+        fewest_first = not self._judges and not self._networks
+        proposals, bases = self._propose([(natural, log_probs)], 1)
+        n_new = 1
+        if most > 1 and not fewest_first:
+            n_new = 2
+            more, bases = self._propose(bases, n_new)
+            proposals = _Proposals.join([proposals, more])
+        self._score(proposals, _FIRST_SHARE if n_new < most else 1.0)
+        # Cheap models score all sentences with one new word
+        none_with_one = fewest_first and not self._found
+        while not self._found and n_new < most and bases:
+            n_new += 1
+            proposals, bases = self._propose(bases, n_new)
+            self._score(proposals, 1.0)
+        ranked = self._rank()
+        best, end = (ranked[0], ENOUGH) if ranked else (self._start, TOO_FEW)
+        n_changed = len(changed_positions(natural, best.sentence))
+        minimal = n_changed == 1 or (n_changed == 2 and none_with_one)
+        return (
+            Climb(self._start, (), best.sentence, best.log_probs, self._n_visits, end),
+            ranked,
+            Choice(len(ranked), max(self._n_scored), minimal),
+        )
 
-def _score_changes(
-    sentence: Sentence, candidates: Candidates, evaluator: Evaluator
-) -> tuple[list[tuple[int, str]], FloatArray]:
-    """Score all sentences with one more new word.
+    def _expect_differences(self, number: int) -> dict[int, FloatArray]:
+        """Return the expected gain of each word by position, (n_words,), nats; empty if cheap."""
+        differences: dict[int, FloatArray] = {}
+        for index in () if self._is_cheap[number] else self._candidates.positions:
+            words = (*self._candidates.possible[index], self._natural.words[index])
+            with self._evaluator.count_cost(number) as model:
+                source = model.draft(0) or model
+                estimates = source.replacements(self._natural, index, words).estimate
+            differences[index] = estimates[:-1] - estimates[-1]
+        return differences
 
-    Returns:
-        0-based position and new word of each sentence, and log-probabilities, (n_models,
-        n_sentences), nats.
-    """
-    new: list[tuple[int, str]] = []
-    log_probs: list[FloatArray] = []
-    for index in candidates.positions:
-        if sentence.words[index] != candidates.natural.words[index]:
-            continue
-        words, allowed = candidates.possible[index], candidates.allowed_now(sentence, index)
-        if not allowed.any():
-            continue
-        new += [(index, word) for word in compress(words, allowed)]
-        rows = []
-        for number in range(len(evaluator.models)):
-            with evaluator.count_cost(number) as model:
-                rows.append(model.replacement_log_probs(sentence, index, words)[allowed])
-        log_probs.append(np.stack(rows))
-    return new, np.concatenate(log_probs, axis=1) if new else np.empty((len(evaluator.models), 0))
+    def _propose(
+        self, bases: Sequence[tuple[Sentence, FloatArray]], n_new: int
+    ) -> tuple[_Proposals, list[tuple[Sentence, FloatArray]]]:
+        """Change one more word of each base.
 
+        Args:
+            bases: sentences and their log-probabilities or estimates, (n_models,), nats.
+            n_new: number of new words of the proposals.
 
-@dataclass
-class _Beam:
-    """The sentences with the lowest costs: loss plus price times shortfall.
+        Returns:
+            Sentences that cheap models allow, and the bases of sentences with one more new word.
+        """
+        none = np.empty(0, np.int64)
+        parts = [_Proposals((), none, none, none, none, np.empty((len(self._is_cheap), 0)))]
+        gains, partial = [], []
+        for sentence, log_probs in bases:
+            for index in self._candidates.positions:
+                if sentence.words[index] != self._natural.words[index]:
+                    continue
+                allowed = np.flatnonzero(self._candidates.allowed_now(sentence, index))
+                estimates = self._estimate(sentence, log_probs, index, allowed)
+                missing, quality = self._missing(estimates), self._quality(estimates)
+                possible = np.flatnonzero((missing[self._is_cheap[self._pair]] == 0).all(axis=0))
+                if n_new > 1:
+                    merits = quality[possible] + self._odds(estimates[:, possible])
+                    possible = possible[np.argsort(-merits, kind="stable")[:_KEPT]]
+                base, position, number = np.full((3, len(possible)), [[0], [index], [n_new]])
+                words, scores = allowed[possible], estimates[:, possible]
+                parts.append(_Proposals((sentence,), base, position, words, number, scores))
+                values = quality - missing.sum(axis=0)
+                order = np.argsort(-values, kind="stable")[: _FIRSTS if n_new == 1 else 3]
+                for column in order[np.isfinite(values[order])].tolist():
+                    word = self._candidates.possible[index][allowed[column]]
+                    partial.append((sentence.replace(index, word), estimates[:, column]))
+                    gains.append(values[column])
+        if n_new > 1:
+            best_first = np.argsort(-np.array(gains), kind="stable")[:_EXTENDED]
+            partial = [partial[i] for i in best_first.tolist()]
+        return _Proposals.join(parts), partial
 
-    Attributes:
-        price: price of a nat below the floor, nats.
-    """
+    def _estimate(
+        self, sentence: Sentence, log_probs: FloatArray, index: int, allowed: IntArray
+    ) -> FloatArray:
+        """Return log-probabilities with each allowed word, (n_models, n_words), nats.
 
-    price: float
-    _costs: dict[tuple[str, ...], float] = field(default_factory=dict)  # by words of a sentence
-    _max_cost: float = np.finfo(np.float64).max
+        Args:
+            sentence: sentence in which a word is replaced.
+            log_probs: its log-probabilities or estimates, (n_models,), nats.
+            index: 0-based position of that word.
+            allowed: numbers of the words, (n_words,).
+        """
+        self._n_visits += 1
+        estimates = np.empty((len(log_probs), len(allowed)))
+        words = self._candidates.possible[index]
+        for number, differences in enumerate(self._differences):
+            if differences:
+                estimates[number] = log_probs[number] + differences[index][allowed]
+            elif len(allowed):
+                with self._evaluator.count_cost(number) as model:
+                    exact = model.replacement_log_probs(sentence, index, words)
+                estimates[number] = exact[allowed]
+        return estimates
 
-    def add(self, sentence: Sentence, new: Sequence[tuple[int, str]], costs: FloatArray) -> None:
-        """Add the sentence with each new word at its 0-based position; costs are (n_words,)."""
-        words, columns = sentence.words, np.flatnonzero(costs <= self._max_cost)
-        for column in columns[np.argsort(costs[columns], kind="stable")[:_BEAM]].tolist():
-            index, word = new[column]
-            self._costs[*words[:index], word, *words[index + 1 :]] = float(costs[column])
-        if len(self._costs) > 4 * _BEAM:
-            self._costs = self.best
-            self._max_cost = max(self._costs.values())
+    def _missing(self, log_probs: FloatArray) -> FloatArray:
+        """Return by how much each model of the pair misses its limit, (n_pair, n), nats."""
+        below = self._signs[self._pair] * (self._limits - log_probs)[self._pair]
+        return np.maximum(below, 0.0)
 
-    @property
-    def best(self) -> dict[tuple[str, ...], float]:
-        """Costs of these sentences, by their words."""
-        return dict(sorted(self._costs.items(), key=itemgetter(1))[:_BEAM])
+    def _quality(self, log_probs: FloatArray) -> FloatArray:
+        """Return the score by which sentences are chosen, minus the natural one's, (n,), nats."""
+        if self._judges:
+            numbers = [*self._judges]
+        elif self._chooser is not None:
+            numbers = [self._chooser]
+        else:
+            numbers = np.flatnonzero(self._objective.accepting).tolist()
+        gains = log_probs[numbers] - self._start.log_probs[numbers, None]
+        quality: FloatArray = gains.mean(axis=0)
+        return quality
 
+    def _odds(self, log_probs: FloatArray, errors: FloatArray | None = None) -> FloatArray:
+        """Return the log-probability that sentences are feasible, (n,), times `_ODDS`."""
+        from scipy.special import log_ndtr
 
-def _make_step(
-    index: int,
-    previous: Sentence,
-    accepted: ScoredSentence,
-    visits: int,
-    round_: int,
-    evaluator: Evaluator,
-) -> Step:
-    """Return the step that replaces the word at a 0-based position."""
-    old, new = previous.words[index], accepted.sentence.words[index]
-    scores = accepted.sentence, accepted.log_probs, accepted.loss
-    return Step(index, old, new, *scores, visits, round_, evaluator.cost)
+        numbers = self._networks
+        if not numbers:
+            return np.zeros(log_probs.shape[1])
+        above = self._signs[numbers] * (log_probs - self._limits)[numbers]
+        error = np.full((len(numbers), 1), _ERROR) if errors is None else errors[numbers, None]
+        odds: FloatArray = _ODDS * log_ndtr(above / error).sum(axis=0)
+        return odds
+
+    def _score(self, proposals: _Proposals, share: float) -> None:
+        """Score the most promising proposals exactly, and keep the feasible ones.
+
+        Args:
+            proposals: sentences that cheap models allow.
+            share: share of the sentences that may be scored in the whole search.
+        """
+        if not self._networks and not self._judges:  # all scores are exact
+            order = np.argsort(-self._quality(proposals.estimates), kind="stable")
+            for column in order[:_MIN_SCORED].tolist():
+                self._found[self._sentence(proposals, column)] = proposals.estimates[:, column]
+            return
+        scores = np.full(proposals.estimates.shape, np.nan)
+        untried = np.ones(len(proposals.n_new), np.bool_)
+        best, n_dry = -np.inf, 0
+        while n_dry < _PATIENCE and all(self._room(n, share) for n in self._networks):
+            expected, errors = self._calibrate(proposals, scores)
+            odds = self._odds(expected, errors)
+            merits = np.where(untried & (odds >= _MIN_ODDS), self._quality(expected) + odds, -inf)
+            size = min([_MAX_BATCH, *(self._room(n, share) for n in self._networks[:1])])
+            batch: dict[Sentence, int] = {}
+            for column in np.argsort(-merits, kind="stable")[: 2 * size].tolist():
+                if merits[column] == -inf or len(batch) == size:
+                    break
+                untried[column] = False
+                sentence = self._sentence(proposals, column)
+                if sentence not in self._found:  # the other order of the same changes
+                    batch.setdefault(sentence, column)
+            if not batch:
+                return
+            highest, postponed = self._score_batch(batch, proposals, scores, share)
+            untried[postponed] = True
+            n_dry = 0 if highest > best else n_dry + bool(self._found)
+            best = max(best, highest)
+
+    def _room(self, number: int, share: float) -> int:
+        """Return how many sentences a network may score next."""
+        most = self._most_scored[number]
+        return min(-(-most // _BATCHES), int(share * most) - self._n_scored[number])
+
+    def _score_batch(
+        self, batch: dict[Sentence, int], proposals: _Proposals, scores: FloatArray, share: float
+    ) -> tuple[float, IntArray]:
+        """Score sentences under one network after the other.
+
+        Returns:
+            Best quality of a feasible sentence, nats, and the columns of sentences that a network
+            has to score later.
+        """
+        sentences, columns = [*batch], np.array([*batch.values()])
+        postponed = [columns[:0]]
+        scores[:, columns] = np.where(
+            self._is_cheap[:, None], proposals.estimates[:, columns], np.nan
+        )
+        left = np.arange(len(sentences))
+        for number in (*self._networks, *self._judges):
+            if number in self._networks:
+                room = self._room(number, share)
+                postponed.append(columns[left[room:]])
+                left = left[:room]
+            if not len(left):
+                break
+            self._n_scored[number] += len(left)
+            values = self._evaluator.score_sentences(number, [sentences[i] for i in left])
+            scores[number, columns[left]] = values
+            if number not in self._judges:
+                left = left[(self._signs[number] * (values - self._limits[number]) >= 0)]
+        for sentence, column in zip(sentences, columns.tolist(), strict=True):
+            index = int(proposals.index[column])
+            self._evaluator.record(self._n_visits, index, sentence, scores[:, column])
+        found = columns[left]
+        self._found |= {sentences[i]: scores[:, columns[i]] for i in left.tolist()}
+        highest = float(self._quality(scores[:, found]).max(initial=-np.inf))
+        return highest, np.concatenate(postponed)
+
+    def _calibrate(
+        self, proposals: _Proposals, scores: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return expected log-probabilities, (n_models, n), and their errors, (n_models,), nats.
+
+        Each model that is not cheap has a Bayesian linear regression of exact scores on its
+        estimate, the number of new words, and the scores of cheap models.
+        """
+        expected = proposals.estimates.copy()
+        errors = np.where(self._is_cheap, 0.0, _ERROR)
+        natural = self._start.log_probs[:, None]
+        gains = np.maximum(proposals.estimates - natural, _LOWEST)
+        constant = np.ones(len(proposals.n_new))
+        for number in np.flatnonzero(~self._is_cheap).tolist():
+            columns = [constant, gains[number], proposals.n_new, gains[self._is_cheap]]
+            features = np.vstack(columns)
+            known = np.flatnonzero(np.isfinite(scores[number]))
+            prior = np.zeros(len(features))
+            prior[1] = 1.0
+            sds = np.array([*_PRIOR_SD[:3], *[_PRIOR_SD[3]] * (len(features) - 3)])
+            x, y = features[:, known], scores[number, known] - natural[number]
+            precision = x @ x.T / _ERROR**2 + np.diag(sds**-2.0)
+            weights = prior + np.linalg.solve(precision, x @ (y - prior @ x) / _ERROR**2)
+            squares = float(np.square(y - weights @ x).sum())
+            errors[number] = np.sqrt((squares + 5 * _ERROR**2) / (len(known) + 5))
+            expected[number] = natural[number] + weights @ features
+            expected[number, known] = scores[number, known]
+        return expected, errors
+
+    def _sentence(self, proposals: _Proposals, column: int) -> Sentence:
+        """Return a proposed sentence."""
+        index = int(proposals.index[column])
+        word = self._candidates.possible[index][proposals.word[column]]
+        base: Sentence = proposals.bases[proposals.base[column]]
+        return base.replace(index, word)
+
+    def _rank(self) -> tuple[ScoredSentence, ...]:
+        """Return the feasible sentences that the judges allow, best first."""
+        from scipy.stats import rankdata
+
+        sentences, scores = [*self._found], np.array([*self._found.values()]).T
+        if not sentences:
+            return ()
+        quality = self._quality(scores)
+        if self._judges:
+            ranks = rankdata(-scores[self._judges], axis=1).mean(axis=0)
+            order = np.lexsort((-quality, ranks))
+            order = order[quality[order] >= -self._goal.judge_drop]
+        elif self._chooser is None:
+            n_new = [len(changed_positions(self._natural, sentence)) for sentence in sentences]
+            order = np.lexsort((-quality, np.array(n_new)))
+        else:
+            order = np.argsort(-quality, kind="stable")
+        return tuple(self._objective.assess(sentences[i], scores[:, i]) for i in order.tolist())

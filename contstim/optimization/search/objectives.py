@@ -33,7 +33,7 @@ class Objective:
 
     The loss is the largest log-probability above the limit among the rejecting models. The
     constraint is that every accepting model's log-probability is at or above its limit. The limit
-    of a fluency model is its floor; the limit of other models is their log-probability of the
+    of a judge is minus infinity; the limit of other models is their log-probability of the
     natural sentence.
 
     Attributes:
@@ -125,5 +125,5 @@ class PairObjective(Objective):
 
     def margins(self, log_probs: FloatArray) -> list[tuple[FloatArray, float | FloatArray]]:
         """Return the constraint; the second model must also prefer the other sentence."""
-        first, *judges = super().margins(log_probs)
-        return [first, (np.broadcast_to(self.limits[1], log_probs.shape[1]), log_probs[1]), *judges]
+        (first,) = super().margins(log_probs)
+        return [first, (np.broadcast_to(self.limits[1], log_probs.shape[1]), log_probs[1])]

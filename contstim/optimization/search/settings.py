@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from contstim.english.words import indefinite_article, tag_table, verb_uses
 from contstim.errors import InputError
-from contstim.files.tables import number
 from contstim.items.matching import ENOUGH
-from contstim.models.specifications import parse_models
 from contstim.optimization.search import constraints
-from contstim.optimization.search.few_changes import FewChanges
+from contstim.optimization.search.few_changes import JUDGE_DROP, MAX_SCORED, FewChanges
 from contstim.optimization.search.restarts import SearchBudget
-from contstim.options import Help, check_ranges
+from contstim.options import Help, Judges, check_ranges
 
 if TYPE_CHECKING:
-    from contstim.models.specifications import Specification
     from contstim.optimization.search.constraints import Constraint
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
@@ -38,6 +35,14 @@ class SearchSettings:
         InputError: if a number is out of range.
     """
 
+    judge: Judges = ()
+    judge_drop: Annotated[
+        float,
+        Help(
+            "With --judge: nats by which a sentence may be less likely than the natural one, under "
+            "the judges on average.",
+        ),
+    ] = JUDGE_DROP
     fix: Annotated[tuple[str, ...], Help("A word to leave as it is, or its position from 0.")] = ()
     max_changes: Annotated[
         int | None, Help("How many words may differ from the natural sentence's.", at_least=1)
@@ -79,13 +84,17 @@ class SearchSettings:
     enough: Annotated[
         float | None,
         Help(
-            "Find a sentence that is this many nats less likely under the other model, with as few "
-            "new words as possible, and of these the likeliest; 0 for as many nats as possible. "
-            "By default 5 with --frame words and the default recipe, else 0.",
+            "Find a sentence with few new words that is this many nats less likely under the other "
+            "model; 0 for as many nats as possible. By default 5 with --frame words and the "
+            "default recipe, else 0.",
             at_least=0,
             kind="enough nats",
         ),
     ] = None
+    max_scored: Annotated[
+        int,
+        Help("With --enough: sentences that each network scores for a sentence.", at_least=1),
+    ] = MAX_SCORED
 
     recipe: Annotated[str, Help("How to search: default or golan2023.")] = "default"
     allow_unknown: Annotated[bool, Help("Also use words that a word-level model lacks.")] = False
@@ -109,6 +118,11 @@ class SearchSettings:
             )
         if self.nats and self.recipe != "default":
             raise InputError("`enough` is reached by the recipe default, not by golan2023.")
+        if self.judge and not self.nats:
+            raise InputError(
+                "`judge` chooses among sentences that reach `enough` nats: set `enough`, or leave "
+                "out `judge`."
+            )
         if self.tags is not None and not self._needs_table:
             raise InputError('`tags` is for keeping parts of speech: set `frame` to "words".')
 
@@ -148,7 +162,9 @@ class SearchSettings:
     @property
     def few_changes(self) -> FewChanges | None:
         """Goal of a search for few new words; None without such a goal."""
-        return FewChanges(self.nats, self.max_changes) if self.nats else None
+        if not self.nats:
+            return None
+        return FewChanges(self.nats, self.max_changes, self.judge_drop, self.max_scored)
 
     def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
         """Return the constraints of a search that starts from a natural sentence.
@@ -209,7 +225,7 @@ class SearchSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceSearchSettings(SearchSettings):
-    """Settings of the search for one sentence, with a list of new words, a judge and a time.
+    """Settings of the search for one sentence, with a list of new words and a time.
 
     Attributes:
         allow: the only words that may be put in, whatever their case; empty for the vocabulary.
@@ -221,13 +237,6 @@ class SentenceSearchSettings(SearchSettings):
     allow: Annotated[
         tuple[str, ...], Help("A word that may be put in, or a file of words; no others may.")
     ] = ()
-    fluency: Annotated[
-        str | None,
-        Help(
-            "A further model, and the least log-probability (nats) that it must give.",
-            metavar="[NAME=]MODEL:FLOOR",
-        ),
-    ] = None
     seconds: Annotated[
         float | None,
         Help(
@@ -244,21 +253,6 @@ class SentenceSearchSettings(SearchSettings):
             return super().budget
         return SearchBudget(self.restarts, self.seconds)
 
-    @property
-    def judge(self) -> tuple[Specification, float] | None:
-        """The further model, and the least log-probability, nats, that it must give.
-
-        Raises:
-            InputError: there is no model, or no number.
-            ModelError: the model is no specification.
-        """
-        if self.fluency is None:
-            return None
-        model, floor = model_and_number("fluency", self.fluency, "kenlm:trigram.arpa:-60")
-        if model is None:
-            raise InputError(f"fluency {self.fluency!r} names no model.")
-        return model, floor
-
     def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
         """Return the constraints, with the words of `allow`; see `SearchSettings.constraints`."""
         chosen = super().constraints(natural, every_fix=every_fix)
@@ -273,19 +267,3 @@ def fixed_positions(text: str, natural: Sentence) -> list[int]:
     if not positions and text in map(str, range(len(natural))):
         positions = [int(text)]
     return positions
-
-
-def model_and_number(field: str, text: str, example: str) -> tuple[Specification | None, float]:
-    """Read `[[NAME=]MODEL:]NUMBER`.
-
-    Raises:
-        InputError: if there is no number after the last colon; the message names the field.
-        ModelError: if the specification of the model is invalid.
-    """
-    # Use the last colon, because specifications have colons too (kenlm:trigram.arpa)
-    model, _, last = text.rpartition(":")
-    try:
-        value = number(last)
-    except ValueError:
-        raise InputError(f"{field} {text!r} ends with no number: write {example}.") from None
-    return (parse_models([model])[0] if model else None), value

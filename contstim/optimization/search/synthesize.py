@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.errors import InputError, VerificationError
 from contstim.items.stimuli import Triplet, content_id
-from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost
 from contstim.optimization.search.climb import Climb, Step, climb
 from contstim.optimization.search.evaluator import Evaluator
-from contstim.optimization.search.few_changes import TOO_FEW, climb_by_changes, tries_all_words
+from contstim.optimization.search.few_changes import TOO_FEW, FewChangesSearch
 from contstim.optimization.search.objectives import Objective, PairObjective
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.restarts import SINGLE, SearchResult, SearchSummary, best_of
 from contstim.optimization.search.verification import (
     as_sentence,
-    check_floor,
     computes_coarsely,
     load,
     natural_log_probs,
     prepare,
-    reaches_floor,
     verify,
 )
 
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.evaluator import ScoredCandidate
-    from contstim.optimization.search.few_changes import FewChanges, FrontierPoint
+    from contstim.optimization.search.few_changes import Choice, FewChanges
     from contstim.optimization.search.recipes import Recipe
     from contstim.optimization.search.restarts import SearchBudget
     from contstim.optimization.search.verification import Models, Problem
@@ -55,15 +53,15 @@ class Synthesis(SearchResult):
         evaluations: candidates chosen for exact scoring, in order. If all models score all words
             exactly, only the accepted word. Scores of many words by a single model are not listed.
         models: names of the models, in the order of all log-probabilities.
-        roles: role of each model: `accept`, `reject` or `fluency`, in that order.
-        frontier: best sentence for each number of new words, in a search for few new words.
+        roles: role of each model: `accept`, `reject` or `judge`, in that order.
+        choice: how the sentence was chosen, in a search for few new words; None in other searches.
     """
 
     climb: Climb
     evaluations: tuple[ScoredCandidate, ...]
     models: tuple[str, ...]
     roles: tuple[str, ...]
-    frontier: tuple[FrontierPoint, ...] = ()
+    choice: Choice | None = None
 
     def __repr__(self) -> str:
         result = repr(self.synthetic.text) if self.changed else "nothing"
@@ -79,6 +77,13 @@ class Synthesis(SearchResult):
     def reject(self) -> str:
         """Name of the reject model; several names are joined by ` & `."""
         return self._join_names("reject")
+
+    @property
+    def judge_drop(self) -> float | None:
+        """Mean of log p(natural) - log p(synthetic) under the judges, nats; None without judges."""
+        triples = zip(self.roles, self.natural_log_probs, self.log_probs, strict=True)
+        drops = [natural - score for role, natural, score in triples if role == "judge"]
+        return fmean(drops) if drops else None
 
     def _join_names(self, role: str) -> str:
         pairs = zip(self.models, self.roles, strict=True)
@@ -116,20 +121,9 @@ class Synthesis(SearchResult):
             **super().facts,
             "log_probs_natural": dict(zip(names, self.natural_log_probs, strict=True)),
             "log_probs_synthetic": dict(zip(names, self.log_probs, strict=True)),
-            **({"frontier": self._frontier_facts(names)} if self.frontier else {}),
+            **({} if self.choice is None else asdict(self.choice)),
             **self.climb.facts(names),
         }
-
-    def _frontier_facts(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        return [
-            {
-                "changed": point.changed,
-                "sentence": point.sentence.text,
-                "drop": point.drop,
-                "log_probs": dict(zip(names, point.log_probs.tolist(), strict=True)),
-            }
-            for point in self.frontier
-        ]
 
 
 def synthesize(
@@ -140,7 +134,7 @@ def synthesize(
     *,
     recipe: Recipe = DEFAULT,
     constraints: Sequence[Constraint] = (),
-    fluency: tuple[LanguageModel | str, float] | None = None,
+    judges: Models = (),
     seed: int = 0,
     restarts: SearchBudget | None = None,
     few_changes: FewChanges | None = None,
@@ -164,12 +158,12 @@ def synthesize(
             repeatable words may occur twice.
         recipe: search method.
         constraints: further constraints on words.
-        fluency: a further model and its minimum log-probability, nats.
+        judges: further models, which choose the result of a search for few new words.
         seed: seed of the order of positions and of all random choices.
         restarts: budget of the searches, each with another seed, of which the best result is
             returned; by default that of the recipe.
         few_changes: goal of a single search for few new words; None to minimise the loss. If the
-            goal is not reached, the result is the natural sentence.
+            goal is not reached, the result is the natural sentence. Such a search is deterministic.
         on_step: callback, called with each accepted step.
         on_restart: callback, called after each search that is followed by another.
 
@@ -179,14 +173,15 @@ def synthesize(
         SentenceError: if the natural sentence has fewer than two words.
         VocabularyError: if a word of the natural sentence is not in the vocabulary, or no word may
             replace any of its words. Without constraints, also if no word may replace one of them.
-        InputError: if the natural sentence is below the floor of the fluency model, or the seed is
-            negative.
+        InputError: if there are judges without `few_changes`, or the seed is negative.
         VerificationError: if the result, scored from scratch, violates a constraint.
     """
     if few_changes is not None and restarts not in (None, SINGLE):
         raise InputError("A search for few changes is a single one: leave out `restarts`.")
-    problem = prepare(accept, reject, natural, vocabulary, constraints, fluency, seed)
+    problem = prepare(accept, reject, natural, vocabulary, constraints, seed, judges)
     if few_changes is None:
+        if problem.n_judges:
+            raise InputError("judges choose among sentences with few new words: set `enough`.")
         recipe = recipe.between(problem.models)
     search = partial(_search, problem, recipe, few_changes, on_step)
     budget = restarts or (recipe.restarts if few_changes is None else SINGLE)
@@ -203,30 +198,26 @@ def _search(
     """Run a single search; see `synthesize`."""
     models, roles, candidates = problem.models, problem.roles, problem.candidates
 
-    # Limits of the objective are the scores of the natural sentence
-    def make_objective(scores: list[float], tolerance: float) -> Objective:
-        limits = scores.copy()
+    # Limits of the objective are the scores of the natural sentence; judges have none
+    def make_objective(scores: list[float]) -> Objective:
+        pairs = zip(scores, roles, strict=True)
+        limits = [-np.inf if role == "judge" else score for score, role in pairs]
         if roles[:2] == ("accept", "reject") and "reject" not in roles[2:]:
             limits[1] = 0.0  # with one reject model, the loss is its log-probability
-        for floor in problem.floors:
-            # The floor may be this score, computed in another batch; allow the search to start
-            reached = reaches_floor(scores[-1], floor, tolerance)
-            limits[-1] = min(floor, scores[-1]) if reached else floor
-            check_floor(models[-1], limits[-1], natural, scores[-1])
         accepting = tuple(role != "reject" for role in roles)
         return Objective(evaluator, accepting, tuple(limits))
 
     natural, evaluator = candidates.natural, Evaluator(models)
     scores = natural_log_probs(evaluator, natural)
-    objective = final_objective = make_objective(scores, models[-1].convention.tolerance)
+    objective = final_objective = make_objective(scores)
     # If a model computes in less than float32, check the result with float32 scores and floors
     in_float32 = None
     if computes_coarsely(models):
         start = evaluator.float32_log_probs(natural)
-        final_objective = make_objective(start.tolist(), ROUNDING)
+        final_objective = make_objective(start.tolist())
         in_float32 = final_objective, final_objective.assess(natural, start)
     rng = np.random.default_rng(seed)
-    frontier: tuple[FrontierPoint, ...] = ()
+    choice = None
     if few_changes is None:
         result = climb(
             natural,
@@ -237,14 +228,13 @@ def _search(
             perturbation=recipe.perturbation,
             on_step=on_step,
         )
+        result = verify(result, result.best_first, candidates, objective, in_float32)
     else:
-        result, frontier = climb_by_changes(
-            candidates, objective, recipe, few_changes, rng=rng, on_step=on_step
-        )
-    enough = 0.0 if few_changes is None else few_changes.enough
-    result = verify(result, candidates, objective, in_float32, enough)
-    if few_changes is not None and result.sentence == natural:
-        result = replace(result, end=TOO_FEW)
+        search = FewChangesSearch(candidates, objective, few_changes, problem.n_judges)
+        result, ranked, choice = search.run()
+        result = verify(result, ranked, candidates, objective, in_float32, few_changes.enough)
+        if result.sentence == natural:
+            result, choice = replace(result, end=TOO_FEW), None
     loss, costs = final_objective.assess(result.sentence, result.log_probs).loss, evaluator.costs
     return Synthesis(
         natural=natural,
@@ -255,7 +245,7 @@ def _search(
         evaluations=tuple(evaluator.evaluations),
         models=tuple(model.name for model in models),
         roles=roles,
-        frontier=frontier,
+        choice=choice,
     )
 
 
@@ -267,7 +257,7 @@ def synthesize_triplet(
     *,
     recipe: Recipe = DEFAULT,
     constraints: Sequence[Constraint] = (),
-    fluency: tuple[LanguageModel | str, float] | None = None,
+    judges: Models = (),
     seed: int = 0,
     seeds: int = 1,
     restarts: SearchBudget | None = None,
@@ -286,20 +276,19 @@ def synthesize_triplet(
         vocabulary: allowed words.
         recipe: search method.
         constraints: further constraints on words.
-        fluency: a third model and its minimum log-probability of both synthetic sentences, nats.
+        judges: further models, which choose the sentences of a search for few new words.
         seed: seed of the first search in each direction.
         seeds: maximum number of seeds (seed, seed + 1 and so on) in a direction that finds nothing
-            or the sentence of the other direction. Costs include all seeds. Deterministic searches
-            for few new words use one.
+            or the sentence of the other direction. Costs include all seeds. Searches for few new
+            words use one.
         restarts: budget of the searches with each of these seeds; see `synthesize`.
         few_changes: goal of a search for few new words; see `synthesize`.
     """
     if seeds < 1:
         raise InputError(f"A search needs 1 seed or more, not {seeds}.")
     (model_1,), (model_2,), natural = load(model_1), load(model_2), as_sentence(natural)
-    judges = () if fluency is None else load(fluency[0])
-    fluency = None if fluency is None else (judges[0], fluency[1])
-    if few_changes is not None and tries_all_words((model_1, model_2, *judges)):
+    judges = load(judges)
+    if few_changes is not None:
         seeds = 1
     syntheses: list[Synthesis] = []
     for accept, reject in ((model_2, model_1), (model_1, model_2)):
@@ -314,7 +303,7 @@ def synthesize_triplet(
                 vocabulary,
                 recipe=recipe,
                 constraints=constraints,
-                fluency=fluency,
+                judges=judges,
                 seed=seed_tried,
                 restarts=restarts,
                 few_changes=few_changes,
@@ -324,7 +313,7 @@ def synthesize_triplet(
                 break
         syntheses.append(replace(synthesis, costs=costs))
     first, second = syntheses
-    # Order of scores in a search: accept model, reject model, fluency model
+    # Order of scores in a search: accept model, reject model, judges
     natural_2, natural_1 = first.natural_log_probs[:2]
     accepted_1, rejected_1 = first.log_probs[:2]
     accepted_2, rejected_2 = second.log_probs[:2]
@@ -333,7 +322,8 @@ def synthesize_triplet(
     sentences = (natural, first.synthetic, second.synthetic)
     names = (model_1.name, model_2.name)
     name = content_id("triplet", *names, *sentences)
-    return Triplet(name, *names, *sentences, *scores, controversiality), first, second
+    drops = [synthesis.judge_drop for synthesis in syntheses]
+    return Triplet(name, *names, *sentences, *scores, controversiality, *drops), first, second
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -343,7 +333,7 @@ class SymmetricPair(SearchResult):
     The loss of its searches is the negative disagreement.
 
     Attributes:
-        models: names of model_1, model_2, and the fluency model, if any.
+        models: names of model_1 and model_2.
         sentence_1: sentence that model_1 rejects.
         sentence_2: sentence that model_2 rejects.
         log_probs: log-probabilities of sentence_1 and sentence_2 (columns) under each of `models`
@@ -369,7 +359,7 @@ class SymmetricPair(SearchResult):
     @property
     def disagreement(self) -> float:
         """Difference of the two models' log-ratios of the sentences, nats; at least 0."""
-        (first_1, second_1), (first_2, second_2) = self.log_probs[:2]
+        (first_1, second_1), (first_2, second_2) = self.log_probs
         return (second_1 - first_1) + (first_2 - second_2)
 
     @property
@@ -378,7 +368,7 @@ class SymmetricPair(SearchResult):
         names = self.models
         first, second = zip(*self.log_probs, strict=True)
         # The first model of a climb should prefer its sentence
-        names_reversed = (names[1], names[0], *names[2:])
+        names_reversed = (names[1], names[0])
         return {
             "changed": self.changed,
             **super().facts,
@@ -404,7 +394,6 @@ def synthesize_pair(
     *,
     recipe: Recipe = DEFAULT,
     constraints: Sequence[Constraint] = (),
-    fluency: tuple[LanguageModel | str, float] | None = None,
     seed: int = 0,
     restarts: SearchBudget | None = None,
     on_step: Callable[[Step], None] | None = None,
@@ -420,7 +409,7 @@ def synthesize_pair(
 
     For arguments and errors, see `synthesize`.
     """
-    problem = prepare(model_1, model_2, natural, vocabulary, constraints, fluency, seed)
+    problem = prepare(model_1, model_2, natural, vocabulary, constraints, seed)
     search = partial(_search_pair, problem, recipe, on_step)
     return best_of(search, problem.models, seed, restarts or recipe.restarts, on_restart)
 
@@ -429,17 +418,15 @@ def _search_pair(
     problem: Problem, recipe: Recipe, on_step: Callable[[Step], None] | None, seed: int
 ) -> SymmetricPair:
     """Run a single search; see `synthesize_pair`."""
-    models, floors, candidates = problem.models, problem.floors, problem.candidates
-    natural, judges = candidates.natural, models[2:]
+    models, candidates = problem.models, problem.candidates
+    natural = candidates.natural
     # Side 0 is sentence_1, which model_2 should prefer; side 1 is sentence_2, which model_1 should
-    # prefer. Models of a side: the model that should prefer its sentence, the other model, judges.
-    evaluators = [Evaluator((models[1 - side], models[side], *judges)) for side in (0, 1)]
+    # prefer. Models of a side: the model that should prefer its sentence, the other model.
+    evaluators = [Evaluator((models[1 - side], models[side])) for side in (0, 1)]
     rng = np.random.default_rng(seed)
     states = [recipe.proposer.start(evaluator, rng.spawn(1)[0]) for evaluator in evaluators]
     _, scores = (natural_log_probs(evaluator, natural) for evaluator in evaluators)  # of side 1
-    for judge, floor in zip(judges, floors, strict=True):
-        check_floor(judge, floor, natural, scores[-1])
-    # (model_1, model_2, judge if any) × (sentence_1, sentence_2)
+    # (model_1, model_2) × (sentence_1, sentence_2)
     log_probs = np.stack([scores, scores], axis=1)
     sentences = [natural, natural]
     climbs: list[Climb] = []
@@ -447,10 +434,9 @@ def _search_pair(
         side = len(climbs) % 2
         evaluator = evaluators[side]
         # Rows of log_probs in the order of the side's models
-        rows = [1 - side, side, *range(2, len(log_probs))]
-        accepting = tuple(row != side for row in rows)
-        limits = (*log_probs[rows[:2], 1 - side].tolist(), *floors)
-        objective = PairObjective(evaluator, accepting, limits)
+        rows = [1 - side, side]
+        limits = tuple(log_probs[rows, 1 - side].tolist())
+        objective = PairObjective(evaluator, (True, False), limits)
         result = climb(
             sentences[side],
             candidates,
@@ -461,12 +447,12 @@ def _search_pair(
             perturbation=recipe.perturbation,
             on_step=on_step,
         )
-        climbs.append(verify(result, candidates, objective))
+        climbs.append(verify(result, result.best_first, candidates, objective))
         sentences[side] = climbs[-1].sentence
         log_probs[rows, side] = climbs[-1].log_probs
     if computes_coarsely(models):
-        log_probs = _float32_log_probs(evaluators[0], sentences, floors)
-    (a, b), (c, d) = log_probs[:2].tolist()
+        log_probs = _float32_log_probs(evaluators[0], sentences)
+    (a, b), (c, d) = log_probs.tolist()
     costs = {m.name: sum((e.costs[m.name] for e in evaluators), Cost()) for m in models}
     visits = sum(turn.visits for turn in climbs)
     return SymmetricPair(
@@ -482,24 +468,20 @@ def _search_pair(
     )
 
 
-def _float32_log_probs(
-    evaluator: Evaluator, sentences: Sequence[Sentence], floors: Sequence[float]
-) -> FloatArray:
+def _float32_log_probs(evaluator: Evaluator, sentences: Sequence[Sentence]) -> FloatArray:
     """Return float32 log-probabilities, (n_models, n_sentences), nats, and check them.
 
     Raises:
-        VerificationError: if a model prefers the wrong sentence, or a sentence is below the floor
-            of the fluency model.
+        VerificationError: if a model prefers the wrong sentence.
     """
     columns = [evaluator.float32_log_probs(sentence) for sentence in sentences]
     log_probs = np.stack(columns, axis=1)
     log_probs[[0, 1]] = log_probs[[1, 0]]  # side 0's evaluator has model_2 first
-    (first_1, second_1), (first_2, second_2) = log_probs[:2]
-    is_fluent = all((log_probs[2] >= floor).all() for floor in floors)
-    if second_1 < first_1 or first_2 < second_2 or not is_fluent:
-        fault = "a model prefers the wrong sentence" if is_fluent else "one is below the floor"
+    (first_1, second_1), (first_2, second_2) = log_probs
+    if second_1 < first_1 or first_2 < second_2:
         raise VerificationError(
             f"{sentences[0].text!r} and {sentences[1].text!r} are a pair only in the precision of "
-            f"the search: scored in float32, {fault}. Search with the `dtype` float32."
+            "the search: scored in float32, a model prefers the wrong sentence. Search with the "
+            "`dtype` float32."
         )
     return log_probs

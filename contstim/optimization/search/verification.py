@@ -42,15 +42,18 @@ class Problem:
 
     Attributes:
         models: models in the order of all log-probabilities.
-        roles: role of each model: `accept`, `reject` or `fluency`, in that order.
-        floors: minimum log-probability under the fluency model, nats; empty without one.
+        roles: role of each model: `accept`, `reject` or `judge`, in that order.
         candidates: allowed words and natural sentence.
     """
 
     models: tuple[LanguageModel, ...]
     roles: tuple[str, ...]
-    floors: tuple[float, ...]
     candidates: Candidates
+
+    @property
+    def n_judges(self) -> int:
+        """Number of judges."""
+        return self.roles.count("judge")
 
 
 def prepare(
@@ -59,8 +62,8 @@ def prepare(
     natural: Sentence | str,
     vocabulary: Vocabulary,
     constraints: Sequence[Constraint],
-    fluency: tuple[LanguageModel | str, float] | None,
     seed: int,
+    judges: Models = (),
 ) -> Problem:
     """Load the models of a search, and check the models, the natural sentence and the words.
 
@@ -73,8 +76,7 @@ def prepare(
         VocabularyError: if a word is not in the vocabulary, all positions are fixed, or no word may
             be replaced. Without constraints, also if one word may not be replaced.
     """
-    accepts, rejects = load(accept), load(reject)
-    judges, floors = ((), ()) if fluency is None else (load(fluency[0]), (fluency[1],))
+    accepts, rejects, judges = load(accept), load(reject), load(judges)
     if not accepts or not rejects:
         raise ModelError("A search needs at least one accept model and one reject model.")
     models = (*accepts, *rejects, *judges)
@@ -91,9 +93,9 @@ def prepare(
         raise InputError(f"Two of the models have one name: {', '.join(names)}.")
     if seed < 0:
         raise InputError(f"seed must be 0 or more, not {seed}.")
-    roles = ("accept",) * len(accepts) + ("reject",) * len(rejects) + ("fluency",) * len(judges)
+    roles = ("accept",) * len(accepts) + ("reject",) * len(rejects) + ("judge",) * len(judges)
     candidates = _make_candidates(as_sentence(natural), vocabulary, constraints)
-    return Problem(models, roles, floors, candidates)
+    return Problem(models, roles, candidates)
 
 
 def load(models: Models) -> tuple[LanguageModel, ...]:
@@ -192,25 +194,6 @@ def reaches_floor(log_prob: float, floor: float, tolerance: float) -> bool:
     return log_prob >= floor - max(_MIN_TOLERANCE, tolerance * abs(floor))
 
 
-def check_floor(judge: LanguageModel, floor: float, natural: Sentence, log_prob: float) -> None:
-    """Refuse a natural sentence below the floor for synthetic sentences.
-
-    Args:
-        judge: fluency model with the floor.
-        floor: minimum log-probability, nats.
-        natural: natural sentence.
-        log_prob: log-probability of the sentence under the judge, nats.
-
-    Raises:
-        InputError: if the log-probability is below the floor.
-    """
-    if not log_prob >= floor:
-        raise InputError(
-            f"{judge.name} gives {natural.text!r} {log_prob:.2f} nats, below the floor of "
-            f"{floor:g}. Lower the floor, or choose another natural sentence."
-        )
-
-
 def computes_coarsely(models: Sequence[LanguageModel]) -> bool:
     """Return True if one of the models computes in less than float32."""
     return any(model.convention.precision != FLOAT32 for model in models)
@@ -218,6 +201,7 @@ def computes_coarsely(models: Sequence[LanguageModel]) -> bool:
 
 def verify(
     climb: Climb,
+    results: Sequence[ScoredSentence],
     candidates: Candidates,
     objective: Objective,
     in_float32: tuple[Objective, ScoredSentence] | None = None,
@@ -226,10 +210,11 @@ def verify(
     """Score a result from scratch, check every constraint, and return the climb with these scores.
 
     If the result satisfies a constraint by less than rounding, it may violate it when scored alone.
-    Then the result is the best earlier sentence that satisfies all constraints.
+    Then the result is the next sentence that satisfies all constraints.
 
     Args:
         climb: finished climb.
+        results: possible results, best first.
         candidates: vocabulary and constraints on words.
         objective: loss, constraint and evaluator of the climb.
         in_float32: objective and start with float32 scores, if a model computes in less than
@@ -241,18 +226,16 @@ def verify(
         ModelError: if a model in float32 does not fit into memory.
     """
     evaluator = objective.evaluator
-    earlier = sorted(climb.steps, key=lambda step: step.loss)
-    # The result, then the steps that were better than the start, ordered by loss
-    results = [(climb.sentence, climb.log_probs)]
-    results += [(step.sentence, step.log_probs) for step in earlier if step.loss < climb.start.loss]
     if in_float32 is not None:
         objective, start = in_float32
         climb = replace(climb, start=start)
     start = climb.start
-    for sentence, log_probs in results:
+    for result in results:
+        sentence = result.sentence
         if sentence == start.sentence:
             break
-        rescored = _rescore(sentence, log_probs, evaluator, candidates.broken(sentence))
+        faults = candidates.broken(sentence)
+        rescored = _rescore(sentence, result.log_probs, evaluator, faults)
         if in_float32 is not None:
             rescored = evaluator.float32_log_probs(sentence)
             if not objective.assess(sentence, rescored).loss < start.loss:

@@ -82,7 +82,7 @@ def select_triplets(
     triplets = usable_triplets(triplets)
     needs = demand(question, by_model_pair(triplets))
     rules = build_rules(triplets, question, needs, tokens or {})
-    costs, values = triplet_costs(triplets, question, sum(needs.values()))
+    costs, values, unit = triplet_costs(triplets, question, sum(needs.values()))
     index = {triplet.triplet_id: number for number, triplet in enumerate(triplets)}
     kept_items: list[dict[str, ReviewedItem]] = []
     shows = np.zeros(len(triplets), dtype=np.bool_)
@@ -99,7 +99,7 @@ def select_triplets(
         raise _infeasible(triplets, question, program)
     chosen = tuple(triplets[number] for number in np.flatnonzero(solution.chosen).tolist())
     objective = fsum(values[solution.chosen])
-    bound = as_bound(solution.bound, objective, question.objective)
+    bound = as_bound(solution.bound * unit, objective, question.objective)
     certificate = Certificate.of(
         question, (objective, bound), len(triplets), TIE_RULES[question.objective], solution.exact
     )
@@ -139,7 +139,8 @@ _ROUNDING = 1e-5  # of Eq. 4, as a share of the largest log-probability: float32
 _QUANTILES = {4: "quartile", 5: "quintile", 10: "decile", 100: "percentile"}
 
 TIE_RULES = {
-    "readable": "the solver chooses among sets with equal numbers of misfits and of new words",
+    "readable": "of sets with equal numbers of misfits and of new words, the judges' favourite is "
+    "chosen if judges chose the sentences; otherwise the solver chooses",
     "controversiality": "the solver chooses among sets of equal controversiality",
     "worst-rank": "losses that tie share their mean rank, worst ranks that tie are ranked by first "
     "occurrence; of sets of equal rank sum the more controversial one is chosen: a triplet costs "
@@ -212,15 +213,18 @@ def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
 
 def triplet_costs(
     triplets: Sequence[Triplet], question: TripletQuestion, n_chosen: int
-) -> tuple[FloatArray, FloatArray]:
-    """Compute the cost of each triplet, to be minimised, and its part in the objective.
+) -> tuple[FloatArray, FloatArray, float]:
+    """Compute the cost of each triplet, to be minimised, its part in the objective, and the unit.
 
     Both are (n_triplets,), for sets of `n_chosen`. For `readable` they are the numbers of new words
     of another part of speech and, behind the decimal point, of all new words; those of a whole set
-    sum to less than one. For `controversiality` the value is Eq. 4 of the 2023 study, nats, and the
-    cost its negation. For `worst-rank` the value is the rank, and the cost the rank less a share of
-    Eq. 4 so small that all shares together make less than half a rank: it decides between sets of
-    equal rank sum.
+    sum to less than one. If judges chose the sentences, costs count in units of one new word and
+    have a share of the judges' drops, less than half a word in a whole set: it decides between sets
+    that are equal otherwise. In all other cases the unit is 1.
+
+    For `controversiality` the value is Eq. 4 of the 2023 study, nats, and the cost its negation.
+    For `worst-rank` the value is the rank, and the cost the rank less a share of Eq. 4 so small
+    that all shares together make less than half a rank: it decides between sets of equal rank sum.
     """
     if question.objective == "readable":
         table = tag_table(question.tags)
@@ -229,14 +233,20 @@ def triplet_costs(
         )
         counts = np.array([(len(m.misfits), len(m.changed)) for m in both])
         misfits, changed = counts.reshape(-1, 2, 2).sum(axis=1).T
-        costs: FloatArray = misfits + changed / 10.0 ** len(str(n_chosen * int(changed.max())))
-        return costs, costs
+        digits = len(str(n_chosen * int(changed.max())))
+        unit = 10.0**-digits
+        costs: FloatArray = misfits + changed / 10.0**digits
+        drops = np.array([(t.judge_drop_1 or 0.0) + (t.judge_drop_2 or 0.0) for t in triplets])
+        above = drops - drops.min()
+        if not above.any():
+            return costs, costs, 1.0
+        return costs / unit + above / (2 * n_chosen * above.max()), costs, unit
     nats = np.array([sum(triplet.drops) for triplet in triplets])
     if question.objective == "controversiality":
-        return -nats, nats
+        return -nats, nats, 1.0
     # A share is at most 1 / (2 * n_chosen), so that all of them make half a rank at most.
     ranks, above = worst_ranks(triplets), nats - nats.min()
-    return ranks - above / (2 * n_chosen * above.max(initial=1.0)), ranks
+    return ranks - above / (2 * n_chosen * above.max(initial=1.0)), ranks, 1.0
 
 
 def as_bound(cost: float, value: float, objective: Objective) -> float:

@@ -239,8 +239,11 @@ def _controversiality(
 ) -> tuple[float | None, str]:
     """Return the models' disagreement as a sort key (None if unknown) and as a text."""
     if isinstance(stimulus, Triplet):
-        nats = stimulus.controversiality
-        return nats if math.isfinite(nats) else None, f"controversiality {nats:.1f} nats"
+        nats, drops = stimulus.controversiality, (stimulus.judge_drop_1, stimulus.judge_drop_2)
+        text = f"controversiality {nats:.1f} nats"
+        if None not in drops:
+            text += f", judge's drops {drops[0]:.1f} and {drops[1]:.1f}"
+        return nats if math.isfinite(nats) else None, text
     if isinstance(stimulus, Pair):  # Eq. 5 of the 2023 paper: the lower, the more controversial
         ranks = stimulus.rank_1_model_1 + stimulus.rank_2_model_2
         return -ranks, f"sum of ranks {ranks:.2f}"

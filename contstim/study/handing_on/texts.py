@@ -42,7 +42,7 @@ TO_FILL_IN = "To fill in: "
 
 _OR_TOOLS = "https://developers.google.com/optimization/"
 # Settings that the record of the searches has only where they are set
-_SEARCH = (*(field.name for field in fields(SearchQuestion)), "capitals", "judge")
+_SEARCH = (*(field.name for field in fields(SearchQuestion)), "capitals", "plausible")
 
 
 def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:

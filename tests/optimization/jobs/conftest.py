@@ -31,7 +31,7 @@ def study(trained: Path, naturals: tuple[Sentence, ...], words: Vocabulary) -> S
     A 1-gram differs enough from the others for such searches to find something.
     """
     models = tuple(f"kenlm:{trained}/{n}gram.arpa" for n in (1, 2, 4))
-    question = SearchQuestion(per_pair=2, seed=5, recipe="golan2023", restarts=1, plausible="none")
+    question = SearchQuestion(per_pair=2, seed=5, recipe="golan2023", restarts=1)
     return Study(models, naturals, words, question)
 
 

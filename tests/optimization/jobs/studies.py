@@ -105,9 +105,7 @@ class Study:
 WORDS = Vocabulary(
     tuple(sentence.words[0] for sentence in NATURALS), (*NOUNS, *(f"verb{n}" for n in range(7)))
 )
-MADE_UP = Study(
-    vocabulary=WORDS, question=SearchQuestion(frame="none", per_pair=4, plausible="none")
-)
+MADE_UP = Study(vocabulary=WORDS, question=SearchQuestion(recipe="golan2023", per_pair=4))
 
 
 class MadeUpSearches:

@@ -52,7 +52,7 @@ Edits = st.lists(
             "sentences": st.lists(st.sampled_from(NATURALS), min_size=20, unique=True).map(tuple),
             "per_pair": st.integers(1, 4),
             "exclude": st.sets(st.sampled_from(NOUNS[:6]), max_size=2).map(sorted).map(tuple),
-            "recipe": st.sampled_from(["default", "golan2023"]),
+            "max_changes": st.sampled_from([None, 3]),
             "seed": st.integers(0, 1),
         },
     ),
@@ -132,7 +132,7 @@ def test_a_sentence_that_is_left_out_changes_only_the_triplet_that_began_with_it
     "values",
     [
         {"seed": 6},
-        {"recipe": "golan2023"},
+        {"same_length": 3},
         {"restarts": 5},
         {"max_changes": 1},
         {"fix": ("verb1",)},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contstim.errors import InputError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.floors import (
     MAX_REFERENCE_SENTENCES,
@@ -16,13 +18,12 @@ from contstim.optimization.jobs.floors import (
     floors_of,
     reference_sentences,
 )
-from contstim.optimization.jobs.tasks import SEEDS, TripletTask
-from contstim.optimization.search.recipes import recipe_named
+from contstim.optimization.jobs.tasks import TripletTask
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.store import Outcome
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
-from tests.optimization.jobs.studies import Study, seed_of
+from tests.optimization.jobs.studies import Study
 
 
 @pytest.fixture
@@ -96,9 +97,9 @@ def test_natural_sentences_below_the_quantile_make_room_for_the_next_and_floors_
     two: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Witness: quantiles by hand, and scores of the natural sentences of triplets."""
-    path, plausible = tmp_path / "floor.sqlite", two.but(plausible="0.5")
+    path, plausible = tmp_path / "floor.sqlite", two.but(recipe="default", frame="none")
     results = plausible.find(path)
-    floors = {name: floors_by_hand(name, two, 0.5) for name in two.models}
+    floors = {name: floors_by_hand(name, two, 0.25) for name in two.models}
     assert results.floors == floors
     assert results.pairs[0].reasons.keys() <= {"below the floor of plausibility"}
     for triplet in results.triplets:
@@ -115,41 +116,58 @@ def test_natural_sentences_below_the_quantile_make_room_for_the_next_and_floors_
     assert plausible.but(sentences=fewer).find(path).floors == floors
 
 
-def test_a_judge_finds_every_sentence_plausible(
+def test_judge_outside_the_pair_chooses(
     two: Study, study: Study, tmp_path: Path, words: Vocabulary
 ) -> None:
     """Witness: one call of `synthesize_triplet` each, and scores computed afresh."""
     judge = study.models[2]
-    judged = two.but(plausible=f"four={judge}:0.25")
+    judged = two.but(recipe="default", restarts=None, enough=1.0, judge=(f"four={judge}",))
     results = judged.find(tmp_path / "judge.sqlite")
-    floors = floors_by_hand(judge, two, 0.25)
-    assert results.floors == {"four": floors}
-    fourgram = model(judge)
-    first, second = map(model, two.models)
+    assert results.floors == {}
+    fourgram, (first, second) = model(judge), map(model, two.models)
+    assert results.triplets
     for triplet in results.triplets:
-        floor = floors[len(triplet.natural)]
-        sentences = (triplet.natural, triplet.synthetic_1, triplet.synthetic_2)
-        assert min(fourgram.log_probs([*sentences])) >= floor
+        question = judged.question
         expected, *_ = synthesize_triplet(
             first,
             second,
             triplet.natural,
             words,
-            recipe=recipe_named("golan2023"),
-            fluency=(fourgram, floor),
-            seed=seed_of(5, (first, second), triplet.natural),
-            seeds=SEEDS,
+            judges=fourgram,
+            constraints=question.constraints(triplet.natural, every_fix=False),
+            few_changes=question.few_changes,
         )
         assert triplet == expected
-    assert results.judge == fourgram.convention
-    # One of the two models may be the judge
-    own = two.but(plausible=f"{two.models[0]}:0.25").find(tmp_path / "own.sqlite")
-    assert own.floors == {two.models[0]: floors_by_hand(two.models[0], two, 0.25)}
+        scores = fourgram.log_probs([*triplet.sentences])
+        drops = [triplet.judge_drop_1, triplet.judge_drop_2]
+        assert drops == pytest.approx(scores[0] - scores[1:])
+    assert results.judges == {"four": fourgram.convention}
+    own = judged.but(judge=(two.models[0],))
+    with pytest.raises(InputError, match="outside the pair"):
+        own.find(tmp_path / "own.sqlite")
 
 
-@pytest.mark.parametrize("by_judge", [False, True])
+def test_other_causal_transformers_judge_by_default_and_new_ones_do_not(
+    two: Study, tiny_checkpoint: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """A panel of the models outside each pair, which the first run decides."""
+    causal = tuple(f"hf:{tiny_checkpoint(name)}" for name in ("gpt2", "llama"))
+    few = two.but(recipe="default", restarts=None, enough=0.5, per_pair=1, max_scored=40)
+    first = few.but(models=(*two.models, causal[0]))
+    results = first.find(tmp_path / "panel.sqlite")
+    assert [*results.judges] == [causal[0]]
+    (of_ngrams,) = [t for t in results.triplets if {t.model_1, t.model_2} == {*two.models}]
+    assert of_ngrams.judge_drop_1 is not None
+    assert all(
+        t.judge_drop_1 is None for t in results.triplets if causal[0] in (t.model_1, t.model_2)
+    )
+    grown = first.but(models=(*first.models, causal[1])).find(tmp_path / "panel.sqlite")
+    assert [*grown.judges] == [causal[0]]
+    assert of_ngrams in grown.triplets
+
+
 def test_a_sentence_is_not_below_a_floor_that_is_its_own_score_but_for_rounding(
-    two: Study, by_judge: bool
+    two: Study,
 ) -> None:
     natural = two.sentences[0]
     models = [model(name) for name in two.models]
@@ -164,8 +182,7 @@ def test_a_sentence_is_not_below_a_floor_that_is_its_own_score_but_for_rounding(
             (first, second),
             natural,
             "words",
-            judge=(two.models[0], first, floors[0]) if by_judge else None,
-            floors=None if by_judge else floors,
+            floors=floors,
         )
         outcome: Outcome = task.perform(two.context)
         return outcome.state

@@ -36,7 +36,7 @@ def arguments(
     models = [text for n in orders for text in ("--model", f"kenlm:{n}.arpa")]
     inputs = ("--sentences", "natural.txt", "--vocabulary", "vocab.txt")
     number = ("--per-pair", str(per_pair))
-    kept = ("--out", out, "--store", f"{out}.sqlite", "--restarts", "2", "--plausible", "none")
+    kept = ("--out", out, "--store", f"{out}.sqlite", "--restarts", "2")
     return ["triplets", *models, *inputs, *number, *kept, "-q", *more]
 
 

@@ -50,7 +50,7 @@ def queue_of(
     """A queue that continues with the results of the store."""
     models = tuple(f"kenlm:{i}.arpa" for i in range(n_models))
     pairs = list(combinations(models, 2))
-    question = SearchQuestion(frame="none", per_pair=per_pair, plausible="none").resolved
+    question = SearchQuestion(recipe="golan2023", per_pair=per_pair).resolved
     profiles = {m: ModelProfile(Convention("rule", "", True, f"of {m}"), None) for m in models}
     words = dict.fromkeys(pairs, WORDS)
     walks = {pair: natural_walk(0, pair, sentences, WORDS) for pair in pairs}

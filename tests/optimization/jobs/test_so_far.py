@@ -45,7 +45,7 @@ def test_triplets_are_read_while_a_search_runs(
     (tmp_path / "natural.txt").write_text("".join(f"{s.text}\n" for s in unseen))
     out = tmp_path / "triplets.csv"
     models = [f"--model=kenlm:{trained}/{order}gram.arpa" for order in (1, 2)]
-    options = ["--frame=none", "--restarts=1", "--per-pair=5", "--plausible=none", "--quiet"]
+    options = ["--recipe=golan2023", "--restarts=1", "--per-pair=5", "--quiet"]
     files = ["--sentences=natural.txt", "--out=triplets.csv"]
     command = [sys.executable, "-c", SEARCHING, "triplets", *models, *options, *files]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:

@@ -245,9 +245,7 @@ def test_bad_input_is_refused_before_anything_is_kept(
         ({"per_pair": 0}, "`per_pair` must be 1 or more, not 0"),
         ({"recipe": "quick"}, "no recipe 'quick'; there are default, golan2023"),
         ({"seed": -1}, "seed must be 0 or more, not -1"),
-        ({"plausible": "0.5x"}, "plausible '0.5x' ends with no number"),
-        ({"plausible": "hf:gpt2"}, "ends with no number"),
-        ({"plausible": "1"}, "from 0 to below 1"),
+        ({"frame": "none", "judge": ("hf:gpt2",)}, "`judge`"),
     ],
 )
 def test_questions_that_cannot_be_are_refused(values: dict[str, Any], message: str) -> None:

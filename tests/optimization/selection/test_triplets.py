@@ -407,7 +407,7 @@ def test_rules_ranks_and_costs_are_those_of_a_second_account(
         for r in recounted.values()
     )
     assert worst_ranks(triplets).tolist() == ranks(triplets).tolist()
-    own_costs, _ = triplet_costs(triplets, question, sum(needs.values()))
+    own_costs, *_ = triplet_costs(triplets, question, sum(needs.values()))
     assert own_costs == pytest.approx(costs(triplets, question), abs=1e-9)
 
 
@@ -444,3 +444,24 @@ def test_evenly_spaced_values_on_edges_go_down_as_in_pandas(size: int) -> None:
 
 def test_groups_have_names() -> None:
     assert [quantile_name(n) for n in (4, 7, 10)] == ["quartile", "7-quantile", "decile"]
+
+
+def test_of_equal_sets_the_judges_favourite_is_chosen() -> None:
+    """Witness: every set of two of six triplets that differ only in the judges' drops."""
+    some = some_triplets((6,), seed=1)
+    drops = [3.0, 0.5, 2.0, -1.0, 2.5, 0.0]
+    judged = [
+        replace(t, judge_drop_1=drop, judge_drop_2=1.0) for t, drop in zip(some, drops, strict=True)
+    ]
+    question = TripletQuestion(per_pair=2, quantiles=0, enough=0.1)
+    chosen = select_triplets(judged, question).triplets
+    costs = {t.triplet_id: (misfits(t), changes(t)) for t in judged}
+    sums = {
+        pair: (
+            *(sum(costs[t.triplet_id][n] for t in pair) for n in (0, 1)),
+            sum(t.judge_drop_1 or 0.0 for t in pair),
+        )
+        for pair in combinations(judged, 2)
+        if all(min(t.drops) >= 0.1 for t in pair)
+    }
+    assert {*chosen} == {*min(sums, key=sums.__getitem__)}

@@ -239,7 +239,7 @@ def test_every_setting_that_shapes_triplets_is_in_both_texts(study: Path) -> Non
     path = study / "results" / "triplets.csv.meta.json"
     record = json.loads(path.read_text())
     numbers = {"same_length": 11, "same_frequency": 0.375, "max_changes": 13}
-    numbers |= {"plausible": 0.125, "enough": 4.75}
+    numbers |= {"judge_drop": 8.125, "enough": 4.75}
     words = {name: [f"{name}word"] for name in ("fix", "exclude")}
     record |= numbers | words | {"frame": "words", "tags": "tags.csv"}
     record |= {"capitals": "rules", "judge": {"examiner": {}}, "restarts": "23"}
@@ -248,7 +248,7 @@ def test_every_setting_that_shapes_triplets_is_in_both_texts(study: Path) -> Non
         facts = StudyFacts(read_study("study.toml"))
         texts = datasheet(facts).markdown(), methods(facts).markdown()
     # Whatever else a search is asked for must be named here and in both texts
-    elsewhere = {"seed", "recipe", "restarts", "per_pair", "allow_unknown"}
+    elsewhere = {"seed", "recipe", "restarts", "per_pair", "allow_unknown", "max_scored"}
     named = {*record} | elsewhere
     assert {field.name for field in fields(SearchQuestion)} <= named
     stated = (*map(str, numbers.values()), "examiner", "tags.csv", "23")
