@@ -1,0 +1,222 @@
+"""Searches for few new words: against exhaustive search, and the work that they take.
+
+    python benchmarks/few_changes.py [--quick] [--only exhaustive|work]
+
+Trains two 4-gram models on halves of openstax.train.txt in $CONTSTIM_DATA, and takes natural
+sentences of eight words from the rest of it. Networks are gpt2-mini and bert-mini in
+$CONTSTIM_MODELS, and a pretrained model in $CONTSTIM_REAL_MODEL, without which gpt2-mini judges.
+
+exhaustive  Words are limited, so that all sentences with one and two new words can be scored:
+            shares of searches that find as few new words as possible, and the judge's favourite.
+work        All words: change of the log-probability under the judge, sentences without a result,
+            seconds and rows of networks for a triplet, with and without the judge.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections import Counter
+from itertools import combinations, product
+from os import environ
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+from inputs import MODELS, OPENSTAX
+
+from contstim.items.reviews import changed_positions
+from contstim.models.catalog import load_model
+from contstim.models.ngram.training import train_ngram
+from contstim.optimization.search.constraints import Candidates, Constraint, capitals, no_repeats
+from contstim.optimization.search.few_changes import FewChanges
+from contstim.optimization.search.settings import SearchSettings
+from contstim.optimization.search.synthesize import synthesize
+from contstim.steps.sentences import SentenceSettings
+from contstim.words.corpus import read_sentences
+from contstim.words.sentence import Sentence, repeats
+from contstim.words.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from contstim.models.base import LanguageModel
+
+ENOUGH, ALL_DROPS = 3.0, 1e6
+MIN_COUNT = 5
+WORDS_OF_NGRAMS, WORDS_OF_NETWORKS = 40, 10  # words of a position in exhaustive searches
+REAL = environ.get("CONTSTIM_REAL_MODEL", "")
+
+
+def main() -> None:
+    """Parse options, and print the comparisons."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="three sentences of each kind")
+    parser.add_argument("--only", choices=["exhaustive", "work"])
+    options = parser.parse_args()
+    if not OPENSTAX.is_file() or not (MODELS / "gpt2-mini").is_dir():
+        print(f"skipped: no {OPENSTAX}, or no gpt2-mini in {MODELS}")
+        return
+    with TemporaryDirectory() as folder:
+        first, second, vocabulary, naturals = prepare(Path(folder))
+        gpt2 = load_model(f"gpt2=hf:{MODELS / 'gpt2-mini'}")
+        bert = load_model(f"bert=hf:{MODELS / 'bert-mini'}")
+        real = load_model(f"real=hf:{REAL}") if REAL else gpt2
+        if options.only != "work":
+            number = 3 if options.quick else 20
+            print("exhaustive search: fewest new words found, judge's favourite found")
+            compare((first, second), real, vocabulary, naturals[:number], WORDS_OF_NGRAMS)
+            compare((first, gpt2), real, vocabulary, naturals[:number], WORDS_OF_NETWORKS)
+        if options.only != "exhaustive":
+            number = 3 if options.quick else 40
+            measure((first, second), (real,), vocabulary, naturals[:number])
+            measure((first, real), (gpt2,) if REAL else (), vocabulary, naturals[:number])
+            measure((bert, gpt2), (real,) if REAL else (), vocabulary, naturals[:number])
+
+
+def prepare(folder: Path) -> tuple[LanguageModel, LanguageModel, Vocabulary, list[Sentence]]:
+    """Train models on halves of three quarters of the text; take sentences from the rest."""
+    text = list(read_sentences(OPENSTAX))
+    random.Random(0).shuffle(text)
+    rest, training = text[: len(text) // 4], text[len(text) // 4 :]
+    for number in (0, 1):
+        train_ngram(training[number::2], 4, folder / f"{number}.arpa")
+    first, second = (load_model(f"half{n}=kenlm:{folder}/{n}.arpa") for n in (0, 1))
+    vocabulary = Vocabulary.from_sentences(training, min_count=MIN_COUNT)
+    for model in (first, second):
+        vocabulary = vocabulary.restrict(model.knows)[0]
+    return first, second, vocabulary, [*SentenceSettings().find(rest, vocabulary).sentences]
+
+
+def rules(natural: Sentence, vocabulary: Vocabulary) -> tuple[Constraint, ...]:
+    """Return the default constraints on new words."""
+    settings = SearchSettings(enough=ENOUGH).constraints(natural, every_fix=False)
+    return tuple(rule for rule in (*settings, capitals(vocabulary)) if rule is not None)
+
+
+def compare(
+    pair: tuple[LanguageModel, LanguageModel],
+    judge: LanguageModel,
+    vocabulary: Vocabulary,
+    naturals: Sequence[Sentence],
+    n_words: int,
+) -> None:
+    """Compare searches with all sentences of few words, and print two shares."""
+    fewest, favourite = [], []
+    for natural, (accept, reject) in product(naturals, (pair, pair[::-1])):
+        candidates = Candidates(
+            vocabulary, natural, (no_repeats(vocabulary.repeatable), *rules(natural, vocabulary))
+        )
+        rng = random.Random(natural.text)
+        words = {i: some(candidates.possible[i], n_words, rng) for i in candidates.positions}
+        if not any(words.values()):
+            continue
+        limit = only_words_at(words)
+        every = list(few_new_words(natural, words, vocabulary))
+        gains = accept.log_probs(every) - accept.log_probs([natural])
+        drops = reject.log_probs([natural]) - reject.log_probs(every)
+        feasible = [s for s, ok in zip(every, (gains >= 0) & (drops >= ENOUGH), strict=True) if ok]
+        if not feasible:
+            continue
+        least = min(len(changed_positions(natural, sentence)) for sentence in feasible)
+        plain = synthesize(
+            accept, reject, natural, vocabulary, constraints=[limit], few_changes=FewChanges(ENOUGH)
+        )
+        n_new = len(changed_positions(natural, plain.synthetic)) or len(natural)
+        both_cheap = accept.cheap_replacements and reject.cheap_replacements
+        fewest.append(n_new <= (least if both_cheap else 2))
+        judged = synthesize(
+            accept,
+            reject,
+            natural,
+            vocabulary,
+            constraints=[limit],
+            judges=judge,
+            few_changes=FewChanges(ENOUGH, judge_drop=ALL_DROPS),
+        )
+        best = judge.log_probs(feasible).max()
+        favourite.append(judged.changed and judged.log_probs[2] >= best - 1e-3)
+    names = " x ".join(model.name for model in pair)
+    print(f"  {names}, {len(fewest)} searches: {np.mean(fewest):.2f}, {np.mean(favourite):.2f}")
+
+
+def only_words_at(words: dict[int, list[str]]) -> Constraint:
+    """Allow only some words at each position."""
+    return Constraint(
+        "some words", lambda _n, _s, i, listed: np.isin(listed, words[i]), lasting=True
+    )
+
+
+def some(words: Sequence[str], number: int, rng: random.Random) -> list[str]:
+    """Return some of the words, in their order."""
+    return rng.sample([*words], min(number, len(words)))
+
+
+def few_new_words(
+    natural: Sentence, words: dict[int, list[str]], vocabulary: Vocabulary
+) -> Iterator[Sentence]:
+    """Yield all sentences with one or two new words."""
+    for n_new in (1, 2):
+        for places in combinations(words, n_new):
+            for chosen in product(*(words[place] for place in places)):
+                sentence = natural
+                for place, word in zip(places, chosen, strict=True):
+                    sentence = sentence.replace(place, word)
+                if len(changed_positions(natural, sentence)) == n_new and not repeats(
+                    sentence.words, vocabulary.repeatable
+                ):
+                    yield sentence
+
+
+def measure(
+    pair: tuple[LanguageModel, LanguageModel],
+    judges: Sequence[LanguageModel],
+    vocabulary: Vocabulary,
+    naturals: Sequence[Sentence],
+) -> None:
+    """Search triplets of a pair, with and without judges, and print what came out."""
+    for chosen in (judges, ()) if judges else ((),):
+        drops: list[float] = []
+        n_new: list[int] = []
+        rows: Counter[str] = Counter()
+        found, began = 0, perf_counter()
+        for natural in naturals:
+            sides = [
+                synthesize(
+                    accept,
+                    reject,
+                    natural,
+                    vocabulary,
+                    constraints=rules(natural, vocabulary),
+                    judges=chosen,
+                    few_changes=FewChanges(ENOUGH),
+                )
+                for accept, reject in (pair, pair[::-1])
+            ]
+            for side in sides:
+                rows.update({name: cost.rows for name, cost in side.costs.items()})
+            if all(side.changed for side in sides):
+                found += 1
+                n_new += [len(changed_positions(natural, side.synthetic)) for side in sides]
+                for judge in judges:
+                    scores = judge.log_probs([natural, *(side.synthetic for side in sides)])
+                    drops += (scores[1:] - scores[0]).tolist()
+        seconds = perf_counter() - began
+        by = " & ".join(judge.name for judge in chosen) or "no judge"
+        print(f"{' x '.join(model.name for model in pair)}, {by}: {found} of {len(naturals)}")
+        if found:
+            print(
+                f"  {seconds / found:.1f} s a triplet; new words {np.mean(n_new):.2f}; rows", end=""
+            )
+            print("".join(f" {name} {number / found:,.0f}" for name, number in rows.items()))
+        if drops:
+            likely = np.mean(np.array(drops) >= -5)
+            print(f"  change under the judge: median {np.median(drops):+.1f}, >= -5 {likely:.2f}")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
