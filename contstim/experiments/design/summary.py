@@ -257,7 +257,11 @@ def summary_figure(summary: DesignSummary) -> Figure:
         axis.set_yticks(heights, list(summary.balance), fontsize="small")
         axis.invert_yaxis()
         axis.margins(x=0.2, y=0.2)
-        axis.set_title(measure)
+        axis.set_title(measure.replace(" (", "\n("))
+        constants = {table[row, side] for table in summary.balance.values() for side in (0, 1)}
+        if len(constants) == 1:  # ticks between equal values would be numbers that none has
+            (value,) = constants
+            axis.set(xlim=(value - 1, value + 1), xticks=[value])
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return figure
