@@ -185,7 +185,7 @@ def uncapitalise(trials: list[Trial]) -> None:
 @pytest.mark.parametrize(
     ("forge", "message"),
     [
-        (swap_groups, "different shares"),
+        (swap_groups, "different numbers of trials"),
         (repeat_sentence, "sees .* 2 times"),
         (lambda trials: trials.pop(0), "is compared 0 times, not 1"),
         (change(Condition.CATCH, sentence_2=Sentence.parse("The cat sees.")), "not a reordering"),

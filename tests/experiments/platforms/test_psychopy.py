@@ -64,7 +64,7 @@ def test_conditions_are_as_psychopy_wants_them(folder: Path) -> None:
 
 
 def test_sentences_that_would_be_evaluated_are_refused_all_at_once(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="PsychoPy would not show these") as refused:
+    with pytest.raises(InputError, match="PsychoPy would change these") as refused:
         export_psychopy(hostile_trials(), tmp_path / "out")
     named = str(refused.value).splitlines()[1:]
     assert [line.split(":")[0].strip() for line in named] == [f"trial-1-{n}" for n in range(14, 18)]
