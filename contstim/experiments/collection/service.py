@@ -316,6 +316,6 @@ async def error_response(_request: Request, error: Exception) -> Response:
         case ClientDisconnect():
             return Response(status_code=400)  # required, although the client cannot receive it
     _LOG.error("The database cannot be used: %s", error)
-    reason = "was removed or replaced" if isinstance(error, StoreError) else "cannot be written"
+    reason = "is missing" if isinstance(error, StoreError) else "cannot be written"
     sentence = f"Answers cannot be saved now: the database of the server {reason}. Try again."
     return json_response({"error": sentence}, 503, wait=5)

@@ -247,7 +247,7 @@ def test_other_components_and_people_without_names(folder: Path, tmp_path: Path)
         import_psychopy([path], TRIALS)
     found = import_psychopy([path], TRIALS, PsychopyReading("choice"))
     assert {r.participant for r in found.responses} == {path.stem}
-    assert any(f"of one participant, named {path.stem}" in note for note in found.notes)
+    assert any(f"as one participant, named {path.stem}" in note for note in found.notes)
 
 
 def test_who_left_before_the_first_trial_does_not_stop_the_others(
