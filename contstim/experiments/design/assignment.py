@@ -109,7 +109,7 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
         text, uses = max(crowded.items(), key=lambda entry: entry[1])
         raise InfeasibleError(
             f"{text!r} occurs in {uses} trials, so that one of {n_groups} groups would see it "
-            f"twice; {len(crowded) - 1} other sentences also occur in too many trials. Use more "
+            f"twice. Number of sentences in more than {n_groups} trials: {len(crowded)}. Use more "
             "groups, or each sentence in fewer pairs and triplets."
         )
 
