@@ -1,12 +1,12 @@
-"""From a stimulus set to people and back.
+"""Experiments with people, from a stimulus set to results.
 
-design       trials of every group, from pairs, triplets and fillers; what they would show (power)
-platforms    one folder or file a platform: exports, and readers of what it returns
-collection   a small server that keeps people's answers
-responses    what people answered: one table, its checks, and who takes part in an analysis
+design       trials of every group, from pairs, triplets and fillers; power of a design
+platforms    a folder or file for each platform: its export, and the reader of its data
+collection   a small server that stores people's answers
+responses    the table of responses, its checks, and the participants admitted to an analysis
 analysis     from ratings and scores to results, tables, figures and a page
 reproduce    published experiments, claim by claim
 
-Imports point down: reproduce and collection stand on platforms, these on design, design (whose
-power analysis is an analysis of simulated answers) on analysis, and analysis on responses.
+Imports point down. reproduce and collection import platforms; platforms imports design; design
+imports analysis, because a power analysis analyses simulated answers; analysis imports responses.
 """

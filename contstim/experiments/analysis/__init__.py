@@ -2,12 +2,12 @@
 
 ratings      ratings of trials, the models' log-probabilities, trials that evaluate each model
 measures     how well log-probability ratios predict ratings; noise ceilings
-reliability  how certain the preference on each trial is
+reliability  how certain people's preference on each trial is
 agreement    agreement of models with models, people with people, and people with rival models;
              the trials on which each model fails worst
-crossed      variance for new people and new items, in closed form, for one experiment or for many
-             simulated ones
-intervals    intervals of values, differences and distances to the ceiling, by that variance;
+crossed      variance of a mean for new people and new items, in closed form, for one experiment or
+             many simulated ones
+intervals    intervals of values, differences and distances to the ceiling, from this variance;
              estimates with a t-test
 signed_ranks Wilcoxon's test with its effect size, for one test or many
 families     families of contrasts, their error rates, and which effects they can detect

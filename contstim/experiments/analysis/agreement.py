@@ -1,7 +1,7 @@
 """Agreement of models with models, people with people, and people with rival models.
 
-Further results: whether scores contradict the roles that trials assign to models, each pair of
-rivals on its own trials, and the trials on which each model fails worst. Rows are table rows.
+Further results are the trials whose scores contradict the models' roles, the values of each pair of
+rivals on its own trials, and the trials on which each model fails worst.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def model_agreement(ratings: Ratings, condition: Condition) -> FloatArray:
     """Return the share of a condition's trials in which two models prefer the same sentence.
 
-    A tie counts one half. The matrix, (n_models, n_models), is symmetric with 1 on the diagonal;
-    all nan without trials.
+    A tie counts one half. The matrix, (n_models, n_models), is symmetric with 1 on the diagonal. If
+    the condition has no trials, all values are nan.
     """
     signs = [np.sign(g.ratios[:, _condition_mask(g, condition)]) for g in ratings.groups]
     preferred = np.concatenate(signs, axis=1)
@@ -43,10 +43,11 @@ def model_agreement(ratings: Ratings, condition: Condition) -> FloatArray:
 
 
 def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
-    """Return the share of ratings that side with the row's model against the column's.
+    """Return the share of ratings that agree with the row's model rather than the column's model.
 
-    Only trials that set these two models against each other count. Shape (n_models, n_models), nan
-    without trials. Opposite cells sum to 1 if the two models disagree on all these trials.
+    Only trials that set these two models against each other count. The shape is (n_models,
+    n_models); a cell is nan if there are no such trials. Opposite cells sum to 1 if the two models
+    disagree on all these trials.
     """
     n_models = len(ratings.models)
     sums, counts = np.zeros((2, n_models, n_models))
@@ -64,7 +65,7 @@ def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
 
 
 def role_preferences(ratings: Ratings) -> list[Row]:
-    """Count preferences for synthetic sentences, by the models that accept and reject them."""
+    """Count preferences in natural-synthetic trials, for each accepting and rejecting model."""
     counts: dict[tuple[str, ...], list[tuple[int, int, int]]] = {}
     for trial, rated in rated_trials(ratings, Condition.NATURAL_SYNTHETIC):
         preferred = Counter(map(ratings.scale.preferred, rated.tolist()))  # 0 for neither
@@ -79,14 +80,14 @@ def role_preferences(ratings: Ratings) -> list[Row]:
 
 
 def near_unanimity(ratings: Ratings, share: float = 0.9) -> list[Row]:
-    """Count the trials of each condition on which at least `share` of people choose one side.
+    """Count the trials of each condition in which at least `share` of people prefer one sentence.
 
-    Ratings without a preference are on neither side.
+    Ratings without a preference count for neither sentence.
     """
     rows = []
     for condition in Condition:
         trials = [np.sign(r - ratings.scale.middle) for _, r in rated_trials(ratings, condition)]
-        # Tolerance, so that 9 of 10 count as .9 despite rounding
+        # The tolerance makes 9 of 10 count as .9 despite rounding
         sides = [max((signs > 0).mean(), (signs < 0).mean()) for signs in trials]
         agreed = sum(bool(side >= share - 1e-9) for side in sides)
         rows.append({"condition": condition, "trials": len(sides), "near_unanimous": agreed})
@@ -94,7 +95,7 @@ def near_unanimity(ratings: Ratings, share: float = 0.9) -> list[Row]:
 
 
 def rivals(ratings: Ratings, condition: Condition) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of models that a condition sets against each other, in the models' order."""
+    """Return the pairs of models that rated trials of a condition set against each other."""
     rival_pairs = {frozenset((t.model_1, t.model_2)) for t, _ in rated_trials(ratings, condition)}
     return tuple(pair for pair in combinations(ratings.models, 2) if frozenset(pair) in rival_pairs)
 
@@ -104,7 +105,7 @@ def _condition_mask(group: GroupRatings, condition: Condition) -> BoolArray:
 
 
 def rated_trials(ratings: Ratings, condition: Condition) -> Iterator[tuple[Trial, FloatArray]]:
-    """Yield each rated trial of a condition with its ratings, (n_participants,)."""
+    """Yield each rated trial of a condition with its ratings, (n_ratings,), none of them nan."""
     for group in ratings.groups:
         for column in np.flatnonzero(_condition_mask(group, condition)):
             rated = group.ratings[:, column]
@@ -113,12 +114,11 @@ def rated_trials(ratings: Ratings, condition: Condition) -> Iterator[tuple[Trial
 
 
 def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
-    """Count trials of each controversial condition, and those that the scores contradict.
+    """Count each controversial condition's trials, and those whose scores contradict the roles.
 
-    Scores should agree with the models' roles. In pairs of two natural or two synthetic sentences,
-    model_1 should find sentence_1 less likely than sentence_2, and model_2 should find it more
-    likely. In natural-synthetic trials, the rejecting model should find the synthetic sentence less
-    likely than the natural one.
+    In pairs of two natural or two synthetic sentences, model_1 should find sentence_1 less likely
+    than sentence_2, and model_2 should find sentence_1 more likely. In natural-synthetic trials,
+    the rejecting model should find the synthetic sentence less likely than the natural one.
     """
     agreements: dict[Condition, list[bool]] = {condition: [] for condition in CONTROVERSIAL}
     for group in ratings.groups:
@@ -126,9 +126,8 @@ def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
             # Log-probability ratio of sentence_2 to sentence_1 under each model
             ratio_by_model = dict(zip(ratings.models, ratios.tolist(), strict=True))
             if trial.condition is Condition.NATURAL_SYNTHETIC:
-                # The natural sentence comes first. Only the rejecting model is checked: the
-                # accepting one finds both about equally likely, so the sign of its ratio is not
-                # informative.
+                # The natural sentence is sentence_1. The accepting model is not checked: it finds
+                # both sentences about equally likely, so the sign of its ratio is not informative.
                 agreements[trial.condition].append(ratio_by_model[roles(trial)[1]] < 0)
             elif trial.condition in CONTROVERSIAL:
                 agreements[trial.condition].append(
@@ -140,13 +139,14 @@ def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
 def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> Iterator[Row]:
     """Yield a row for each pair of models that a condition sets against each other.
 
-    Values and ceilings are means over the participants who saw these trials, on the same trials.
+    Values and ceilings are computed on the trials for this pair of models. They are means over the
+    participants who rated these trials.
     """
     for pair in rivals(ratings, condition):
         masks = [pair_mask(g.trials, condition, pair, ratings.models) for g in ratings.groups]
         scores = measures.evaluate(ratings, measure, masks)
         first, second = (ratings.models.index(model) for model in pair)
-        # Both models have the same trials here, so their ceilings are equal.
+        # Both models have the same trials here, so the first model's ceilings are those of both
         yield {
             "condition": condition,
             "model_1": pair[0],
@@ -164,14 +164,13 @@ def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> It
 def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
     """List the trials that contribute most to each model's error, worst first (2023, Tables 1-3).
 
-    A trial's contribution is its negated term of the signed-rank cosine of model and participants
-    on the model's own trials, averaged over participants. For choices, it is the share of
-    participants who chose the other sentence, divided by the number of trials; equal contributions
-    are ordered by the model's certainty. Only trials in which most people prefer the other sentence
-    are listed. A row has the sentence that people prefer and the one that the model prefers. For
-    both, it has the log-probabilities (nats) under the model and its rival, and the number of
-    participants who chose it. `error` is the loss of the model's mean cosine or accuracy in the
-    group.
+    Only trials in which most people prefer the other sentence than the model are listed. A trial's
+    contribution to the error (`error`) is its negated term of the signed-rank cosine of model and
+    participants on the model's own trials, averaged over the group's participants. For choices, it
+    is the share of participants who chose the other sentence, divided by the number of trials;
+    equal contributions are ordered by the model's certainty. A row has the sentence that people
+    prefer and the sentence that the model prefers. For both sentences, it has the log-probabilities
+    (nats) under the model and its rival, and the number of participants who chose the sentence.
 
     Args:
         ratings: ratings and log-probabilities.
@@ -195,15 +194,16 @@ def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
 def _failures(
     group: GroupRatings, scope: Scope, models: tuple[str, ...], model: str
 ) -> Iterator[Row]:
-    """Yield a model's failures on its own trials in a group."""
-    # `index` counts the model's own trials, the last axis of the arrays; `column` counts all
-    # trials.
+    """Yield a row for each trial of a group in which most people contradict the model."""
+    # `index` counts the model's own trials, the last axis of the arrays here. `column` counts all
+    # trials of the group.
     columns = np.flatnonzero(scope_mask(group.trials, scope, (model,))[0]).tolist()
     preferences = group.preferences[:, columns]
     ratios = group.ratios[models.index(model), columns]
-    # The cosine's denominator, the root of both sums of squares (2023, Eq. 9), differs by
-    # participant: fewer than n preferences give ranks more weight. A trial's term is its part of
-    # the numerator divided by this denominator; a model that ties on all trials has terms of zero.
+    # A trial's term is its part of the cosine's numerator, divided by the denominator: the root of
+    # the product of both sums of squares (2023, Eq. 9). The denominator differs by participant:
+    # with fewer preferences it is smaller, so that their ranks get more weight. A model that ties
+    # on all trials has terms of zero.
     k, n = np.count_nonzero(ratios), len(columns)
     squares, full_square = measures.rank_squares(preferences), n * (n + 1) * (2 * n + 1) / 6
     weights = np.sqrt(

@@ -1,7 +1,7 @@
-"""Linguistic controls: alternative explanations of preferences.
+"""Linguistic controls: tests of alternative explanations of preferences.
 
-They test whether models prefer sentences with fewer tokens, and whether they prefer frequent words,
-or any other feature, more or less than people do.
+The tests are whether models prefer sentences with fewer tokens, and whether they prefer frequent
+words, or any other feature, more or less than people do.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
     sentences = parsed(path, "sentence", table["sentence"], Sentence.parse, "sentence")
     texts = [sentence.text for sentence in sentences]
     features: dict[str, dict[str, float]] = {}
-    # A sentence may be in several rows, as in a table of trials, if its values are equal.
+    # A sentence may be in several rows with equal values, as in a table of trials
     for name, cells in table.items():
         if name == "sentence":
             continue
@@ -86,12 +86,11 @@ def count_tokens(
 def token_count_control(ratings: Ratings, counts: Features) -> list[Row]:
     """Test for each model whether its preferences follow the number of tokens.
 
-    A sub-word model may find a sentence unlikely because its words are split into many tokens. The
-    test counts how often the sentence that the model prefers has fewer tokens. It uses the trials
-    that target the model, then those of them in which people prefer the other sentence. It is a
-    binomial test per model, as in Table S2 of the 2023 study. That study tests each transformer on
-    pairs of two synthetic sentences whose other model is a transformer too; ours uses all
-    controversial trials.
+    A sub-word model may find a sentence unlikely because its words are split into many tokens. A
+    binomial test counts how often the sentence that the model prefers has fewer tokens (2023, Table
+    S2). It uses the controversial trials that target the model. A second test uses only its errors,
+    the trials in which people prefer the other sentence. Unlike this function, the 2023 study uses
+    only pairs of synthetic sentences for which both models are transformers.
 
     Args:
         ratings: ratings and log-probabilities.
@@ -99,17 +98,18 @@ def token_count_control(ratings: Ratings, counts: Features) -> list[Row]:
             Word-level models have no difference to test if sentences are equally long.
 
     Returns:
-        A row for each model over all trials, then for each over its errors (`errors_only`). `equal`
-        counts trials with equal numbers of tokens, which are not tested. In `fewer` of the other
-        `pairs` the model prefers the sentence with fewer tokens, a `share` with its exact 95 %
-        interval (Clopper & Pearson). The p-value is from a two-sided binomial test against one
-        half. nan without pairs.
+        A row for each model over all its trials, then a row for each over its errors
+        (`errors_only`). `equal` counts trials with equal numbers of tokens, which are not tested.
+        `pairs` counts the tested trials, and `fewer` those in which the model prefers the sentence
+        with fewer tokens. `share` is fewer / pairs, with its exact 95 % interval (Clopper &
+        Pearson). The p-value is from a two-sided binomial test against one half. Without pairs,
+        these values are nan.
 
     Raises:
         InputError: if a model with counts has no log-probabilities, or a sentence has no count.
     """
     tests: list[Row] = []
-    # Errors are a subset of all trials, not further tests, so each set has a separate family.
+    # Errors are a subset of all trials, so the tests on errors are a separate family
     for errors_only in (False, True):
         family = []
         for model in counts:
@@ -146,18 +146,19 @@ def _token_count_test(side: FloatArray, difference: FloatArray) -> Row:
 def feature_preferences(ratings: Ratings, features: Features) -> list[Row]:
     """Compare the preferences of models and people for a feature (2023, Fig. S7).
 
-    Trials have two synthetic sentences, as in the published figure. Ties of the model and of people
-    (5:5) are left out.
+    Only trials of two synthetic sentences are used, as in the published figure. Trials in which the
+    model ties or people draw (5:5) are left out.
 
     Args:
         ratings: ratings and log-probabilities.
         features: feature → sentence → value.
 
     Returns:
-        A row for each feature and model, over the `trials` that target the model. Differences are
-        means of preferred minus rejected sentence. Shares are those of trials in which the sentence
-        with the higher value is preferred, without equal values. The test compares the model's and
-        the majority's `difference`, paired by trial; nan for fewer than two trials.
+        A row for each feature and model, over the `trials` that target the model.
+        `model_difference` and `people_difference` are means of the preferred minus the rejected
+        sentence; `model_share` and `people_share` are shares of trials in which the sentence with
+        the higher value is preferred, without trials of equal values. `difference` is model minus
+        people, with a t-test paired by trial; the test is nan for fewer than two trials.
 
     Raises:
         InputError: if a sentence has no value.
@@ -174,11 +175,11 @@ def feature_preferences(ratings: Ratings, features: Features) -> list[Row]:
 
 
 def _feature_preference(side: FloatArray, people: FloatArray, difference: FloatArray) -> Row:
-    # The feature of the preferred minus that of the rejected sentence.
+    # by_model and by_people: feature of the preferred sentence minus that of the rejected sentence
     decided = (side != 0) & (people != 0)
     by_model, by_people = (difference * side)[decided], (difference * people)[decided]
     differences, n = by_model - by_people, len(by_model)
-    # If no trial differs, there is no evidence; if all differ equally, the standard error is zero.
+    # The standard error is zero if the differences are equal in all trials
     error = float(differences.std(ddof=1)) / n**0.5 if n > 1 and np.ptp(differences) else 0.0
     estimate = replace(UNKNOWN, value=known_mean(differences))
     if n > 1:

@@ -2,15 +2,16 @@
 
 All participants in a group rate the same trials, so answers are crossed: two answers share a
 person, an item, or neither. Resampling both at once counts the variance of single answers up to
-three times and is too wide (Schütt et al. 2023, eLife 12:e82566). They correct this with three
-resampling runs, 2 (a + b) - c with factors for small samples. For means this has a closed form, and
-a jackknife over items extends it to the cosine. With n people and k items in a group,
+three times, so the variance is too large (Schütt et al. 2023, eLife 12:e82566). Schütt et al.
+correct this with the variances a, b and c of three resampling runs: 2 (a + b) - c, with factors for
+small samples. For means, the corrected variance has a closed form, and a jackknife over items
+extends it to the cosine. With n people and k items in a group,
 
     variance of a group's mean = P / n + I / k + R / (n k),
 
 where P is the variance between people, I between items, and R that of single answers beyond both.
-The variance of item means includes I and R. P is missing: the variance of people minus the part
-that single answers explain. So
+The variance of item means includes I and R, but not P. P is the variance of people's means, minus
+the part of it that single answers explain. So
 
     variance = (variance of the k item means) / k + (variance of people - R / k) / n.
 
@@ -49,11 +50,11 @@ class GroupJackknife:
 
     Attributes:
         values: (…, n_participants, n_models); nan where no trial evaluates a model.
-        lower: the lower noise ceiling, same shape; nan for a group of one.
+        lower: lower noise ceiling, same shape; nan for a group of one.
         influence: (…, n_participants, n_models, n_trials), influence of each trial on a value, 0
-            for trials that do not evaluate a model; squares sum to the jackknife variance of a
-            value.
-        lower_influence: influence on the lower ceiling, likewise.
+            for trials that do not evaluate a model. The sum of its squares is the jackknife
+            variance of a value.
+        lower_influence: influence of each trial on the lower ceiling, same shape.
         mask: which trials evaluate which model, (n_models, n_trials).
         items: (n_trials,), number of the sentence pair; the same in all groups that saw it.
     """
@@ -97,18 +98,18 @@ class VarianceComponents:
 
     Attributes:
         variance: variance of the mean for `population`; nan if unknown.
-        freedom: degrees of freedom of the variance, by Satterthwaite; fewer if influences of items
-            have heavier tails than normal ones.
+        freedom: degrees of freedom of the variance, by Satterthwaite; they are fewer if a few items
+            have most of the influence.
         of_items: variance and degrees of freedom for new items and these people.
         of_people: variance and degrees of freedom for new people and these items.
-        residual: variance of the value or difference on single answers, from people, items and
-            residuals; the unit of standardised differences.
-        person: variance of people's values, including that of single answers.
-        answers: part of `person` that single answers explain: R / k in the module.
+        residual: variance of the value or difference in single answers, which people, items and
+            residuals cause; its root is the unit of standardised differences.
+        person: variance of people's values, which includes a part from single answers.
+        answers: part of `person` that single answers explain (R / k, see the module).
         people: number of people.
         items: number of different items.
-        items_each: number of items for each mean in a difference.
-        independent: `items_each`, or number of people if there is one trial.
+        items_each: number of different items, divided by the number of means in a difference.
+        independent: number of independent units: `items_each`, or people if there is one trial.
         population: people and items to which the interval generalises.
         note: adjustment that was made, or reason for a narrower population; mostly empty.
     """
@@ -159,7 +160,7 @@ def jackknife(
         for trials in np.unique(mask[mask.any(axis=1)], axis=0):
             models, columns = (mask == trials).all(axis=1), np.flatnonzero(trials)
             if len(columns) == 1:
-                continue  # without its only trial a value is undefined: see `Block.means`
+                continue  # a value without its only trial is undefined, so the influence stays 0
             # Leave out each trial in turn, (k, k - 1)
             retained = np.stack([np.delete(columns, index) for index in range(len(columns))])
             ratios = group.ratios[models].take(retained, axis=1)
@@ -173,8 +174,8 @@ def jackknife(
 
 def _influence(without: FloatArray) -> FloatArray:
     """Return the influence of each of k trials, given the results without each, (…, k)."""
-    # A value without trial t is (y_t - mean) / (k - 1) below the mean of all such values. With the
-    # root, the squares over k trials sum to the variance of a mean, s^2 / k.
+    # For a mean of y, the value without trial t is (y_t - mean) / (k - 1) below the mean of all
+    # such values. With the root, the sum of the squares is the variance of a mean, s^2 / k.
     k = without.shape[-1]
     influence: FloatArray = np.sqrt((k - 1) / k) * (without.mean(axis=-1, keepdims=True) - without)
     return influence
@@ -186,8 +187,8 @@ def jackknife_of_means(
     """Return the jackknife of accuracies, which are means over trials, in closed form.
 
     Args:
-        agreements: (…, n_participants, n_models, n_trials) with each model, 0 to 1.
-        ceilings: (…, n_participants, 1, n_trials) with the majority of the others, 0 to 1.
+        agreements: (…, n_participants, n_models, n_trials), agreement with each model, 0 to 1.
+        ceilings: (…, n_participants, 1, n_trials), agreement with the others' majority, 0 to 1.
         mask: which trials evaluate which model, (n_models, n_trials).
         items: (n_trials,); see `GroupJackknife`.
     """
@@ -203,7 +204,7 @@ def jackknife_of_means(
 
 
 class Side(NamedTuple):
-    """Subject of an interval: a model's value, or its difference from another model or the ceiling.
+    """A model's value, or the difference between a model and another model or the ceiling.
 
     Attributes:
         first: index of the model.
@@ -221,7 +222,7 @@ def blocks_of(
 ) -> tuple[Block, ...]:
     """Return the blocks of all groups for a model's value or difference.
 
-    Groups without one of the sides are left out. Groups that saw the same items become one block.
+    Groups without values of both sides are left out. Groups that saw the same items are one block.
 
     Args:
         groups: all groups of an experiment.
@@ -266,13 +267,13 @@ def blocks_of(
 def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceComponents:
     """Return the variance of the mean over all people, for new people and items.
 
-    People and items have the same variance in all blocks, so a person alone in a block is as
-    uncertain as people in other blocks. If blocks have too few people or items, the blocks
-    themselves are compared, with each as one observation.
+    People and items are assumed to have the same variances in all blocks, so that a person who is
+    alone in a block counts too. If most blocks have too few people or items, each block is one
+    observation, and the variance is that between blocks.
 
     Args:
         blocks: blocks of one value or difference.
-        reason: reason why there are none.
+        reason: note of the result if there are no blocks.
     """
     nan = np.array(np.nan)
     if not blocks:
@@ -289,8 +290,9 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
         why = "one participant" if enough_items else "too few trials"
         note = f"the variance is that between groups, because most groups have {why}"
     elif freedom and sum(spare):
-        # With little variance between people, their contribution is negative as often as positive.
-        # Cutting it at zero would widen intervals of designs with many people alone in a group.
+        # If people hardly differ, their estimated contribution is negative as often as positive.
+        # It is not cut at zero, because intervals would become too wide for designs with many
+        # people alone in a group.
         variance = np.maximum(items + weight * (person - answers), weight * person)
         terms = np.stack([items, weight * person, weight * answers])
         people_freedom = [np.full(items.shape, float(n)) for n in (freedom, answers_freedom)]
@@ -315,14 +317,14 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
     items_per_mean = different / max(block.means for block in blocks)
     of_items = (items, items_freedom) if sum(spare) else (nan, nan)
     of_people = (weight * person, np.array(float(freedom))) if freedom else (nan, nan)
-    scatter = (variance, np.maximum(1.0, all_freedom), of_items, of_people)
+    uncertainties = (variance, np.maximum(1.0, all_freedom), of_items, of_people)
     independent = float(sum(sizes)) if population == PEOPLE else items_per_mean
     numbers = (sum(sizes), different, items_per_mean, independent)
-    return VarianceComponents(*scatter, residual, person, answers, *numbers, population, note)
+    return VarianceComponents(*uncertainties, residual, person, answers, *numbers, population, note)
 
 
 def _over_items(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return variance of the mean over items, degrees of freedom, and the shared items' part."""
+    """Return the variance of the mean due to items, its freedom, and the part of shared items."""
     # Weighted influence of each item on the overall mean: (…, n_items) for each block. An item in
     # several blocks affects all of them together, so influences are summed before squaring.
     by_item = [block.weights @ block.influence for block in blocks]
@@ -334,9 +336,10 @@ def _over_items(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, FloatA
     variance = squares.sum(axis=-1)
     freedom = _satterthwaite(within, np.array([block.spare for block in blocks]))
     freedom = np.minimum(freedom, len(starts) - 1.0)
-    # Items with the strongest preferences influence a result most, so influences are not normal,
-    # and their variance is less certain than the number of items suggests. v^2 / (variance of v) is
-    # half its degrees of freedom (O'Neill 2014); v is a sum of squares and varies as these do.
+    # Items with strong preferences influence a result most, so influences have heavy tails, and
+    # their variance is less certain than the number of items suggests. A variance v has
+    # 2 v^2 / (variance of v) degrees of freedom (O'Neill 2014). Here v is a sum of squares, so its
+    # variance follows from the variance of these.
     uncertain = (squares**2).sum(axis=-1)
     uncertain = uncertain - sum(v**2 / len(b.items) for v, b in zip(within, blocks, strict=True))
     fewer = np.divide(2 * variance**2, uncertain, out=np.copy(freedom), where=uncertain > 0)
@@ -347,7 +350,7 @@ def _over_items(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, FloatA
 
 
 def _over_people(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, int]:
-    """Return variance of people's values, its part from single answers, and that part's freedom."""
+    """Return the variance of people's values, its part from answers, and the part's freedom."""
     freedom = sum(len(block.weights) - 1 for block in blocks)
     person = answers = np.zeros(blocks[0].values.shape[:-1])
     answers_freedom = 0
@@ -362,7 +365,7 @@ def _over_people(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, int]:
 
 
 def _between_blocks(blocks: Sequence[Block]) -> FloatArray:
-    """Return the variance of the mean from the variance of blocks, with each as one observation."""
+    """Return the variance of the mean if each block is one observation."""
     shares = np.array([block.weights.sum() for block in blocks])
     means = np.stack([block.values @ block.weights for block in blocks], axis=-1) / shares
     deviations = shares * (means - (means @ shares)[..., None])
@@ -373,7 +376,7 @@ def _between_blocks(blocks: Sequence[Block]) -> FloatArray:
 def _satterthwaite(
     terms: FloatArray, freedom: FloatArray | IntArray, total: FloatArray | None = None
 ) -> FloatArray:
-    """Return the degrees of freedom of sums of variances, over the first axis."""
+    """Return the degrees of freedom of the sum of variances over the first axis."""
     freedom = freedom.reshape(freedom.shape + (1,) * (terms.ndim - freedom.ndim))
     total = terms.sum(axis=0) if total is None else total
     shape = np.zeros(terms.shape)

@@ -62,19 +62,20 @@ _HOLDS_FOR: dict[Units, str] = {"groups": "items like these", "participants": "t
 
 @dataclass(frozen=True)
 class Sampling:
-    """Unit of observation, and limits for decisions on contrasts.
+    """Units of the tests, and limits for decisions on contrasts.
 
     Attributes:
-        units: tests compare means of groups or of participants, or treat people and items as
-            crossed random factors; None selects by the design (`suited_units`).
+        units: whether tests compare means of groups, compare means of participants, or treat people
+            and items as crossed random factors; None: `suited_units` selects.
         level: confidence level of the intervals.
         false_discovery_rate: threshold for adjusted p-values; the family-wise error rate with
             Holm's correction.
         correction: correction for the family of contrasts.
-        smallest_effect: differences below it are negligible; equivalence tests use it as margin.
+        smallest_effect: margin of equivalence tests; smaller differences are negligible.
         catch_trials: whether catch trials count in the overall result, as published in 2023.
-            Participants who fail them are excluded, so the others agree on them. A model that
-            otherwise follows people then falls short of the noise ceiling.
+            Participants who fail them are excluded, so the others agree on them. A model that does
+            not predict catch trials is then below the noise ceiling, even if it follows people on
+            all other trials.
     """
 
     units: Units | None = None
@@ -87,7 +88,7 @@ class Sampling:
     def __post_init__(self) -> None:
         if not 0 < self.smallest_effect < 1:
             raise InputError(
-                f"smallest_effect must be between 0 and 1, not {self.smallest_effect:g}."
+                f"smallest_effect must be between 0 and 1, got {self.smallest_effect:g}."
             )
 
 
@@ -107,7 +108,7 @@ class ModelMean:
 class Comparison:
     """A contrast: a difference of means over units, with interval and test.
 
-    A unit counts if both sides are known; a group of one has no ceiling.
+    A unit counts only if it has values of both sides; a group of one has no ceiling.
 
     Attributes:
         first: name of a model.
@@ -125,13 +126,13 @@ class Comparison:
         p_value: two-sided, before correction.
         q_value: p-value adjusted over the `family` by Benjamini and Hochberg.
         significant: decision after `correction`.
-        testable: whether it would be significant if all tests of the family were as clear as their
-            numbers of units permit; if not, `significant` is False for any data.
-        holds_for: population of the test: items like these for groups, these items for
+        testable: whether the contrast would be significant if all tests of the family were as clear
+            as their numbers of units permit; if not, no data could make it significant.
+        holds_for: population of the test: "items like these" for groups, "these items" for
             participants, and the population of the interval for crossed tests.
         p_holm: p-value adjusted over the `family` by Holm.
-        standardised: difference in standard deviations of the difference on single answers, with
-            variance from people, items and residuals (after Westfall, Kenny & Judd 2014).
+        standardised: difference, divided by the standard deviation of the difference in single
+            answers, which people, items and residuals cause (after Westfall, Kenny & Judd 2014).
         low_standardised: lower end of the interval, standardised.
         high_standardised: upper end of the interval, standardised.
         test: name of the test.
@@ -142,10 +143,10 @@ class Comparison:
         smallest_effect: margin of the equivalence test.
         equivalence_p: p-value of two one-sided tests that the difference is below
             `smallest_effect`; see `equivalence_p_value`.
-        equivalence_adjusted: the same, corrected over the same family.
+        equivalence_adjusted: `equivalence_p`, adjusted over the same family.
         alpha: limit of `correction` for the p-value; see `decision_alpha`.
-        verdict: different, equivalent, both (a negligible difference), or undecided; untestable if
-            nothing can be significant and equivalence is not shown.
+        verdict: different, equivalent, both (a significant but negligible difference), or
+            undecided; untestable if the contrast is not testable and equivalence is not shown.
     """
 
     first: str
@@ -188,7 +189,7 @@ class Result:
         evaluation: scores of every participant.
         models: means of the evaluated models.
         comparisons: contrasts of these models; one family.
-        detectability: limits on the effects that this family can detect, for any data.
+        detectability: limits on the effects that this family can detect.
     """
 
     scope: Scope
@@ -208,7 +209,7 @@ class Result:
         return self._models_where(CEILING, lambda row: row.significant and row.difference < 0)
 
     def equivalent_to(self, side: str) -> frozenset[str]:
-        """Return the models shown to differ negligibly from this one, or from `CEILING`."""
+        """Return the models that are shown to differ negligibly from a model or `CEILING`."""
         return self._models_where(side, lambda row: row.verdict in ("equivalent", "both"))
 
     def beaten_by(self, model: str) -> frozenset[str]:
@@ -218,7 +219,7 @@ class Result:
         )
 
     def _models_where(self, side: str, holds: Callable[[Comparison], bool]) -> frozenset[str]:
-        """Return the models whose contrasts with a model, or the ceiling, fulfil a condition."""
+        """Return the models whose contrast with a model or `CEILING` fulfils a condition."""
         sides = [{row.first, row.second} for row in self.comparisons if holds(row)]
         return frozenset().union(*(pair for pair in sides if side in pair)) - {side, CEILING}
 
@@ -296,8 +297,8 @@ def planned_families(
     """Count the families of tests that an analysis of these trials makes, by size.
 
     Returns:
-        (contrasts of a family, of these between two models) → number of such families. A family is
-        all contrasts of a measure on one kind of trials.
+        (number of contrasts in a family, number of these between two models) → number of such
+        families. A family is all contrasts of a measure on one kind of trials.
     """
     sizes: Counter[tuple[int, int]] = Counter()
     for scope in Scope:
@@ -313,7 +314,7 @@ def planned_families(
 def averaged(
     evaluation: ParticipantScores, units: Units | None
 ) -> Literal["groups", "participants"]:
-    """Return the units whose means are reported; for crossed tests, groups if there are several."""
+    """Return the units whose means are reported: for crossed tests, groups unless there is one."""
     alone = units == "crossed" and len(evaluation.group_numbers) == 1
     return "participants" if alone or units == "participants" else "groups"
 
@@ -325,10 +326,10 @@ def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | N
 
 
 def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling: Sampling) -> Units:
-    """Select groups as units if tests over groups can detect effects and generalise to items.
+    """Return `groups` if tests over groups can detect effects and generalise to items.
 
-    They cannot if there are too few groups for any significant contrast of a scope, or if groups
-    share items. In these cases people and items are crossed.
+    Otherwise return `crossed`: if some scope has too few groups for a significant contrast, or if
+    groups share items.
     """
     item_list = [
         item
@@ -348,7 +349,7 @@ def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling:
 
 
 def _crossed_test(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> PairedTest:
-    """Return Student's t as `statistic`, and no `rank_biserial`; units are participants."""
+    """Return Student's t as `statistic` and nan as `rank_biserial`; units are participants."""
     variance = float(uncertainty.components.variance)
     statistic = known_mean(first - second) / np.sqrt(variance) if variance > 0 else np.nan
     people, p_value = uncertainty.components.people, float(uncertainty.p_values())
@@ -359,7 +360,7 @@ def _limits(tests: Sequence[PairedTest], sampling: Sampling) -> Detectability:
     units = [test.n_units for test in tests if np.isfinite(test.p_value)]
     if sampling.units != "crossed":
         return detectability(units, sampling.false_discovery_rate, sampling.correction)
-    # With any number of people, a clear enough difference has an arbitrarily small p-value.
+    # The p-value of a crossed test has no lower bound
     few, largest = (min(units), max(units)) if units else (0, 0)
     return Detectability(len(units), few, largest, 0.0, 1 if units else None, sampling.correction)
 
@@ -374,7 +375,7 @@ def _comparison_rows(
     """Return the comparisons of a whole family of tests."""
     kind, rate = sampling.correction, sampling.false_discovery_rate
     p_values = np.array([test.p_value for *_, test in tests])
-    # The smallest possible adjusted p-values: the same family with all units of each test on one
+    # `testable` needs the smallest possible p-values: those with all units of each test on one
     # side. Crossed tests have no such bound.
     crossed, margin = sampling.units == "crossed", sampling.smallest_effect
     least = [0.0 if crossed else smallest_p_value(test.n_units) for *_, test in tests]
@@ -453,8 +454,8 @@ def _test_interval(test: _Test, alpha: float, sampling: Sampling) -> Interval:
     if sampling.units == "crossed":
         return interval
     low, high = signed_rank_interval(first - second, alpha)
-    # If units hardly vary, their ranks do not show how other items may differ. The sign of a
-    # significant difference is preserved.
+    # If units hardly vary, their ranks do not show how other items may differ, so the interval has
+    # a minimum width. It still excludes 0 if the difference is significant.
     estimate, reach = float(uncertainty.estimate), uncertainty.unseen(1 - alpha)
     least = _SMALLEST_DIFFERENCE if low > 0 else -np.inf
     upper_limit = -_SMALLEST_DIFFERENCE if high < 0 else np.inf

@@ -1,8 +1,8 @@
-"""Families of contrasts: contents, corrections, and the effects that they can detect.
+"""Families of contrasts: members, corrections, and the effects that a family can detect.
 
 The corrections are the false-discovery rate of Benjamini and Hochberg (1995), or Holm's (1979)
-family-wise error rate for a few planned contrasts. Families are on the last axis of p-values;
-experiments that are simulated together are on the other axes.
+family-wise error rate for a few planned contrasts. The last axis of an array of p-values is a
+family; other axes are experiments that are simulated together.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ THESE_ITEMS = (
     "between models. For results that generalise to new items, compare groups that saw different "
     "trials, or use participants and items as crossed random factors (units: crossed)."
 )
-SINGLE_TESTS = "single tests, not adjusted"  # the `family` of tests without a family
+SINGLE_TESTS = "single tests, not adjusted"  # cell of `family` for tests that have none
 _ROUNDING = 1e-9  # relative tolerance of p-values that are computed in two ways
 
 Correction = Literal["bh", "holm"]
@@ -84,15 +84,15 @@ def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[ModelContra
 
 def adjusted(p_values: FloatArray, correction: Correction = "bh") -> FloatArray:
     """Adjust p-values for the family on the last axis; nan is not part of the family."""
-    # A test that could not be made is sorted last and does not count.
+    # A p-value of nan is sorted last and does not count as a test
     order, tests = np.argsort(p_values, axis=-1), (~np.isnan(p_values)).sum(axis=-1, keepdims=True)
     steps, indices = np.take_along_axis(p_values, order, axis=-1), np.arange(p_values.shape[-1])
     if correction == "holm":
-        # Holm: the smallest of m is multiplied by m, the next by m - 1, and none is below its
-        # predecessor.
+        # The smallest of m p-values is multiplied by m, the next by m - 1, and so on; no adjusted
+        # p-value is below its predecessor.
         steps = np.maximum.accumulate((tests - indices) * steps, axis=-1)
     else:
-        # The k-th smallest of m is multiplied by m / k, and none is above its successor.
+        # The k-th smallest of m p-values is multiplied by m / k; none is above its successor.
         steps = steps * (tests / (indices + 1))
         steps = np.fmin.accumulate(steps[..., ::-1], axis=-1)[..., ::-1]
     restored = np.empty(steps.shape)
@@ -120,17 +120,18 @@ def decision_alpha(
 ) -> FloatArray:
     """Return the p-value below which each contrast of a family is significant after correction.
 
-    Intervals at 1 minus this level exclude 0 if and only if the contrast is significant. If k of m
-    are significant, the level is rate * k / m (Benjamini & Yekutieli 2005). It limits the share of
-    misses among the intervals of significant contrasts. Holm's last step is at rate / (m - k + 1).
-    If none is significant, k is the smallest number that could be. A contrast that is clearer than
-    this, but needed others to be as clear, has its own p-value.
+    An interval at 1 minus this limit excludes 0 if and only if the contrast is significant. If k of
+    m contrasts are significant, the limit is rate * k / m, with which at most a share of `rate` of
+    the intervals of significant contrasts is expected to miss (Benjamini & Yekutieli 2005). For
+    Holm, it is that of the last step, rate / (m - k + 1). If no contrast is significant, k is the
+    smallest number that could be significant. If the limit contradicts the decision on a contrast,
+    it is replaced by the p-value of this contrast.
 
     Args:
         p_values: (n_tests,) of the family; nan is not part of it.
         rate: error rate of the family.
         correction: correction for the family.
-        needed: minimum number of clear tests for any to be significant; see `Detectability`.
+        needed: number of tests that must be clear before any is significant; see `Detectability`.
     """
     significant = adjusted(p_values, correction) < rate
     n_significant, m = int(significant.sum()), max(1, int((~np.isnan(p_values)).sum()))
@@ -138,7 +139,7 @@ def decision_alpha(
         alpha = rate / (m - max(1, n_significant) + 1)
     else:
         alpha = rate * (n_significant or needed or 1) / m
-    # fmin and fmax return alpha if the p-value is nan
+    # If the p-value is nan, fmin and fmax return alpha
     return np.where(
         significant,
         np.fmax(alpha, (1 + _ROUNDING) * p_values),
@@ -148,15 +149,15 @@ def decision_alpha(
 
 @dataclass(frozen=True)
 class Detectability:
-    """Limits on the effects that a family of signed-rank tests can detect, for any data.
+    """Limits on the effects that a family of signed-rank tests can detect, whichever data it gets.
 
     Attributes:
         tests: number of tests in the family.
         fewest_units: smallest number of units in a test.
         most_units: largest number of units in a test.
         smallest: smallest possible p-value of a test.
-        needed: number of tests that must be as clear as possible (all units on one side) for any to
-            be significant; None if even all tests are not enough.
+        needed: number of tests that must be as clear as possible (all units on one side) before any
+            test is significant; None if no test can be significant.
         correction: correction for the family.
     """
 
@@ -169,21 +170,21 @@ class Detectability:
 
     @property
     def hopeless(self) -> bool:
-        """True if nothing can be significant."""
+        """Whether no test can be significant."""
         return bool(self.tests) and self.needed is None
 
     def cannot(self, units: str) -> str:
-        """Return `cannot be tested with 4 groups` if nothing can be significant; else empty."""
+        """Return `cannot be tested with 4 groups` if no test can be significant; else empty."""
         return f"cannot be tested with {self._units_text(units)}" if self.hopeless else ""
 
     def unless(self) -> str:
-        """Return the condition for significance if that takes several tests; else empty."""
+        """Return `unless …` if a significant result takes several clear tests; else empty."""
         if self.needed in (None, 1):
             return ""
         return f"unless {self.needed} of the {self.tests} tests have the smallest possible p-value"
 
     def caution(self, units: str, rate: float) -> str:
-        """Return the limits of the family, as sentences; empty if a single test can be significant.
+        """Return a warning about limits; empty if a single clear test can be significant.
 
         Args:
             units: name of the units, in the plural.
@@ -226,15 +227,14 @@ def detectability(units: ArrayLike, rate: float, correction: Correction = "bh") 
         correction: correction for the family.
     """
     sizes = np.asarray(units, np.int64)
-    sizes = np.sort(sizes[sizes > 0])[
-        ::-1
-    ]  # most units first: they have the smallest possible p-values
+    # Descending, because tests with most units have the smallest possible p-values
+    sizes = np.sort(sizes[sizes > 0])[::-1]
     if not len(sizes):
         return Detectability(0, 0, 0, 1.0, None, correction)
     smallest = np.array([smallest_p_value(n) for n in sizes.tolist()])
-    # Benjamini and Hochberg: the k smallest of m p-values are significant if the k-th is below rate
-    # * k / m. Here each has its smallest value; `needed` is the first such k. Holm's first step is
-    # that of k = 1, and all others depend on it.
+    # By Benjamini and Hochberg, the k smallest of m p-values are significant if the k-th is below
+    # rate * k / m. With the smallest possible p-values, `needed` is the first such k. For Holm, the
+    # smallest p-value must be below rate / m, which is the case k = 1.
     ranks = np.arange(1, len(sizes) + 1) if correction == "bh" else np.ones(1, np.int64)
     enough = np.flatnonzero(smallest[: len(ranks)] * len(sizes) / ranks < rate)
     needed = int(ranks[enough[0]]) if len(enough) else None
@@ -255,8 +255,7 @@ def limits_over_groups(
     Args:
         has: (n_groups, n_models), whether a group has trials of a model; a test of two models uses
             the groups with trials of both.
-        several: (n_groups,), whether a group has several participants: one alone has no noise
-            ceiling.
+        several: (n_groups,), whether a group has several participants, and so a noise ceiling.
         models: names of the columns.
         contrasts: the family.
         rate: threshold for adjusted p-values.
@@ -270,10 +269,10 @@ def limits_over_groups(
 def family_cautions(
     families: Iterable[tuple[Scope, Detectability]], units: str, rate: float
 ) -> Iterator[str]:
-    """Yield a sentence for each limit of the families of some scopes.
+    """Yield each warning about limits of families, preceded by the scopes that have it.
 
     Args:
-        families: scopes and limits.
+        families: scopes and the limits of their families.
         units: name of the units, in the plural.
         rate: the false-discovery rate.
     """

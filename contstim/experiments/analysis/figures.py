@@ -35,7 +35,7 @@ _DOT_SIZE = 3.5
 def drawings(
     analysis: Analysis, pair: tuple[str, str] | None = None
 ) -> Iterator[tuple[str, Figure]]:
-    """Yield names and figures for all kinds of trials in the design; each is drawn on demand.
+    """Yield the name and the figure of each result that the analysis has.
 
     Args:
         analysis: result of `analyze`.
@@ -74,19 +74,19 @@ def drawings(
 
 
 def names_in_figures(analysis: Analysis) -> dict[str, str]:
-    """Return the models' names in figures: shorter if names contain folders or are long."""
+    """Return model → name in figures, which is shorter if the model's name is long or a path."""
     models = analysis.ratings.models
     return dict(zip(models, short_names(models), strict=True))
 
 
 def results_with_figures(analysis: Analysis) -> list[Result]:
-    """Return the main result of all trials, then accuracy by condition."""
+    """Return the primary outcome, then the accuracy in each other scope."""
     by_condition = [result for result in analysis.results if result.scope is not Scope.OVERALL]
     return [analysis.main, *(result for result in by_condition if result.measure is ACCURACY)]
 
 
 def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
-    """Return the two most consistent models that some trial sets against each other."""
+    """Return the pair of models with the highest values that some trial sets against each other."""
     values = {row.model: row.value for row in analysis.main.models}
     pairs = [pair for c in analysis.dominance for pair in rivals(analysis.ratings, c)]
     return max(pairs, key=lambda pair: sum(values[m] for m in pair), default=None)
@@ -116,13 +116,13 @@ def consistency_figure(
 ) -> Figure:
     """Draw horizontal bars, best model on top, with 95 % intervals and the noise ceiling in grey.
 
-    The lines on the right show significance, as in a metro map. Each connects a model (filled) to
-    those that are significantly worse (open). The first connects the ceiling to the models below
-    it.
+    The lines on the right show significance, as in a metro map. Each line connects a model (filled
+    dot) to the models that are significantly worse (open dots). The first line connects the ceiling
+    to the models that are significantly below it.
 
     Args:
         result: result of one scope and measure.
-        units: units that are shown as dots.
+        units: units of the tests, which determine the open dots; see `averaged`.
         names: model → name in the figure, if different.
         rivals: trivial rivals, drawn below the models in another colour.
     """
@@ -150,8 +150,8 @@ def consistency_figure(
     ]
     figure = new_figure(0.3 + label_width + sum(widths), 1.1 + 0.24 * (len(models) - min(heights)))
     bars, metro = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": widths})
-    # Ceilings differ by judge because trials do. They are behind the bars; dots are on top, spread
-    # over the bar's height.
+    # Models have different trials, so each has its own ceiling, drawn behind the bar. Dots are on
+    # top, spread over the height of the bar.
     for height, judge, *_ in judges:
         if np.isfinite(judge.lower):
             ceiling = (judge.lower, judge.upper)
@@ -177,12 +177,12 @@ def consistency_figure(
 
 
 def _draw_significance(axes: Axes, names: list[str], result: Result) -> None:
-    """Draw the significance map: a line for each model that beats any; the ceiling's line first."""
+    """Draw the significance map: the line of the ceiling, then those of models that beat others."""
     axes.set_axis_off()
     lines = [("ceiling", len(names) - 0.5, result.below_ceiling())]
     lines += [(name, row, result.beaten_by(name)) for row, name in reversed([*enumerate(names)])]
-    # A line starts at its model (or the top) and ends at the last model that is worse. Models that
-    # beat none have no line.
+    # A line starts at its model (or at the top) and ends at the most distant worse model. Models
+    # that beat no other model have no line.
     for column, (name, top, worse) in enumerate([line for line in lines if line[2]]):
         rows = sorted(names.index(model) for model in worse)
         span = (min(rows[0], top), max(rows[-1], top))
@@ -205,7 +205,8 @@ def scatter_figure(
     """Draw a panel for each condition that sets the pair against each other.
 
     A sentence is drawn at its fractional ranks among all scored sentences. A line connects the two
-    sentences of a trial. Blue: preferred by most people; orange: the other one; grey: a tie.
+    sentences of a trial. The sentence that most people prefer is blue, the other one orange; both
+    are grey if equally many people prefer each.
 
     Args:
         ratings: ratings and log-probabilities.
@@ -257,7 +258,7 @@ def _draw_trials(
             continue
         points = ranks[scores.rows_of((trial.sentence_1, trial.sentence_2))]  # (2, 2)
         axes.plot(*points.T, color=GREY, lw=0.6, zorder=1)
-        # 1 for sentence_2, 0 for a draw
+        # 1 for sentence_2, -1 for sentence_1, 0 for a draw
         majority = np.sign(np.sign(rated - ratings.scale.middle).sum())
         tied |= bool(majority == 0)
         for point, side in zip(points, (-1, 1), strict=True):

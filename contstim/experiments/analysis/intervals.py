@@ -1,6 +1,6 @@
 """Intervals of values, of differences, and of distances to the noise ceiling; their texts.
 
-An interval over nearly the whole range is not estimable.
+An interval that covers nearly the whole possible range is reported as "not estimable".
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ class Interval:
     """An interval for new people, new items, or both; nan if unknown.
 
     Attributes:
-        low: lower end for new people and items, or for what `population` says.
-        high: upper end, likewise.
+        low: lower end for `population`, which is new people and new items if both can be estimated.
+        high: upper end for `population`.
         low_items: lower end for new items and these people.
-        high_items: upper end, likewise.
+        high_items: upper end for new items and these people.
         low_participants: lower end for new people and these items.
-        high_participants: upper end, likewise.
-        standard_error: standard error behind `low` and `high`.
-        degrees_of_freedom: its degrees of freedom.
+        high_participants: upper end for new people and these items.
+        standard_error: standard error from which `low` and `high` are computed.
+        degrees_of_freedom: degrees of freedom of the standard error.
         population: people and items to which `low` and `high` generalise.
         note: adjustment that was made, or reason for a narrower population; mostly empty.
     """
@@ -96,7 +96,7 @@ class Interval:
 
 
 class Uncertainty(NamedTuple):
-    """Uncertainty of a value or difference: intervals at any level, and the test that they invert.
+    """Uncertainty of a value or difference: intervals at any level, and the corresponding test.
 
     Attributes:
         estimate: value or difference; shape (…) for experiments that are simulated together.
@@ -126,15 +126,15 @@ class Uncertainty(NamedTuple):
         )
 
     def p_values(self) -> FloatArray:
-        """Return two-sided p-values, (…): the largest 1 - level whose interval holds zero."""
+        """Return two-sided p-values, (…): the largest 1 - level whose interval contains zero."""
         return np.minimum(1.0, 2 * self._one_sided(np.abs(self.estimate)))
 
     def equivalence_p_value(self, margin: float) -> float:
         """Return the larger p-value of two one-sided tests that the difference is below a margin.
 
-        Schuirmann (1987). It is below .05 if the 90 % interval lies within the margin. If two
-        models agree on every answer, the variance is zero. If they did differ by the margin, k
-        items would show it with probability at least 1 - (1 - margin)^k.
+        The p-value is below .05 if the 90 % interval lies within the margin (Schuirmann 1987). If
+        two models agree on every answer, the variance is zero. But if they differed by the margin,
+        k items would show it with a probability of at least 1 - (1 - margin)^k.
 
         Args:
             margin: smallest absolute difference that matters.
@@ -148,11 +148,11 @@ class Uncertainty(NamedTuple):
             level, self._effective_observations(components.variance, components.independent)
         )
 
-    def _least_distance(self, level: float, answers: FloatArray) -> float:
-        return float(self.span * (1 - ((1 - level) / 2) ** (1 / answers)))
+    def _least_distance(self, level: float, observations: FloatArray) -> float:
+        return float(self.span * (1 - ((1 - level) / 2) ** (1 / observations)))
 
     def _one_sided(self, distance: FloatArray) -> FloatArray:
-        """Return the one-sided probability of an error at least this large; see `_limits`."""
+        """Return the probability that the estimate is off by this distance, to one side."""
         from scipy.stats import t as student
 
         components = self.components
@@ -168,23 +168,24 @@ class Uncertainty(NamedTuple):
     ) -> tuple[float, float]:
         """Return both ends of an interval.
 
-        For a value, Wilson's (1927) interval: all shares p close to the observed one, given their
-        own standard error (p (1 - p) / n)^.5 for n independent observations. For a difference,
-        Student's t. With little variance, unobserved answers matter more than the variance: N
-        answers are all right with probability p^N, so any p above (alpha / 2)^(1 / N) may be true
-        (Clopper & Pearson 1934). No interval of a difference is narrower than that.
+        The interval of a value is Wilson's (1927): it contains each share p that is close to the
+        observed one, given the standard error under p, (p (1 - p) / n)^.5, for n independent
+        observations. The interval of a difference uses Student's t. If the variance is small,
+        unobserved answers matter more than the variance: all of N answers are right with
+        probability p^N, so any p above (alpha / 2)^(1 / N) may be true (Clopper & Pearson 1934).
+        No interval of a difference is narrower than that.
 
         Args:
             level: confidence level, such as 0.95.
             variance: variance of the mean.
-            freedom: its degrees of freedom.
+            freedom: degrees of freedom of the variance.
             units: number of items, or people, in the mean.
         """
         observations = self._effective_observations(variance, units)
         if self.is_value:
             lowest = self.ends[0]
             share = (self.estimate - lowest) / self.span
-            # The variance of the added item is known without error
+            # Only the estimated variance has limited degrees of freedom, not that of the added item
             freedom_factor = (
                 (variance + (self.span / units) ** 2) / variance if variance else np.inf
             )
@@ -202,9 +203,9 @@ class Uncertainty(NamedTuple):
     def _effective_observations(self, variance: FloatArray, units: float) -> FloatArray:
         """Return the number of independent observations with the same precision.
 
-        The variance of a single answer divided by that of the mean (Kish 1965). One item, or
-        person, with constant answers is added: with a variance of zero, the result is the number of
-        units.
+        It is the variance of a single answer divided by that of the mean (Kish 1965). One item, or
+        person, with constant answers is added, so that the result is the number of units if the
+        variance is zero.
 
         Args:
             variance: variance of the mean.
@@ -227,8 +228,8 @@ def uncertainty_of(
     Args:
         groups: results and influences of trials; see `crossed.jackknife`.
         shares: (n_groups,), weight of each group in a mean.
-        lowest: lowest value of the measure, whose highest is 1; intervals are clipped to this
-            range, those of differences to its width.
+        lowest: lowest value of the measure, whose highest value is 1. Intervals are clipped to the
+            possible values or differences.
         side: value or difference to measure.
     """
     blocks = blocks_of(groups, shares, side)
@@ -240,20 +241,20 @@ def uncertainty_of(
     span = np.asarray(1 - lowest)
     if side.second is None and not side.ceiling:
         return Uncertainty(estimate, components, span, (lowest, 1.0), is_value=True)
-    # For a difference: an item on which two otherwise equal models disagree changes it by the span
-    # of the measure. If one model is always right and the other never, an item changes it by twice
-    # that.
+    # An item on which two otherwise equal models disagree changes their difference by the span of
+    # the measure. If one model is always right and the other never, an item changes the difference
+    # by twice the span.
     return Uncertainty(estimate, components, span + np.abs(estimate), (lowest - 1, 1 - lowest))
 
 
 def t_quantile(level: float, freedom: float | FloatArray) -> float:
-    """Return the distance of an interval's ends in standard errors, by Student's t."""
+    """Return the distance of an interval's ends from the estimate, in standard errors."""
     from scipy.stats import t as student
 
     return float(student.ppf((1 + level) / 2, freedom))
 
 
-_UNINFORMATIVE = 0.95  # minimum share of the possible range that makes an interval uninformative
+_UNINFORMATIVE = 0.95  # an interval that covers this share of the possible range is uninformative
 
 
 def number_text(value: float) -> str:
@@ -290,7 +291,7 @@ def range_text(interval: Interval, ends: tuple[float, float]) -> str:
 
 
 def not_estimable(result: Result) -> str:
-    """Return the reason why intervals of a result are not estimable; empty if all are."""
+    """Return why intervals of a result are not estimable; empty if all are estimable."""
     sides = ((result.models, value_ends), (result.comparisons, difference_ends))
     freedom = [
         row.interval.degrees_of_freedom

@@ -4,11 +4,11 @@ Each of the two measures has its own noise ceilings. The accuracy is the share o
 model predicts. The signed-rank cosine also compares how strong the preferences of model and
 participant are. Preferences are ratings in steps from the middle of the scale: below 0 for the
 first sentence, above 0 for the second. The last axis of an array is trials. Axes of samples, such
-as jackknife samples, come before it, and results keep them.
+as jackknife samples, come before the last axis, and results have them too.
 
 Noise ceilings measure how well participants predict one another, and so how well a model could
 predict them. The lower ceiling predicts each participant from the others (leave-one-out), the upper
-one from all, this participant included. The best possible model lies between the two.
+ceiling from all participants, including this one. The best possible model lies between the two.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def log_ratios(log_probs: FloatArray) -> FloatArray:
     """Return the log-probability ratio log p(s2) - log p(s1) of the two sentences, in nats.
 
     Two impossible sentences (both -inf) are a tie, 0. One impossible sentence gives an infinite
-    ratio. It ranks above all finite ratios and ties with other infinite ones.
+    ratio, whose absolute value ranks above all finite ratios and ties with other infinite ratios.
 
     Args:
         log_probs: (..., 2) nats, of the first and the second sentence.
     """
     first, second = log_probs[..., 0], log_probs[..., 1]
-    # first == second catches the two -inf, whose difference would be nan.
-    with np.errstate(invalid="ignore"):  # -inf - -inf
+    # The difference of two -inf would be nan
+    with np.errstate(invalid="ignore"):
         return np.where(first == second, 0.0, second - first)
 
 
@@ -76,11 +76,11 @@ def accuracy(ratios: FloatArray, preferences: FloatArray) -> FloatArray:
 def signed_rank_cosine(ratios: FloatArray, preferences: FloatArray) -> FloatArray:
     """Return the cosine of each model's and each participant's signed ranks (2023, Eqs. 7-11).
 
-    This is the closed form of the mean result if ties are broken at random. Ties are broken
-    independently on both sides, so the expected product of two ranks is the product of their
-    average ranks. With or without ties, k non-zero values have ranks 1 to k, whose squares sum to
-    k(k+1)(2k+1)/6. A model that ties on all trials has a cosine of 0. Args and returns are those of
-    `accuracy`.
+    This is the closed form of the expected result if ties are broken at random. Ties of the model
+    and ties of the participant are broken independently, so the expected product of two ranks is
+    the product of their average ranks. With or without ties, k non-zero values have ranks 1 to k,
+    whose squares sum to k(k+1)(2k+1)/6. A model that ties on all trials has a cosine of 0. Args and
+    returns are those of `accuracy`.
     """
     ranks = signed_ranks(ratios)
     products = np.stack([(ranks * person).sum(axis=-1) for person in signed_ranks(preferences)])
@@ -89,7 +89,12 @@ def signed_rank_cosine(ratios: FloatArray, preferences: FloatArray) -> FloatArra
 
 
 def cosine(products: FloatArray, squares: FloatArray) -> FloatArray:
-    """Return products divided by the root of squares; 0 where a vector is 0."""
+    """Return cosines of pairs of vectors; 0 if a vector is 0.
+
+    Args:
+        products: dot products of the vectors.
+        squares: products of their squared norms, same shape.
+    """
     return np.divide(products, np.sqrt(squares), out=np.zeros_like(products), where=squares > 0)
 
 
@@ -97,11 +102,13 @@ def signed_ranks(values: FloatArray) -> FloatArray:
     """Return average ranks, from 1, of absolute non-zero values, with signs; zeros stay 0.
 
     Args:
-        values: (…, n_trials); infinite ones rank highest, tied.
+        values: (…, n_trials); infinite values rank highest, as ties.
     """
     from scipy.stats import rankdata
 
-    zeros = (values == 0).sum(axis=-1, keepdims=True)  # they rank below all others
+    zeros = (values == 0).sum(
+        axis=-1, keepdims=True
+    )  # zeros have the lowest ranks, subtracted here
     ranks: FloatArray = np.sign(values) * (rankdata(np.abs(values), axis=-1) - zeros)
     return ranks
 
@@ -130,7 +137,7 @@ def accuracy_lower(preferences: FloatArray) -> FloatArray:
         (n_participants, …).
     """
     choices = np.sign(preferences)
-    # All votes minus the participant's own are those of the others; the sign is their majority's.
+    # All votes minus the participant's own vote; the sign of this is the majority of the others
     agreement = choice_agreement(choices.sum(axis=0) - choices, preferences)
     return np.asarray(agreement.mean(axis=-1))
 
@@ -152,10 +159,10 @@ def cosine_lower(preferences: FloatArray) -> FloatArray:
     """
     ranks, squares = signed_ranks(preferences), rank_squares(preferences)
     vectors = _normalise_ranks(ranks, squares)
-    # Sums rank as means do. Rounding makes tied sums equal in any order of participants: ranks are
-    # multiples of one half, and ranks divided by norms have rounding errors.
+    # Sums have the same ranks as means. Ranks divided by norms have rounding errors, so sums are
+    # rounded to make ties equal in any order of participants.
     sums_of_others = np.round(vectors.sum(axis=0) - vectors, _DECIMALS)
-    # The others' mean is ranked again, like a model's ratios, so that both have the same norm.
+    # The others' mean is ranked again, as a model's ratios are, so that both have the same norm
     return cosine(
         (signed_ranks(sums_of_others) * ranks).sum(axis=-1), rank_squares(sums_of_others) * squares
     )
@@ -167,17 +174,17 @@ def cosine_upper(preferences: FloatArray) -> FloatArray:
     Args and returns are those of `accuracy_lower`.
     """
     ranks, squares = signed_ranks(preferences), rank_squares(preferences)
-    # The mean of vectors with equal norms has the highest summed cosine with them, so no model can
-    # do better. It is not ranked again, so Eq. 9 is not its norm.
+    # Of all vectors, the mean of vectors with equal norms has the highest summed cosine with them,
+    # so no model can do better. The mean is not ranked again, so Eq. 9 is not its norm.
     mean = _normalise_ranks(ranks, squares).mean(axis=0)
     return cosine((ranks * mean).sum(axis=-1), squares * (mean**2).sum(axis=-1))
 
 
 def _normalise_ranks(ranks: FloatArray, squares: FloatArray) -> FloatArray:
-    """Divide ranks by each participant's norm where norms differ; else return them unchanged.
+    """Divide ranks by each participant's norm if norms differ; otherwise return them unchanged.
 
-    Norms differ if participants have different numbers of trials without a preference. A
-    participant without any preference has ranks of zero, and other norms do not matter.
+    Norms differ if participants have different numbers of trials without a preference. Participants
+    without any preference have ranks of zero and are ignored.
     """
     differ = ((squares != squares.max(axis=0)) & (squares > 0)).any(axis=0)
     return ranks / np.sqrt(np.where(differ & (squares > 0), squares, 1))[..., None]
@@ -193,8 +200,8 @@ class Measure:
         chance: value of a model at chance.
         lowest: lowest possible value; the highest is 1.
         model: function of ratios and preferences.
-        lower: function of preferences for the lower noise ceiling.
-        upper: likewise for the upper noise ceiling.
+        lower: function of preferences that returns the lower noise ceiling.
+        upper: function of preferences that returns the upper noise ceiling.
     """
 
     name: str
@@ -222,7 +229,7 @@ MEASURES = (ACCURACY, COSINE)
 
 
 def measures_of(scale: Scale) -> tuple[Measure, ...]:
-    """Return the measures for a scale; the last is the main measure of all trials together."""
+    """Return the measures for a scale; by default, the last is the primary outcome."""
     return MEASURES if scale.is_graded else (ACCURACY,)
 
 
@@ -247,8 +254,8 @@ class ParticipantScores:
         models: names of the columns.
         groups: (n_participants,), group number of each participant.
         values: (n_participants, n_models); nan where a group has no trial for a model.
-        lower: the lower noise ceiling on the same trials, same shape; nan for a group of one.
-        upper: the upper noise ceiling, likewise.
+        lower: lower noise ceiling on the same trials, same shape; nan for a group of one.
+        upper: upper noise ceiling on the same trials, same shape; nan for a group of one.
         n_trials: (n_participants, n_models), numbers of these trials.
     """
 
@@ -285,11 +292,11 @@ def evaluate(ratings: Ratings, measure: Measure, masks: Sequence[BoolArray]) -> 
         evaluate_group(group, measure, mask)
         for group, mask in zip(ratings.groups, masks, strict=True)
     ]
-    # One row per participant, in order of groups; values of a group are repeated for its
-    # participants.
-    people = [len(group.participants) for group in ratings.groups]
-    numbers = np.repeat([group.number for group in ratings.groups], people)
-    counts = np.repeat([mask.sum(axis=1) for mask in masks], people, axis=0)
+    # One row per participant, in order of groups; numbers of a group are repeated for each of its
+    # participants
+    sizes = [len(group.participants) for group in ratings.groups]
+    numbers = np.repeat([group.number for group in ratings.groups], sizes)
+    counts = np.repeat([mask.sum(axis=1) for mask in masks], sizes, axis=0)
     values, lower, upper = (np.concatenate(kind) for kind in zip(*parts, strict=True))
     return ParticipantScores(ratings.models, numbers, values, lower, upper, counts)
 
@@ -306,8 +313,7 @@ def evaluate_group(
     """
     people, (n_models, _) = group.preferences, mask.shape
     values, lower, upper = np.full((3, len(people), n_models), np.nan)
-    # Models with the same trials are evaluated together: all of them on random pairs, otherwise
-    # often one at a time. Ceilings are computed on the same trials.
+    # Models with the same trials are evaluated together, because they have the same ceilings
     for trials in np.unique(mask[mask.any(axis=1)], axis=0):
         models = (mask == trials).all(axis=1)
         rated = people[:, trials]

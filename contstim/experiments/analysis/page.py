@@ -68,7 +68,7 @@ def report(
         analysis: result of `analyze`.
         images: figures as PNG, by name.
         title: heading of the page.
-        seen: overlap of the sentences with the training text of each model.
+        seen: model → overlap of the sentences with its training text; None if this is unknown.
     """
     texts = _page_passages(analysis)
     winner, why = verdict_texts(analysis)
@@ -103,8 +103,8 @@ def _figure(result: Result, images: Mapping[str, bytes]) -> Picture:
 def _page_passages(analysis: Analysis) -> dict[str, str]:
     """Return the passages of the page."""
     ratings, admission = analysis.ratings, analysis.admission
-    # Only catch trials can exclude these participants. Those who remain are named, because their
-    # answers lower every measure and ceiling.
+    # Harmless problems do not exclude participants. Those who have them are named, because their
+    # answers may lower every measure and ceiling.
     notable: dict[str, list[str]] = {}
     for finding in admission.report.findings:
         if finding.problem in HARMLESS and finding.participant in ratings.participants:
@@ -144,7 +144,7 @@ def _preface(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
 def _cautions(
     analysis: Analysis, texts: Mapping[str, str], seen: Mapping[str, Contamination | None]
 ) -> Iterator[str]:
-    """Yield the limits that a reader must know before any detail."""
+    """Yield the warnings that a reader must know before any detail."""
     contaminated = contamination_warnings(seen, "natural sentences")
     yield from filter(None, (*contaminated, texts["against"], *analysis.cautions))
 
@@ -160,7 +160,7 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     if result.comparisons:
         family_level = f"{100 * (1 - max(test.alpha for test in result.comparisons)):.3g}%"
 
-    def tested(test: Comparison, mark: str = "") -> tuple[float, str, str]:
+    def test_cells(test: Comparison, mark: str = "") -> tuple[float, str, str]:
         shown_p = p_text(test.p_holm if holm else test.q_value) + mark * test.significant
         shown_p = shown_p if test.testable else "untestable"
         return test.difference, range_text(test.interval, differences), shown_p
@@ -172,7 +172,7 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     for row in sorted(result.models, key=lambda row: -row.value):
         test = ceilings.get(row.model)
         above = test is not None and test.difference > 0
-        to_ceiling = tested(test, " (above)" if above else "*") if test else ("–", "–", "–")
+        to_ceiling = test_cells(test, " (above)" if above else "*") if test else ("–", "–", "–")
         rows.append((*_value_cells(row, values), *to_ceiling, f"{row.n_trials:,}"))
     to_ceiling_header = ("to the ceiling", family_level, adjusted)
     header = ("model", result.measure.name, level, "ceiling", *to_ceiling_header, "trials")
@@ -191,8 +191,8 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
         yield Table(("trivial rival (not a model)", *header[1:4], "trials"), rival_rows)
         yield Paragraph(against_rivals(rivals, sampling.units))
     if pairs := [test for test in result.comparisons if test.second != CEILING]:
-        lines = [(x.first, x.second, *tested(x), x.verdict) for x in pairs]
-        columns = ("model", "less", "difference", family_level, adjusted, "verdict")
+        lines = [(x.first, x.second, *test_cells(x), x.verdict) for x in pairs]
+        columns = ("model", "minus", "difference", family_level, adjusted, "verdict")
         title = (
             f"All pairs of models: {quantity(len(pairs), 'difference')}, with intervals and tests"
         )
@@ -294,14 +294,14 @@ def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> 
             means = (mean, f"{item.shrunken_rating:.2f}")
             rows.append((trial.trial_id, trial.sentence_1.text, people[0], shares[0], *means))
             rows.append(("", trial.sentence_2.text, people[1], shares[1], "", ""))
-        if rows:  # none if all trials are among the least certain
+        if rows:  # with few trials, all of them are among the least certain
             yield Heading(heading, level=3)
             yield Table(header, rows, texts=2)
 
 
 def _failures(analysis: Analysis) -> Iterator[Part]:
-    # A failure has two rows, one for each sentence. Names are in the first row only, so that the
-    # rows are read as one (see `Table`).
+    # A failure has two rows, one for each sentence. Only the first has names, so that readers take
+    # both rows as one (see `Table`).
     header = ("model", "rival", "sentence", "log p, model", "log p, rival", "people")
     for scope, failures in groupby(analysis.failures, key=itemgetter("scope")):
         rows: list[tuple[Value, ...]] = []
@@ -321,7 +321,7 @@ def _value_cells(row: ModelMean, ends: tuple[float, float]) -> tuple[Value, ...]
 
 
 def verdict_texts(analysis: Analysis) -> tuple[str, str]:
-    """Return the name of the best model, then its lead, certainty, and open questions."""
+    """Return the verdict: a sentence on the best model, and its values, tests and limits."""
     result, sampling = analysis.main, analysis.sampling
     best, *runners_up = sorted(result.models, key=lambda row: -row.value)
     first, names = best.model, [row.model for row in runners_up]
@@ -381,8 +381,8 @@ def _lead(test: Comparison, first: str, result: Result, sampling: Sampling) -> s
 def methods_text(analysis: Analysis) -> tuple[str, ...]:
     """Return paragraphs for a methods section; the last lists the references.
 
-    They describe measures, tests, families, corrections and intervals, with this analysis' numbers
-    of people, groups and contrasts, and its settings.
+    The paragraphs describe measures, tests, families, corrections and intervals, with the settings
+    of this analysis and its numbers of people, groups and contrasts.
 
     Args:
         analysis: result of `analyze`.
@@ -438,8 +438,8 @@ def write_analysis(
         analysis: result of `analyze`.
         folder: output folder; it is created if necessary, and files of the same names are replaced.
         title: heading of the page.
-        pair: two models for the figure of ranks; by default the most consistent rivals.
-        seen: overlap of the sentences with the training text of each model.
+        pair: two models for the figure of ranks; by default the best pair of rivals.
+        seen: model → overlap of the sentences with its training text; None if this is unknown.
 
     Returns:
         Paths of tables, figures and methods text, without report.html.

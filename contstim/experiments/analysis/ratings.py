@@ -33,16 +33,16 @@ _NAMED = 5  # maximum number of examples in a message
 
 @dataclass(frozen=True, eq=False)
 class GroupRatings:
-    """Ratings of the participants of one group, who saw every trial.
+    """Ratings of the participants of one group.
 
     Attributes:
         number: number of the group, as in its trials.
-        trials: trials in column order, all on the scale of the ratings.
-        participants: distinct names.
+        trials: trials in the order of columns, all with the scale of the ratings.
+        participants: names of the participants in the order of rows, all different.
         ratings: (n_participants, n_trials), on the trials' scale, from sentence_1 to sentence_2;
-            nan without a rating in time.
-        left: (n_participants, n_trials), 1 or 2, the sentence shown left; 0 if not recorded.
-        log_probs: (n_models, n_trials, 2), nats, of sentence_1 and sentence_2.
+            nan if missing.
+        left: (n_participants, n_trials), sentence shown on the left, 1 or 2; 0 if not recorded.
+        log_probs: (n_models, n_trials, 2), log-probabilities of sentence_1 and sentence_2, nats.
     """
 
     number: int
@@ -76,8 +76,8 @@ class Ratings:
     """All groups of an experiment, and the models that are evaluated.
 
     Attributes:
-        models: names, in the order of the groups' first axis of log-probabilities.
-        groups: groups in the order of their numbers; every group has a participant.
+        models: names of the models, in the order of the first axis of `GroupRatings.log_probs`.
+        groups: groups with at least one participant, in the order of their numbers.
     """
 
     models: tuple[str, ...]
@@ -110,7 +110,7 @@ class Ratings:
 
     @property
     def n_missing(self) -> int:
-        """Number of trials that were shown but not rated in time."""
+        """Number of missing ratings."""
         return sum(group.ratings.size for group in self.groups) - self.size
 
     @property
@@ -156,7 +156,8 @@ def gather(
     }
     numbers = sorted({response.group for response in responses})
     trial_log_probs([trial for trial in trials if trial.group in numbers], scores)
-    scale = responses[0].scale  # checked to be that of all; trials may not state theirs
+    # All responses have the same scale (`check_responses`), which trials may not name
+    scale = responses[0].scale
     groups = []
     for number in numbers:
         group_trials = tuple(replace(t, scale=scale) for t in trials if t.group == number)
@@ -172,11 +173,11 @@ def gather(
 
 
 def subset(ratings: Ratings, chosen: Sequence[BoolArray]) -> Ratings:
-    """Return the same participants on some of their trials; groups without any are left out.
+    """Return the ratings of some trials; groups without such trials are left out.
 
     Args:
         ratings: ratings and log-probabilities.
-        chosen: for each group, which trials, (n_trials,).
+        chosen: for each group, whether a trial is chosen, (n_trials,).
     """
     return Ratings(
         ratings.models,
@@ -212,7 +213,7 @@ def trial_log_probs(trials: Iterable[Trial], scores: ScoreTable) -> FloatArray:
     """Return log-probabilities of both sentences of each trial, (n_models, n_trials, 2), nats.
 
     Raises:
-        InputError: if sentences have none; the message counts them and names some.
+        InputError: if sentences have no scores; the message counts them and names some.
     """
     sentences = [sentence for trial in trials for sentence in (trial.sentence_1, trial.sentence_2)]
     missing = [s.text for s in dict.fromkeys(sentences) if s not in scores.rows]
@@ -230,8 +231,9 @@ class Scope(StrEnum):
     """A set of trials for each model, on which models are compared.
 
     Random pairs and the overall result use all models and all their trials. In controversial
-    conditions, only trials that target a model evaluate it, in its role there. Catch trials do not
-    evaluate models. They decide who is included, so all included participants agree on them.
+    conditions, a trial evaluates only the models that it targets; natural-synthetic trials evaluate
+    accepting and rejecting models in different scopes. Catch trials do not evaluate models, because
+    they decide who is included, so that all included participants agree on them.
     """
 
     RANDOM = "random-natural"
@@ -271,7 +273,7 @@ def evaluates(trial: Trial, scope: Scope, model: str) -> bool:
     if trial.condition is Condition.NATURAL_SYNTHETIC:
         accepts, rejects = roles(trial)
         return (scope, model) in ((Scope.ACCEPT, accepts), (Scope.REJECT, rejects))
-    # Other scopes have the name of their condition
+    # All other scopes have the name of their condition
     is_target = scope is Scope.RANDOM or model in (trial.model_1, trial.model_2)
     return scope.value == trial.condition.value and is_target
 
@@ -283,7 +285,7 @@ def scope_mask(
 
     Args:
         trials: trials of a group.
-        scope: trials that count.
+        scope: scope that determines which trials evaluate a model.
         models: names of the rows.
         catch: whether catch trials count in the overall result, as published in 2023.
     """
@@ -296,7 +298,10 @@ def scope_mask(
 def pair_mask(
     trials: Sequence[Trial], condition: Condition, pair: tuple[str, str], models: Sequence[str]
 ) -> BoolArray:
-    """Return the mask of a condition's trials that pair two models, (n_models, n_trials)."""
+    """Return the mask of a condition's trials that set two models against each other.
+
+    The shape is (n_models, n_trials); only the rows of the two models have True.
+    """
     are_targets = [t.condition is condition and {t.model_1, t.model_2} == set(pair) for t in trials]
     return np.array(
         [[model in pair and is_target for is_target in are_targets] for model in models]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray, IntArray
 
-_MIN_RANGE = 0.1  # of the typical ratio on all trials; below, the coefficient extrapolates
+_MIN_RANGE = 0.1  # minimum typical ratio on some trials, relative to that on all trials
 _MIN_EVENTS = 10  # choices of the rarer kind for each predictor (Peduzzi et al. 1996)
 
 
@@ -48,8 +48,8 @@ def regress_choices(ratings: Ratings, models: Sequence[str], *, level: float = 0
         level: confidence level of the intervals.
 
     Returns:
-        See `clustered_logit`. `left_out` counts further answers: trials with a sentence of
-        probability zero, or answers without a preference.
+        See `clustered_logit`. `left_out` counts the answers that are not used: those without a
+        preference, and those to trials with a sentence of probability zero.
 
     Raises:
         InputError: see `clustered_logit`; or if there is no such model.
@@ -97,12 +97,13 @@ def clustered_logit(
         `coefficients` by predictor: log odds of choosing sentence_2 per unit (nats for ratios),
         with one degree of freedom less than the smaller number of clusters; the numbers of
         `choices`, `participants` and `items`; and whether the covariance was `repaired` (Cameron et
-        al., section 2.3). If so, clusters are few, and standard errors too small.
+        al., section 2.3). Repair is necessary if clusters are few; standard errors are then too
+        small.
 
     Raises:
         InputError: if there are fewer than two participants or items, a predictor is zero
-            everywhere, predictors determine each other, or a sum of them never contradicts a
-            choice, so that no finite estimate exists.
+            everywhere, predictors are collinear, or a weighted sum of predictors never contradicts
+            a choice, so that no finite estimate exists.
     """
     chosen = np.asarray(choices, np.float64)
     ways = [np.unique(np.asarray(way), return_inverse=True)[1] for way in (participants, items)]
@@ -144,7 +145,7 @@ def _fit(
     from statsmodels.discrete.discrete_model import Logit
     from statsmodels.tools.sm_exceptions import ConvergenceWarning, PerfectSeparationWarning
 
-    # Ratios of tens of nats are ill-conditioned; predictors of unit size are not.
+    # Predictors are scaled to unit size, because ratios of tens of nats are ill-conditioned
     scale = np.sqrt((values**2).mean(axis=0))
     scaled = values / scale
     if np.linalg.matrix_rank(scaled) < scaled.shape[1]:
@@ -153,7 +154,7 @@ def _fit(
         "The predictors separate the choices perfectly, so the fit has no finite "
         "coefficient. Add trials, or remove predictors."
     )
-    # Check for a sum of the predictors that has the sign of every choice, zeros allowed
+    # Separation: a weighted sum of the predictors never has the opposite sign of a choice
     if separating(np.where(chosen[:, None] > 0, -scaled, scaled)).any():
         raise separation_error
     with warnings.catch_warnings():
@@ -171,14 +172,15 @@ def _fit(
 def separating(rows: FloatArray) -> FloatArray:
     """Return a direction whose product with each row is at most 0, and below for some; else zeros.
 
-    If and only if there is one, a likelihood that increases away from all rows has no maximum
-    (Albert & Anderson 1984). It is found by a linear program (Konis 2007).
+    If and only if such a direction exists, the likelihood has no maximum (Albert & Anderson 1984).
+    It is found by a linear program (Konis 2007).
 
     Args:
-        rows: (n_rows, n_predictors), how much each observation contradicts a predictor.
+        rows: (n_rows, n_predictors); an observation becomes less likely along directions whose
+            product with its row is positive.
     """
     rows = np.unique(rows, axis=0)
-    # The program's values are 0 to 1, those of a direction -1 to 1
+    # The linear program has values from 0 to 1, a direction has values from -1 to 1
     direction = 2 * linear_minimum(rows.sum(axis=0), rows, rows.sum(axis=1) / 2) - 1
     separates = (rows @ direction).sum() < -1e-9
     return direction if separates else np.zeros(rows.shape[1])
@@ -188,9 +190,9 @@ def regressions(ratings: Ratings, level: float) -> Iterator[Row]:
     """Yield a row for each scope and each model that it evaluates, on the model's own trials.
 
     The estimate is the log odds of choosing sentence_2 per nat of the model's log-probability
-    ratio, with errors clustered by participants and by trials; nan if there is none. A note
-    explains why it is missing or unreliable. `typical_ratio` is the root mean square of the model's
-    ratios on these trials, in nats.
+    ratio, with errors clustered by participants and by trials. A note explains why the estimate is
+    nan or unreliable. `typical_ratio` is the root mean square of the model's finite ratios on these
+    trials, in nats.
     """
     for scope in scopes_of(ratings):
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
@@ -205,7 +207,7 @@ def regressions(ratings: Ratings, level: float) -> Iterator[Row]:
                 counts = [fit[name] for name in ("choices", "participants", "items", "left_out")]
                 note = "; ".join(_cautions(rated, row, fit["repaired"], typical, everywhere))
             except InputError as error:
-                # A model without an estimate has a row too, whose note gives the reason.
+                # A model without an estimate has a row whose note gives the reason
                 slope, note = UNKNOWN, str(error)
                 counts = [rated.size, len(rated.participants), rated.n_trials, 0]
             yield {
@@ -222,14 +224,14 @@ def regressions(ratings: Ratings, level: float) -> Iterator[Row]:
 def _cautions(
     targeted: Ratings, row: int, repaired: bool, typical: float, everywhere: float
 ) -> Iterator[str]:
-    """Yield the limits of a model's coefficient; typical ratios are in nats."""
+    """Yield warnings about a model's coefficient; typical ratios are in nats."""
     if typical < _MIN_RANGE * everywhere:
         yield (
             f"ratios of {typical:.2g} nats here, {everywhere:.2g} on all trials: the "
             "coefficient per nat cannot be compared with others"
         )
-    # 1 if a person chose the sentence that the model prefers, -1 for the other, 0 for a tie of the
-    # model; choices without a finite ratio are not in the regression.
+    # 1 if a person chose the sentence that the model prefers, -1 for the other sentence, 0 for a
+    # tie. Choices without a finite ratio are not in the regression.
     agreed = np.concatenate(
         [
             (np.sign(group.preferences) * np.sign(ratios))[:, np.isfinite(ratios)].ravel()

@@ -1,6 +1,6 @@
 """Reliability of each item: mean ratings, shrunk towards the middle of the scale.
 
-The mean rating of ten participants combines the preference of people in general and chance. In
+The mean rating of a few participants reflects the preference of people in general, and chance. In
 trials of one condition, with n participants each,
 
     variance of mean ratings around the middle of the scale = V(items) + V(people) / n
@@ -8,8 +8,8 @@ trials of one condition, with n participants each,
 where V(people) is the variance of ratings within trials. The reliability of a mean rating is the
 part that is not chance, V(items) / (V(items) + V(people) / n). The mean is shrunk by this factor
 towards the middle, the expected value without any preference (empirical Bayes; James & Stein 1961,
-Efron & Morris 1975). The reference is the middle and not a mean, because it is a convention which
-sentence is called sentence_1.
+Efron & Morris 1975). It is not shrunk towards the mean of all trials, because it is a convention
+which sentence of a trial is called sentence_1.
 
 The sentence that people in general prefer is estimated from choices alone. The distance of a rating
 from the middle depends on the person as much as on the trial. A person prefers sentence_2 of a
@@ -35,18 +35,19 @@ if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
     from contstim.items.scale import Scale
 
-# Standard deviations of trials' latent values, in units of the noise of single answers, and their
-# prior. The choices of experiment 1 of Golan et al. (2023) have the highest likelihood with .97
-# (natural-controversial), .98 (natural-synthetic), 1.26 (random-natural), 1.65
+# Possible standard deviations of trials' latent values, in units of the noise of single answers,
+# and their prior. For the choices of experiment 1 of Golan et al. (2023), the maximum-likelihood
+# values are .97 (natural-controversial), .98 (natural-synthetic), 1.26 (random-natural) and 1.65
 # (synthetic-synthetic).
 _SPREADS = np.exp(np.linspace(np.log(0.15), np.log(6.0), 24))
 _SPREAD_PRIOR = np.exp(-0.5 * (np.log(_SPREADS / 1.2) / 0.5) ** 2)
-# Means if sentence_1 is the natural or the acceptable one: -1.43 with synthetic sentences and -3.42
-# in catch trials.
+# Conditions in which sentence_1 is the natural or the acceptable sentence, so that the mean of
+# latent values is not 0, and possible means. Maximum-likelihood values for 2023 are -1.43 for
+# natural-synthetic and -3.42 for catch trials.
 _ORIENTED = (Condition.NATURAL_SYNTHETIC, Condition.MINIMAL_PAIR, Condition.CATCH)
 _MEANS = np.linspace(-5.0, 5.0, 21)
 _MEAN_PRIOR = np.exp(-0.5 * (_MEANS / 2.0) ** 2)
-_VALUES = np.linspace(-9.95, 9.95, 200)  # values of h; 0 is between two of them
+_VALUES = np.linspace(-9.95, 9.95, 200)  # grid of values of h, none of which is 0
 
 
 RatedTrial: TypeAlias = "tuple[Trial, FloatArray, ItemReliability]"
@@ -79,7 +80,7 @@ class ItemReliability:
 
 
 def item_reliabilities(ratings: Ratings) -> dict[str, ItemReliability | None]:
-    """Return the reliability of each trial by identifier; see `reliabilities_of`."""
+    """Return the reliability of each trial, by `trial_id`; see `reliabilities_of`."""
     rated = [row for condition in Condition for row in rated_trials(ratings, condition)]
     return reliabilities_of(rated, ratings.scale)
 
@@ -87,10 +88,10 @@ def item_reliabilities(ratings: Ratings) -> dict[str, ItemReliability | None]:
 def reliabilities_of(
     rated_trials: Iterable[tuple[Trial, FloatArray]], scale: Scale
 ) -> dict[str, ItemReliability | None]:
-    """Return the reliability of each trial by identifier.
+    """Return the reliability of each trial, by `trial_id`.
 
-    Each condition is estimated separately. It is None for conditions without a trial that two
-    people rated, because chance cannot be estimated.
+    Each condition is estimated separately. The reliability is None in conditions without a trial
+    that two people rated, because chance cannot be estimated there.
 
     Args:
         rated_trials: trials with their ratings, (n_people,), at least one each.
@@ -116,7 +117,7 @@ def reliabilities_of(
             continue
         chance = squares_of.sum() / freedom / people_of  # (n_trials,) variance of a mean rating
         items = max(0.0, float(((mean - middle) ** 2 - chance).mean()))
-        # If both are zero, all ratings are in the middle, which this scale does not have
+        # The limit avoids a division by zero if all ratings are in the middle of the scale
         share = items / np.maximum(items + chance, 1e-300)
         shrunken = middle + share * (mean - middle)
         errors = np.sqrt(share * chance)
@@ -135,7 +136,7 @@ def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> Flo
         second: (n_trials,), number of people who prefer sentence_2.
         people: (n_trials,), number of people.
         oriented: whether sentence_1 and sentence_2 are of different kinds, so that the mean of h is
-            unknown too; otherwise it is 0, because their order is a convention.
+            unknown; otherwise the mean is 0, because the order of the sentences is a convention.
     """
     from scipy.special import log_ndtr
 
@@ -156,15 +157,16 @@ def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> Flo
     # Posterior weight of each distribution, given all trials
     log_weights = counts @ np.log(of_votes) + np.log(np.outer(mean_prior, _SPREAD_PRIOR).ravel())
     weights = np.exp(log_weights - log_weights.max())
-    # Rounded, so that equal votes give exactly one half
+    # Rounded, so that a draw of votes gives exactly one half
     sure: FloatArray = np.round((of_positive / of_votes) @ weights / weights.sum(), 12)
     return sure[vote_indices.ravel()]
 
 
 def judged_trials(ratings: Ratings) -> dict[Condition, list[RatedTrial]]:
-    """Return trials with reliabilities by condition; conditions without any are left out.
+    """Return the trials of each condition with their reliabilities.
 
-    Catch trials are left out too, because they test attention.
+    Conditions whose reliability cannot be estimated are left out, and so are catch trials, because
+    they test attention.
     """
     reliabilities = item_reliabilities(ratings)
     by_condition = {
@@ -179,8 +181,10 @@ def judged_trials(ratings: Ratings) -> dict[Condition, list[RatedTrial]]:
 
 
 def by_sureness(judged: Mapping[Condition, list[RatedTrial]]) -> list[RatedTrial]:
-    """Return the trials of all conditions, those with the least certain preference first."""
-    # Ties of probability are broken by the distance of the rating from the middle
+    """Return the trials of all conditions, in ascending order of certainty.
+
+    Ties are broken by the distance of the shrunken rating from the middle.
+    """
     return sorted(
         (row for trials in judged.values() for row in trials),
         key=lambda row: (row[2].sureness, abs(row[2].shrunken_rating - row[0].scale.middle)),
@@ -188,5 +192,5 @@ def by_sureness(judged: Mapping[Condition, list[RatedTrial]]) -> list[RatedTrial
 
 
 def mean_reliability(trials: list[RatedTrial]) -> float:
-    """Return the mean over the trials of a condition; numbers of raters may differ."""
+    """Return the mean reliability; it differs between trials if their numbers of raters differ."""
     return float(np.mean([reliability.reliability for *_, reliability in trials]))

@@ -42,28 +42,29 @@ if TYPE_CHECKING:
 class Analysis(ShownAsTable):
     """All results of an experiment; conditions that it lacks are left out.
 
-    Rows are those of the tables with the same names.
+    Lists of rows are the tables with the same names; see `to_frame`.
 
     Attributes:
         admission: included and excluded participants, with reasons.
         ratings: the participants' ratings, and the models' log-probabilities.
         scores: scores of all sentences.
         sampling: units, levels and corrections of the tests.
-        results: both measures in every scope.
-        pairs: rival models on their own trials.
+        results: results of all measures in every scope.
+        pairs: results of each pair of rival models on the trials between them.
         agreement: condition → share of trials in which two models prefer the same sentence.
         dominance: controversial condition → share of ratings that side with the row's model.
         roles: preferences for synthetic over natural sentences, by accepting and rejecting model.
-        unanimity: numbers of trials on which nearly all people agree.
-        unanimous: minimum share of people on one side for this.
+        unanimity: numbers of trials in which at least a share of `unanimous` of people prefer the
+            same sentence.
+        unanimous: minimum share of people for `unanimity`.
         orientations: controversial condition → number of trials, and number of trials whose roles
             the scores contradict.
         failures: the trials on which each model fails worst.
         regressions: regressions of choices on each model's log-probability ratios.
         rivals: the trivial rivals, and each model against each of them; see `judge_rivals`.
-        rivals_left_out: sentences on omitted rivals and trials.
+        rivals_left_out: messages on omitted rivals and trials.
         paradigms: people, models and the grammar on minimal pairs; see `by_paradigm`.
-        primary: measure of all trials together that is the primary outcome, if one was named.
+        primary: measure that was named as the primary outcome, over all trials together.
     """
 
     admission: Admission
@@ -87,7 +88,7 @@ class Analysis(ShownAsTable):
 
     @property
     def main(self) -> Result:
-        """The primary outcome; by default the last measure of all trials together."""
+        """Result of the primary outcome; by default, of the last measure, over all trials."""
         return self.result(Scope.OVERALL, self.primary or measures_of(self.ratings.scale)[-1])
 
     @property
@@ -97,11 +98,11 @@ class Analysis(ShownAsTable):
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Limits of results and tests: too few units, people or items, or uniform answers."""
+        """Warnings about results and tests, such as too few units or uniform answers."""
         units, rate = str(self.sampling.units), self.sampling.false_discovery_rate
         families = [(result.scope, result.detectability) for result in self.results]
         items = [THESE_ITEMS] if units == "participants" else []
-        # Intervals and tests for less than people and items: reason → scopes
+        # Reason → scopes with intervals that do not generalise to both people and items
         limits: dict[str, list[str]] = {}
         for result in self.results:
             for interval in result.intervals:
@@ -127,7 +128,7 @@ class Analysis(ShownAsTable):
         return named_frame(result_tables(self), name, "an analysis")
 
     def rivals_of(self, result: Result) -> Result | None:
-        """Return the trivial rivals for a result, if any judges its trials."""
+        """Return the trivial rivals' result for the same scope and measure, if there is one."""
         about = (result.scope, result.measure)
         return next((r for r in self.rivals if (r.scope, r.measure) == about), None)
 
@@ -166,13 +167,14 @@ def analyze(
         scores: log-probabilities of the trials' sentences under every model, nats.
         contrasts: the family of tests; by default all pairs of models, and each model against the
             lower noise ceiling.
-        exclusions: criteria for excluded participants, and use of unfinished sessions.
-        sampling: units of the tests, intervals, correction; by default tests compare groups if
-            there are enough with different items, and otherwise treat people and items as random.
-        unanimous: minimum share of people on one side for near-unanimity.
+        exclusions: rules for excluding participants, and use of unfinished sessions.
+        sampling: units of the tests, level of intervals, and correction. By default, tests compare
+            groups if there are enough groups with different items; otherwise, they treat people and
+            items as crossed random factors.
+        unanimous: minimum share of people who prefer the same sentence for near-unanimity.
         worst: maximum number of failures for each model and scope.
         rivals: trivial rivals to report; see `trivial_rivals`.
-        primary: the measure that is the primary outcome, of all trials together.
+        primary: measure that is the primary outcome, over all trials together.
         progress: called with the numbers of completed steps and of all steps.
 
     Raises:
@@ -195,7 +197,7 @@ def analyze(
     contrasts = contrasts or every_contrast(ratings.models)
     if sampling.units is None:
         sampling = replace(sampling, units=suited_units(ratings, contrasts, sampling))
-    # Missing conditions and rivals are left out, not reported as empty.
+    # Results of missing conditions are left out
     present = {trial.condition for trial in ratings.trials}
     if present == {Condition.CATCH}:
         raise InputError(
@@ -254,7 +256,7 @@ def _results(
 
 
 def _empty_answers(ratings: Ratings) -> Iterator[str]:
-    """Yield cautions about ratings and models without any preference, which are not informative."""
+    """Yield warnings about constant ratings, and about models that prefer no sentence."""
     values = np.unique(np.concatenate([group.ratings.ravel() for group in ratings.groups]))
     if len(values) == 1 and not ratings.n_missing:
         yield (

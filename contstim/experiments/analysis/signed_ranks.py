@@ -25,7 +25,7 @@ _MAX_SHIFT = 6.0  # largest mean in standard deviations; beyond, all differences
 
 @dataclass(frozen=True)
 class PairedTest:
-    """A test of paired values; all but `n_units` are nan without pairs.
+    """A test of paired values; without pairs, all values except `n_units` are nan.
 
     Attributes:
         n_units: number of pairs, including those without a difference.
@@ -68,11 +68,12 @@ def signed_rank_test(first: FloatArray, second: FloatArray) -> PairedTest:
 def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[float, float]:
     """Return the interval of a rank-biserial correlation of n pairs; nan for nan.
 
-    A score interval, like Wilson's (1927) for a share and Newcombe's (2006) for the Mann-Whitney
-    statistic. It holds all correlations whose distance to the observed one is at most a normal
-    quantile of standard errors. The standard error belongs to that correlation, not to the observed
-    one, so the interval has a width even if all differences have one sign. Moments of the statistic
-    are Lehmann's (1998, *Nonparametrics*), for normal differences.
+    This is a score interval, like Wilson's (1927) for a share and Newcombe's (2006) for the
+    Mann-Whitney statistic. It contains each correlation whose distance to the observed one is at
+    most a normal quantile times the standard error. The standard error is that under the contained
+    correlation, not under the observed one, so the interval has a width even if all differences
+    have one sign. Moments of the statistic are Lehmann's (1998, *Nonparametrics*), for normal
+    differences.
 
     Args:
         n: number of pairs.
@@ -116,13 +117,14 @@ def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[
 def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, float]:
     """Return all shifts that Wilcoxon's test does not reject at `alpha` (Hodges & Lehmann 1963).
 
-    The ends are Walsh averages, means of two differences or single differences. The interval
-    excludes 0 if and only if the p-value of `signed_rank_p_values` is below `alpha`: ties of ranks
-    are those of the unshifted differences, unless zeros alone prevent significance. It is infinite
-    if no data with this number of pairs could be significant.
+    The ends are Walsh averages, that is, means of two differences or single differences. The
+    interval excludes 0 if and only if the p-value of `signed_rank_p_values` is below `alpha`,
+    because all shifts are tested with the ties of the unshifted differences. If zeros alone prevent
+    significance, shifts are tested without ties. The interval is infinite if no data with this
+    number of pairs could be significant.
 
     Args:
-        differences: (n_pairs,); nan ones are left out.
+        differences: (n_pairs,); nan is left out.
         alpha: 1 minus the level, such as 0.05.
     """
     from scipy.stats import norm, rankdata
@@ -131,7 +133,7 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
     n = len(differences)
     if not n:
         return np.nan, np.nan
-    # Sums of negative ranks are doubled to be integers; half of a zero's counts on each side.
+    # Sums of negative ranks are doubled to be integers; half of the rank of a zero is in the sum
     ranks = rankdata(np.abs(differences))
     doubled = np.rint(2 * ranks).astype(np.int64)
     is_zero = differences == 0
@@ -141,19 +143,19 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
     else:
         critical = _largest_significant(doubled[~is_zero].tolist(), alpha)
         critical += int(doubled[is_zero].sum() // 2) if critical >= 0 else 0
-    # Ranks of zeros are split between both signs, so with many zeros no data are significant; other
-    # shifts leave no zeros.
-    holds_zero = critical < 0 and bool(is_zero.any())
-    if holds_zero:
+    # Ranks of zeros are split between both signs, so with many zeros a shift of 0 cannot be
+    # rejected. Any other shift leaves no zeros and may be rejected.
+    contains_zero = critical < 0 and bool(is_zero.any())
+    if contains_zero:
         critical = _largest_significant(range(2, 2 * n + 1, 2), alpha)
     if critical < 0:
         return -np.inf, np.inf
-    # The doubled sum of negative ranks counts Walsh averages: two for each below 0, one for each
-    # equal to 0. The same holds for any shift instead of 0.
+    # The doubled sum of negative ranks is twice the number of Walsh averages below 0, plus the
+    # number of those equal to 0. The same is true of any shift instead of 0.
     rows, columns = np.triu_indices(n)
     walsh = np.sort(_round_differences((differences[rows] + differences[columns]) / 2))
     low, high = (_lower_end(side, critical) for side in (walsh, -walsh[::-1]))
-    return (min(low, 0.0), max(-high, 0.0)) if holds_zero else (low, -high)
+    return (min(low, 0.0), max(-high, 0.0)) if contains_zero else (low, -high)
 
 
 def _largest_significant(doubled: Iterable[int], alpha: float) -> int:
@@ -164,7 +166,7 @@ def _largest_significant(doubled: Iterable[int], alpha: float) -> int:
 
 
 def _lower_end(walsh: FloatArray, critical: int) -> float:
-    """Return the lower end: above it the doubled sum of negative ranks exceeds `critical`."""
+    """Return the end above which the doubled sum of negative ranks exceeds `critical`."""
     end = float(walsh[critical // 2])
     at_end = 2 * int((walsh < end).sum()) + int((walsh == end).sum())
     # An end that is significant itself is outside the interval
@@ -172,13 +174,13 @@ def _lower_end(walsh: FloatArray, critical: int) -> float:
 
 
 def signed_rank_p_values(differences: FloatArray) -> FloatArray:
-    """Return two-sided p-values of many of Wilcoxon's tests, (n_tests,); nan without pairs.
+    """Return two-sided p-values of many Wilcoxon tests, (n_tests,); nan without pairs.
 
-    They are exact up to 13 pairs. Above, they are scipy's: exact up to 50 pairs without ties,
-    otherwise by normal approximation.
+    P-values are exact for up to 13 pairs. For more pairs, they are those of scipy: exact for up to
+    50 pairs without ties, otherwise by normal approximation.
 
     Args:
-        differences: (n_tests, n_pairs); nan ones are left out.
+        differences: (n_tests, n_pairs); nan is left out.
     """
     from scipy.stats import wilcoxon
 
@@ -188,7 +190,7 @@ def signed_rank_p_values(differences: FloatArray) -> FloatArray:
     few = (pairs > 0) & (pairs <= _MAX_ENUMERATED)
     if few.any():
         p_values[few] = _exact_p_values(differences[few])
-    # Tests with the same number of pairs, without their nan, are one array for scipy: (tests, n).
+    # Without nan, tests with the same number of pairs are one array for scipy, (n_tests, n)
     for n in np.unique(pairs[pairs > _MAX_ENUMERATED]).tolist():
         rows = differences[pairs == n]
         rows = rows[~np.isnan(rows)].reshape(-1, n)
@@ -224,7 +226,7 @@ def _exact_p_values(differences: FloatArray) -> FloatArray:
     doubled = np.rint(2 * _signed_ranks(differences)).astype(np.int64)
     used = np.argsort(-np.abs(doubled), axis=1)[:, :_MAX_ENUMERATED]  # the others are zero
     doubled = np.take_along_axis(doubled, used, axis=1)
-    # Doubled ranks, in descending order, as digits of one number: equal for tests with equal ties.
+    # Doubled ranks, in descending order, are the digits of one number: equal for equal ties
     digits = (2 * _MAX_ENUMERATED + 1) ** np.arange(doubled.shape[1])
     _, first, pattern = np.unique(np.abs(doubled) @ digits, return_index=True, return_inverse=True)
     positive = np.where(doubled > 0, doubled, 0).sum(axis=1)
@@ -238,7 +240,8 @@ def _null_p_values(doubled: tuple[int, ...]) -> FloatArray:
     """Return `_sign_p_values`, padded with nan to the largest sum of 13 pairs.
 
     Args:
-        doubled: doubled average ranks, 0 for no pair. There are fewer than 2^14 patterns of ties.
+        doubled: doubled average ranks, 0 for no pair. The cache stays small, because there are
+            fewer than 2^14 patterns of ties.
     """
     p_values = _sign_p_values(doubled)
     table = np.full(_MAX_ENUMERATED * (_MAX_ENUMERATED + 1) + 1, np.nan)
@@ -252,8 +255,7 @@ def _sign_p_values(doubled: Iterable[int]) -> FloatArray:
     Args:
         doubled: doubled average ranks, 0 for no pair.
     """
-    # Rank by rank, negative or positive: count the assignments of signs, of 2^k, that give each
-    # sum.
+    # Count, rank by rank, how many of the 2^k assignments of signs give each sum
     ways, ranks = np.ones(1), [rank for rank in doubled if rank]
     for rank in ranks:
         ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))

@@ -29,7 +29,7 @@ Row: TypeAlias = dict[str, Any]
 
 
 def rows_table(rows: Iterable[Any]) -> Columns:
-    """Return the columns of rows of one type; dataclass fields become several columns."""
+    """Return the columns of rows of one type; a dataclass in a cell becomes several columns."""
     cells = [_cells(row) for row in rows]
     return {name: [row[name] for row in cells] for name in cells[0]} if cells else {}
 
@@ -39,8 +39,8 @@ def _cells(row: Any) -> Row:
     cells: Row = {}
     for name, value in values.items():
         if is_dataclass(value):
-            # An interval's columns keep their names; the value of an `Estimate` has the name of its
-            # field
+            # The columns have the names of the dataclass's fields, except that the `value` of an
+            # `Estimate` has the name of the cell
             cells |= {name if x == "value" else x: cell for x, cell in _cells(value).items()}
         else:
             cells[name] = value if value is None or isinstance(value, int | float) else str(value)
@@ -62,14 +62,14 @@ def named_frame(tables: Mapping[str, Columns], name: str, of: str) -> DataFrame:
 
 def with_origin(columns: Columns, origin: ResponseOrigin) -> Columns:
     """Add a column for the share of artificial participants if there are any."""
-    # A column, not a note: rows are copied, sorted and joined, and file names get lost.
+    # Unlike a note or file name, a column remains if rows are copied, sorted or joined
     rows = len(next(iter(columns.values()), ()))
     simulated = {"simulated_participants": [origin.share] * rows} if origin.simulated else {}
     return {**columns, **simulated}
 
 
 def training_texts_table(seen: Mapping[str, Contamination | None]) -> Columns:
-    """Count the sentences in each model's training text; one row for each model with known text."""
+    """Count the natural sentences that occur in the training text of each model, if known."""
     return rows_table(
         {
             "model": model,
@@ -120,7 +120,7 @@ def _rows_of_results(results: Iterable[Result], kind: str) -> Columns:
 
 
 def _scores(result: Result, ratings: Ratings, *, by_group: bool) -> Iterator[Row]:
-    """Yield a row for each participant or group, and each model that is evaluated there."""
+    """Yield a row for each participant (or group) and each model that their trials evaluate."""
     scores = result.evaluation
     kinds = {"value": scores.values, "lower_ceiling": scores.lower, "upper_ceiling": scores.upper}
     numbers, first, sizes = np.unique(scores.groups, return_index=True, return_counts=True)
@@ -145,7 +145,7 @@ def _scores(result: Result, ratings: Ratings, *, by_group: bool) -> Iterator[Row
 
 def _matrices(kind: str, models: Sequence[str], matrices: Mapping[Any, FloatArray]) -> Row:
     """Return a table for each square matrix; the column `model` has the names of its rows."""
-    # A column of the table is a column of the matrix: a row of the transpose.
+    # The columns of the matrix, which are the rows of its transpose, become columns of the table
     return {
         f"{kind}-{name}": {"model": [*models], **dict(zip(models, matrix.T.tolist(), strict=True))}
         for name, matrix in matrices.items()

@@ -1,4 +1,4 @@
-"""Trivial rivals of models: predictions of people's choices from word frequency and word counts.
+"""Trivial rivals of models: simple rules that predict people's choices.
 
     word frequency   prefers the sentence whose words are more frequent (mean Zipf)
     words changed    prefers the sentence that shares more words with the natural sentence
@@ -6,9 +6,9 @@
                      (`contstim.items.matching`)
     grammar          prefers the acceptable sentence of a minimal pair
 
-They are not models and do not enter tests between models. Each model is tested against every rival,
-and all these tests are one family. A single test against the best rival would be biased, because
-the same answers select that rival: models would too often seem worse than an equally good rival.
+Trivial rivals do not enter tests between models. Each model is tested against every rival, and all
+these tests are one family. A single test against the best rival would be biased, because the same
+answers would select this rival: a model would too often seem worse than an equally good rival.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ def trivial_rivals(
 ) -> tuple[Preferences, tuple[str, ...]]:
     """Compute the choices of the trivial rivals between the sentences of trials.
 
-    Words changed and tag misfits judge pairs of synthetic sentences only; `naturals_of` finds their
-    natural sentence. A table with less than half of the words is not used.
+    The rivals `words changed` and `tag misfits` judge only pairs of synthetic sentences, which they
+    compare with their natural sentence (`naturals_of`). Tags, and frequencies from the table of
+    tags, are not used if the table has less than half of the trials' words.
 
     Args:
         trials: trials of all conditions.
@@ -72,18 +73,18 @@ def trivial_rivals(
         CHANGED: {t: len(a.changed) - len(b.changed) for t, (a, b) in matches.items()}
     }
     if minimal := [t.trial_id for t in judged if t.kind_1 is Kind.ACCEPTABLE]:
-        ratios[GRAMMAR] = dict.fromkeys(minimal, -1.0)  # sentence_1 is the acceptable one
+        ratios[GRAMMAR] = dict.fromkeys(minimal, -1.0)  # sentence_1 is acceptable, not sentence_2
     if is_usable:
         ratios[MISFITS] = {t: len(a.misfits) - len(b.misfits) for t, (a, b) in matches.items()}
     if is_usable or frequencies:
         zipf = (frequencies or table.frequencies).mean_zipf
         ratios[FREQUENCY] = {t.trial_id: zipf(t.sentence_2) - zipf(t.sentence_1) for t in judged}
-    lost = len(synthetic) - len(matches)
+    n_unmatched = len(synthetic) - len(matches)
     omitted_rivals = [FREQUENCY] * (not frequencies) + [MISFITS]
     left_out = {
-        f"{CHANGED} and {MISFITS} exclude {quantity(lost, 'pair')} of synthetic sentences "
-        f"whose natural sentence is in no trial; for comparison, {FREQUENCY} excludes them "
-        "too.": lost > 0,
+        f"{CHANGED} and {MISFITS} cannot judge {quantity(n_unmatched, 'pair')} of synthetic "
+        "sentences whose natural sentence is in no trial. These pairs are left out for "
+        f"{FREQUENCY} too, so that all rivals have the same trials.": n_unmatched > 0,
         f"{' and '.join(omitted_rivals)} are not evaluated, because {table.name} contains only "
         f"{listed:.0%} of the words of the trials. Give a table of tags of their language "
         "(`tags`).": not is_usable,
@@ -103,24 +104,25 @@ def judge_rivals(
         sampling: settings used for the models.
 
     Returns:
-        In `models`, a row for each rival, on the trials of the scope that all rivals judge. In
-        `comparisons`, a row for each model and rival, on the model's own of these trials: model
-        minus rival. These tests are one family. None if no rival judges any trial.
+        A result whose `models` has a row for each rival, on the trials of the scope that all rivals
+        judge. Its `comparisons` has a row for each model and rival, on those of these trials that
+        evaluate the model: model minus rival. These tests are one family. None if no rival judges
+        any trial, or the scope is that of accepting or rejecting models.
     """
-    # The natural sentence always has fewer new words than a synthetic one, and here each model is
-    # evaluated in one role, for or against the synthetic sentence
+    # In natural-synthetic trials, the natural sentence always has fewer new words, and each model
+    # is evaluated in one role, for or against the synthetic sentence. So rivals are no baseline.
     if result.scope in (Scope.ACCEPT, Scope.REJECT):
         return None
     groups, models, about = ratings.groups, ratings.models, (result.scope, result.measure)
-    of_scopes = {Scope.SYNTHETIC: RIVALS, Scope.MINIMAL: (FREQUENCY, GRAMMAR)}
-    candidates = of_scopes.get(result.scope, (FREQUENCY,))
+    rivals_by_scope = {Scope.SYNTHETIC: RIVALS, Scope.MINIMAL: (FREQUENCY, GRAMMAR)}
+    candidates = rivals_by_scope.get(result.scope, (FREQUENCY,))
     masks = [
         scope_mask(g.trials, result.scope, models, catch=sampling.catch_trials) for g in groups
     ]
     # For each group, (n_judges, n_trials); nan where a rival does not judge
     ratio_by_id = [rivals.get(rival, {}) for rival in candidates]
     ratios = [
-        np.array([[of_rival.get(t.trial_id, np.nan) for t in g.trials] for of_rival in ratio_by_id])
+        np.array([[by_id.get(t.trial_id, np.nan) for t in g.trials] for by_id in ratio_by_id])
         for g in groups
     ]
     # A rival that ties on all trials is left out
@@ -128,13 +130,13 @@ def judge_rivals(
     names, ratios = [*compress(candidates, is_informative)], [r[is_informative] for r in ratios]
     if not names:
         return None
-    # Only trials that all rivals judge: values on different trials cannot be compared
+    # Rivals are evaluated on the trials that all of them judge, so that their values are comparable
     common = [
         np.tile(m.any(axis=0) & ~np.isnan(r).any(axis=0), (len(names), 1))
         for m, r in zip(masks, ratios, strict=True)
     ]
-    alone = compare(_with_judges(ratings, names, ratios), *about, (), sampling, masks=common)
-    # Each rival again for each model, on the model's own trials
+    rival_result = compare(_with_judges(ratings, names, ratios), *about, (), sampling, masks=common)
+    # A copy of each rival for each model, to be evaluated on the model's own trials
     rival_of = {f"{rival}, trials of {model}": rival for rival in names for model in models}
     judges = [
         np.concatenate([g.ratios, np.repeat(r, len(models), axis=0)])
@@ -152,26 +154,26 @@ def judge_rivals(
     rows = [
         replace(test, second=rival_of[test.second], family=family) for test in against.comparisons
     ]
-    return replace(alone, comparisons=rows, detectability=against.detectability)
+    return replace(rival_result, comparisons=rows, detectability=against.detectability)
 
 
 def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     """Measure agreement of people with the grammar and with models on minimal pairs.
 
-    There is a row for each paradigm, and for all together, and each judge. A judge is the grammar
-    (for near pairs, the natural sentence) or a model on its own trials. `prefers_acceptable` is the
-    share of trials in which the judge prefers the acceptable sentence, a tie as one half. `value`
-    is the accuracy with which it predicts people, with its interval. There are no rows without
-    minimal pairs. A judge or row is called `(grammar)` or `(all)` if a model or paradigm has its
-    name.
+    Each paradigm, and all paradigms together (`all`), has a row for each judge. A judge is a model
+    on its own trials, or `grammar`, which prefers the acceptable sentence. For near pairs, `natural
+    sentence` takes its place and prefers the natural sentence. `prefers_acceptable` is the share of
+    trials in which the judge prefers the acceptable sentence; a tie counts one half. `value` is the
+    accuracy with which the judge predicts people, with its interval. There are no rows without
+    minimal pairs. The names `all` and `grammar` are in brackets if a paradigm or model has them.
 
     Args:
         ratings: ratings and log-probabilities.
         sampling: settings used for the models.
     """
     paradigms = {t.paradigm for t in ratings.trials if t.condition is Condition.MINIMAL_PAIR}
-    of_grammar = any(trial.kind_1 is Kind.ACCEPTABLE for trial in ratings.trials)
-    first = _distinct_name(GRAMMAR if of_grammar else "natural sentence", ratings.models)
+    has_grammar = any(trial.kind_1 is Kind.ACCEPTABLE for trial in ratings.trials)
+    first = _distinct_name(GRAMMAR if has_grammar else "natural sentence", ratings.models)
     all_paradigms, groups = _distinct_name("all", paradigms), ratings.groups
     # The grammar finds sentence_1 more likely in every trial
     ratios = [np.vstack([-np.ones(len(g.trials)), g.ratios]) for g in groups]
@@ -183,7 +185,7 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
         paradigm_masks = [
             [paradigm in (all_paradigms, t.paradigm) for t in g.trials] for g in groups
         ]
-        masks = [mask & own for mask, own in zip(model_masks, paradigm_masks, strict=True)]
+        masks = [mask & chosen for mask, chosen in zip(model_masks, paradigm_masks, strict=True)]
         acceptable = (np.hstack(masks) * (1 - np.sign(np.hstack(ratios))) / 2).sum(axis=1).tolist()
         sums = dict(zip(judged.models, acceptable, strict=True))
         for row in compare(judged, Scope.MINIMAL, ACCURACY, (), sampling, masks=masks).models:
@@ -194,12 +196,15 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
 
 
 def _distinct_name(name: str, names: Collection[str]) -> str:
-    """Return the name, in brackets if another one is equal."""
+    """Return `name`, in brackets if it is one of `names`."""
     return _distinct_name(f"({name})", names) if name in names else name
 
 
 def _with_judges(ratings: Ratings, names: Sequence[str], ratios: Sequence[FloatArray]) -> Ratings:
-    """Return the same answers with other judges; `ratios` for each group, (n_judges, n_trials)."""
+    """Return the ratings with judges in place of models; `ratios` has (n_judges, n_trials) arrays.
+
+    Each array belongs to a group.
+    """
     groups = [
         replace(group, log_probs=np.stack([np.zeros(group_ratios.shape), group_ratios], axis=-1))
         for group, group_ratios in zip(ratings.groups, ratios, strict=True)

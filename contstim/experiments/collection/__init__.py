@@ -23,11 +23,11 @@ The path of one answer:
 
 database     tables, keys, and the only writer, which holds the lock
 requests     request fields and their checks, rate limits, refusals
-participants joining a group, resuming, answering, completing and withdrawing; addresses with tokens
+participants joining a group, resuming, answering, completing, withdrawing; addresses with tokens
 service      the exported folder, addresses, and their handlers
 server       the running server, its token, its log, and limits of its connections
 tables       responses.csv and participants.csv; how `contstim import` reads the database
-reviewing    a reviewer's page, and review.csv, updated with each decision
+reviewing    a reviewer's page, whose decisions are saved in review.csv
 
 Artificial participants who take part over HTTP are in `contstim.testing.participants`.
 """

@@ -1,4 +1,4 @@
-"""The database of answers: tables, keys, and the only writer, which commits requests in batches.
+"""The database of answers: tables, keys, and the only thread that writes, in batches of requests.
 
 Data are on disk before the response is sent. SQLite syncs its write-ahead log at every commit, so
 neither SIGKILL nor a power cut can undo an acknowledged request. A sync takes milliseconds;
@@ -53,7 +53,7 @@ def stored_key(connection: sqlite3.Connection, name: str) -> str:
 
 def digest(key: str, field: str, value: str) -> str:
     """Return a keyed hash of a value, which reveals nothing without the key."""
-    # A separator that no field's name contains: different pairs give different texts
+    # No name of a field contains the separator, so different pairs give different texts
     return hmac.new(bytes.fromhex(key), f"{field}\x1f{value}".encode(), sha256).hexdigest()[:32]
 
 
@@ -82,7 +82,7 @@ class Recorder:
 
     Raises:
         StoreError: if the file is not such a database, belongs to another study, has hard links, is
-            in use by another server (names it), or cannot be used.
+            in use by another server (which the message names), or cannot be used.
     """
 
     def __init__(self, path: Path, fingerprint: str, server: str = "") -> None:
@@ -91,7 +91,7 @@ class Recorder:
             with ExitStack() as resources:
                 file = resources.enter_context(_open_file(path))
                 self._connection = resources.enter_context(connected(path))
-                _lock(path, file)  # after SQLite locks the file; see `_lock`
+                _lock(path, file)  # only after SQLite has locked the file; see `_lock`
                 _initialize(self._connection, path, fingerprint, server)
                 self._secret = stored_key(self._connection, "secret")
                 self._files = {file: _identity(file) for file in (path, Path(f"{path}-wal"))}
@@ -103,11 +103,11 @@ class Recorder:
         self._thread.start()
 
     def participant_secret(self, participant: str) -> str:
-        """Secret that a participant's browser must send; derived from the key, never stored."""
+        """Return the secret that a participant's browser must send; it is derived, not stored."""
         return digest(self._secret, "secret", participant)
 
     def completion_code(self, participant: str) -> str:
-        """Completion code of the participant."""
+        """Return the individual completion code of a participant."""
         return completion_code(self._secret, participant)
 
     async def run(
@@ -116,22 +116,22 @@ class Recorder:
         *args: Arguments.args,
         **options: Arguments.kwargs,
     ) -> T:
-        """Run the function, and return its result once everything it wrote is on disk.
+        """Run `work`, and return its result when everything that it wrote is on disk.
 
-        If it raises, nothing that it wrote is stored, and the error is raised here.
+        If `work` raises an error, nothing that it wrote is stored, and the error is raised here.
         """
         done: Future[T] = Future()
         self._jobs.put((lambda connection: work(connection, *args, **options), done))
         return await asyncio.wrap_future(done)
 
     def check(self) -> None:
-        """Check that the open file is still the database of this name.
+        """Check that the open files still have their names.
 
-        An open file can be deleted or replaced. Writing then goes on without an error, into a file
-        that disappears when it is closed.
+        If an open file is deleted or replaced, writing continues without an error, into a file that
+        disappears when it is closed.
 
         Raises:
-            StoreError: if it has been deleted, moved, replaced or made read-only.
+            StoreError: if a file has been deleted, moved, replaced or made read-only.
         """
         for file, identity in self._files.items():
             now = None
@@ -159,7 +159,7 @@ class Recorder:
             self._commit([job for job in jobs if job is not None])
 
     def _commit(self, jobs: list[Job]) -> None:
-        # Cancelled requests are left out
+        # Skip cancelled requests
         jobs = [job for job in jobs if job[1].set_running_or_notify_cancel()]
         if not jobs:
             return
@@ -203,14 +203,15 @@ def _identity(file: Path) -> tuple[int, int, bool]:
 
 @contextmanager
 def _open_file(path: Path) -> Iterator[int]:
-    """Open a database's file, created when missing, for the duration of the connection.
+    """Open a database's file, created when missing, and close it at the end of the context.
 
     Raises:
         StoreError: if the file has hard links.
         OSError: if it cannot be used.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    # It stores identities: readable by its owner alone, as are SQLite's other files next to it
+    # Only the owner may read the file, because it contains identities; SQLite gives its other
+    # files the same permissions
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         _require_one_name(path)
@@ -221,7 +222,7 @@ def _open_file(path: Path) -> Iterator[int]:
 
 @contextmanager
 def connected(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a writing connection; it has read once, so it holds a SQLite lock until closed."""
+    """Open a writing connection; it reads once and thereby holds a SQLite lock until closed."""
     connection = sqlite3.connect(
         path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
     )
@@ -253,8 +254,9 @@ def _lock(path: Path, file: int) -> None:
             import fcntl
 
             # A POSIX lock like SQLite's own, on another byte. SQLite releases all POSIX locks of a
-            # process, including this one, when no connection needs one; in WAL mode an open
-            # connection always does. `flock` would persist, but would exclude SQLite on macOS.
+            # process, including this one, when no connection needs a lock; in WAL mode an open
+            # connection always needs one. SQLite cannot release `flock` locks, but on macOS they
+            # would exclude SQLite itself.
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
     except (BlockingIOError, PermissionError):  # raised by POSIX and by Windows
         raise StoreError(
@@ -263,7 +265,7 @@ def _lock(path: Path, file: int) -> None:
 
 
 def _read_server(path: Path) -> str:
-    """Read which server uses a database, if it can be read under this name."""
+    """Return the description of the server that uses a database, or `another server`."""
     with suppress(StoreError, sqlite3.Error), closing(open_readable(path)) as connection:
         return stored_key(connection, "server")
     return "another server"
@@ -277,7 +279,7 @@ def _initialize(connection: sqlite3.Connection, path: Path, fingerprint: str, se
     """Create the tables of a new database, and store the server's description.
 
     Raises:
-        StoreError: if it belongs to another study.
+        StoreError: if the database belongs to another study.
     """
     connection.execute("BEGIN IMMEDIATE")
     if not _has_tables(connection):
@@ -300,7 +302,8 @@ def open_readable(path: Path) -> sqlite3.Connection:
         StoreError: if there is no such database, or the file has hard links.
     """
     try:
-        if path.exists() and not Path(f"{path}-wal").exists():  # a log shows the name in use
+        # A write-ahead log next to the file shows that this name is the one in use
+        if path.exists() and not Path(f"{path}-wal").exists():
             _require_one_name(path)
         uri = f"{path.resolve().as_uri()}?mode=ro"
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
@@ -313,9 +316,10 @@ def open_readable(path: Path) -> sqlite3.Connection:
 
 
 def _require_one_name(path: Path) -> None:
-    """Refuse hard links: the write-ahead log belongs to a name, not to a file.
+    """Refuse files with hard links.
 
-    Under another name the answers in that log would be missing.
+    SQLite finds the write-ahead log by the name of the file, so under another name the answers in
+    the log would be missing.
     """
     names = path.stat().st_nlink
     if names > 1:
@@ -325,10 +329,10 @@ def _require_one_name(path: Path) -> None:
 
 
 def _require_layout(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse files that are not databases of answers of this layout.
+    """Refuse files that are not databases of answers with this version's layout.
 
     Raises:
-        StoreError: if it is another kind of file, or has another layout.
+        StoreError: if the file is of another kind, or has another layout.
     """
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (layout,) = connection.execute("PRAGMA user_version").fetchone()

@@ -45,12 +45,13 @@ class StudyOptions:
 
     Attributes:
         dropout: minutes without a request after which a participant's place is free again.
-        participants: maximum number of participants; further ones are refused.
-        code: completion code; None: that of the exported experiment, or an individual one for each
-            participant if there is no redirect either.
-        redirect: address after completion; None: that of the exported experiment.
-        accept_platform_ids: admit each new identity of an address that has no token.
-        rehearsal: admit artificial participants.
+        participants: maximum number of participants; further applicants are refused.
+        code: completion code; None: the code of the exported experiment. If that has neither code
+            nor redirect, each participant gets an individual code.
+        redirect: address after completion; None: the redirect of the exported experiment.
+        accept_platform_ids: whether to admit applicants whose address has a new identity but no
+            token.
+        rehearsal: whether to admit artificial participants.
     """
 
     dropout: float = 30
@@ -80,8 +81,8 @@ class Applicant:
         kind = SIMULATED_NAME if request.simulated else "p"
         if request.nonce is None:
             return f"{kind}{secrets.token_hex(8)}"
-        repeated = f"{request.nonce}\x1f{self.person}"
-        return f"{kind}{digest(secret, 'name', repeated)[:16]}"
+        source = f"{request.nonce}\x1f{self.person}"
+        return f"{kind}{digest(secret, 'name', source)[:16]}"
 
 
 def identify(request: JoinRequest, stored: Collection[str], key: str) -> Applicant:
@@ -90,10 +91,10 @@ def identify(request: JoinRequest, stored: Collection[str], key: str) -> Applica
     Args:
         request: the request; identity fields that the study does not store are ignored.
         stored: names of the identity fields that the study stores.
-        key: signs the addresses of participants, hexadecimal.
+        key: key that signs the addresses of participants, hexadecimal.
 
     Raises:
-        RequestRefusal: if the token is not that of the identity.
+        RequestRefusal: if the token does not belong to the identity.
     """
     platform = request.platform or {}
     fields = {name: platform[name] for name in stored if platform.get(name)}
@@ -104,10 +105,10 @@ def identify(request: JoinRequest, stored: Collection[str], key: str) -> Applica
                 403, "The token in the address does not belong to the participant."
             )
         return Applicant(fields, f"token\x1f{SIGNED}\x1f{identity}", has_token=True)
-    same_at_each_visit = {name: value for name, value in fields.items() if name not in VISIT}
-    # The ID of the platform's study does not identify a person
-    has_identity = bool(same_at_each_visit.keys() - {STUDY})
-    person = "\x1f".join(map("\x1f".join, same_at_each_visit.items())) if has_identity else ""
+    constant_fields = {name: value for name, value in fields.items() if name not in VISIT}
+    # The ID of the platform's study alone does not identify a person
+    has_identity = bool(constant_fields.keys() - {STUDY})
+    person = "\x1f".join(map("\x1f".join, constant_fields.items())) if has_identity else ""
     return Applicant(fields, person, has_token=False)
 
 
@@ -128,8 +129,9 @@ def join(
 
     Args:
         connection: connection within a transaction.
-        groups: groups, in the order in which empty ones are filled.
-        request: request, with a group and whether the participant is artificial.
+        groups: names of the groups; of equally filled groups, the first gets the participant.
+        request: request, with the group (if the address names one), and whether the participant is
+            artificial.
         applicant: identity of the applicant.
         options: options on dropout and the number of participants.
         now: seconds since 1970.
@@ -171,8 +173,8 @@ def is_open(
     """Return true if the applicant can take part or resume.
 
     Raises:
-        RequestRefusal: if the applicant withdrew, has an identity without a token that is not
-            admitted, began in another browser, or is artificial and the study takes people.
+        RequestRefusal: if the applicant has withdrawn, lacks a required token, began in another
+            browser, or is artificial and the server admits only people.
     """
     name = applicant.name(stored_key(connection, "secret"), request)
     simulated = bool(request.simulated)
@@ -188,7 +190,7 @@ def _find_known(
     *,
     simulated: bool,
 ) -> str | None:
-    """Find the participant whose identity an applicant has proved; None for a new one."""
+    """Return the name of the participant whom an applicant may resume; None for a new one."""
     if simulated and not options.rehearsal:
         raise RequestRefusal(
             403, "This server does not accept artificial participants. Start it with --rehearsal."
@@ -233,10 +235,11 @@ def withdrawn_refusal() -> RequestRefusal:
 
 
 def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: float) -> str:
-    """Return the first group with the fewest participants who finished or were seen since then.
+    """Return the first of the groups with the fewest participants.
 
-    Participants who dropped out or failed the check of the instructions are not counted, so that
-    their place is free; they are counted again if they resume.
+    Only participants who finished or were seen after `since` (seconds since 1970) are counted. The
+    places of participants who dropped out or failed the check of the instructions are free; if
+    those who dropped out resume, they are counted again.
     """
     filled = dict(
         connection.execute(
@@ -274,8 +277,8 @@ def _update_participant(
 ) -> tuple[int, str, int]:
     """Update a participant's record from a request; return number, group and seed.
 
-    Requests may be repeated or arrive out of order. So each sends all counts, the greatest values
-    are stored, and answers to further questions are added.
+    Requests may be repeated or arrive out of order. So each request contains all counts, the
+    greatest values are stored, and answers to further questions are added.
     """
     row: tuple[int, str, int] | None = connection.execute(
         "UPDATE participant SET seen = ?, second_tabs = max(second_tabs, ?), "
@@ -298,7 +301,7 @@ def save(
     request: SaveRequest,
     now: float,
 ) -> list[str]:
-    """Store a participant's first answer to each trial, and return the trials now stored.
+    """Store a participant's first answer to each trial, and return the request's trial_ids.
 
     Args:
         connection: connection within a transaction.
@@ -333,7 +336,7 @@ def complete(
     """Record that a participant has finished.
 
     Raises:
-        RequestRefusal: if answers are missing.
+        RequestRefusal: if the answer to a trial is not stored.
     """
     number, group, _ = _update_participant(connection, request, now)
     (saved,) = connection.execute(
@@ -359,22 +362,22 @@ def participant_links(database: Path, identities: Path, url: str) -> list[tuple[
         Pairs of ID and address, in the order of the file.
 
     Raises:
-        InputError: if the file has no ID, or an ID twice, or the key or the address cannot be used.
+        InputError: if the file has no ID or an ID twice, or the key or the address cannot be used.
     """
     check_web_address(url)
     lines = [line.strip() for line in read_text(identities).split("\n")]
     ids = [line for line in lines if line]
     repeated = [identity for identity, n in Counter(ids).items() if n > 1]
     if repeated or not ids:
-        count = f"{repeated[0]!r} twice" if repeated else "none"
-        raise InputError(f"{identities} must have a different ID on each line, got {count}.")
+        problem = f"{repeated[0]!r} twice" if repeated else "no ID"
+        raise InputError(f"{identities} must have a different ID on each line, got {problem}.")
     key, sign = link_key(database), "&" if "?" in url else "?"
     queries = [{SIGNED: identity, "token": link_token(key, identity)} for identity in ids]
     return [(query[SIGNED], f"{url}{sign}{urlencode(query)}") for query in queries]
 
 
 def link_token(key: str, identity: str) -> str:
-    """Return the token for a participant's address, which proves that we issued the identity."""
+    """Return the token for a participant's address; only owners of the key can compute it."""
     return digest(key, "link", identity)
 
 
@@ -415,7 +418,7 @@ def stored_secret(file: Path, new: str) -> str:
 
 
 def whose(database: Path, who: str) -> str:
-    """Describe the participant with this ID, completion code or name; see `withdraw`."""
+    """Describe the participant whom `withdraw` would delete for this ID, code or name."""
     row, kind = _find_participant(database, who)
     return f"The {kind} of {row['participant']} ({_describe_progress(row)})."
 
@@ -423,14 +426,14 @@ def whose(database: Path, who: str) -> str:
 def withdraw(database: Path, who: str, day: str) -> str:
     """Delete a participant's answers and identity, and return a sentence on the deleted data.
 
-    The server may be running. The database still stores the number of withdrawals on that day, and
-    keyed hashes of the name and the identity, so that the same page or address cannot take part
-    again.
+    The server may be running. The database still stores the number of withdrawals on that day. It
+    also stores keyed hashes of the name and the identity, so that the same page or address cannot
+    take part again.
 
     Args:
         database: path of the server's database.
         who: ID on a platform, or a completion code or name in participants.csv.
-        day: today's date.
+        day: today's date, which is stored.
 
     Raises:
         InputError: if no participant or several have this name.
@@ -448,7 +451,7 @@ def withdraw(database: Path, who: str, day: str) -> str:
 
 
 def _find_participant(database: Path, who: str) -> tuple[sqlite3.Row, str]:
-    """Find the only participant with this name, and the kind of name (ID, code, name)."""
+    """Find the only participant with this ID, code or name, and which of these it is."""
     if not who.strip():
         raise InputError(
             f"The name of a participant must not be empty, got {who!r}. Give the platform's "
@@ -475,7 +478,7 @@ def _find_participant(database: Path, who: str) -> tuple[sqlite3.Row, str]:
 
 
 def _delete(connection: sqlite3.Connection, number: int, day: str) -> bool:
-    """Delete rows in one transaction; return true if the log could not be emptied."""
+    """Delete a participant in one transaction; return whether the log could not be emptied."""
     connection.execute("BEGIN IMMEDIATE")
     names = connection.execute(
         "SELECT participant, person FROM participant LEFT JOIN identity USING (number) "
@@ -496,8 +499,9 @@ def _delete(connection: sqlite3.Connection, number: int, day: str) -> bool:
 
 
 def _names_of(secret: str, row: sqlite3.Row) -> dict[str, str]:
-    """Return all names of a participant, with the kind of each."""
-    # Not the running number, which may be another's ID, nor the platform's study or visit
+    """Return all texts that identify a participant, with the kind of each."""
+    # The running number is left out, because it may be the ID of another participant. So are the
+    # platform's study and visit, which do not identify a person.
     fields = json.loads(row["fields"]).items()
     excluded_fields = {STUDY, *VISIT}
     ids = {v: "ID" if n == "participant" else n for n, v in fields if n not in excluded_fields}

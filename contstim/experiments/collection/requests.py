@@ -1,4 +1,4 @@
-"""Requests, read within limits and checked by pydantic; refusals give a reason."""
+"""Reading of requests within limits, checks of their fields by pydantic, and refusals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LONGEST_TIME = 1e10  # milliseconds, about four months
 _MAX_CALLERS = 50_000  # beyond these, the least recent caller is removed
 
 
-class RequestRefusal(Exception):  # noqa: N818 - it is the client's error, not ours
+class RequestRefusal(Exception):  # noqa: N818 - an error of the client, not of the server
     """A request that is refused with a 4xx status and a sentence.
 
     Attributes:
@@ -53,7 +53,7 @@ class RequestLimits:
     Attributes:
         body: maximum size of a request's body in bytes.
         body_seconds: maximum time in which the body must arrive.
-        joining: rate of new participants per address; a lab may share one.
+        joining: rate of new participants per address; all computers of a lab may share an address.
         asking: rate of requests per participant.
         failing: rate of requests with a wrong secret or token per address.
     """
@@ -104,7 +104,7 @@ Milliseconds = Annotated[float, Field(ge=0, le=_LONGEST_TIME)]
 
 # Bodies are checked strictly: 3.0 and "3" are not integers; extra keys are ignored
 class JoinRequest(BaseModel, strict=True, frozen=True):
-    """Request to take part; pages that do not mention simulation belong to people.
+    """Request to take part; without `simulated`, the participant is a person.
 
     Attributes:
         platform: identity on a recruiting platform; unknown fields are empty or missing.
@@ -143,7 +143,7 @@ class ParticipantRequest(BaseModel, strict=True, frozen=True):
         secret: the participant's secret, if it is not in the header.
         questions: answers to questions other than the trials, by name.
         second_tabs: number of times that the page was opened in another tab.
-        failed: true if the check of the instructions was failed too often.
+        failed: whether the participant failed all attempts at the check of the instructions.
     """
 
     participant: Text
@@ -154,7 +154,7 @@ class ParticipantRequest(BaseModel, strict=True, frozen=True):
 
 
 class SaveRequest(ParticipantRequest, frozen=True):
-    """A participant's answers; checking stops at the first invalid one."""
+    """A participant's answers; checking stops at the first invalid answer."""
 
     responses: Annotated[list[ReceivedAnswer], FailFast()]
 
@@ -206,7 +206,7 @@ def check_fields(content: object, kind: type[_Kind]) -> _Kind:
     """Check the fields of a request.
 
     Raises:
-        RequestRefusal: if a field is missing or invalid (names it).
+        RequestRefusal: if a field is missing or invalid; the message names the field.
     """
     try:
         return kind.model_validate(content)
@@ -218,7 +218,7 @@ def check_fields(content: object, kind: type[_Kind]) -> _Kind:
         raise RequestRefusal(422, f"{field} {rule}.") from None
 
 
-# Rules whose messages need other words; pydantic's others begin with "Input should" or the like.
+# Messages by pydantic's type of error; messages of other types begin with "Input should" or similar
 _RULES = {
     "missing": "is missing",
     "model_type": "must be an object",
@@ -237,5 +237,5 @@ def bearer(request: Request) -> str:
 
 
 def address(request: Request) -> str:
-    """Return the address that a request comes from, for rate limits."""
+    """Return the client's address, for rate limits; empty if unknown."""
     return request.client.host if request.client else ""

@@ -1,4 +1,4 @@
-"""A reviewer's page, served to this machine only, and review.csv, updated with each decision."""
+"""A reviewer's page, served to this machine only; each decision is saved in review.csv."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w-]+")
 
 
 def review_file(page: Path, reviewer: str) -> Path:
-    """Path of a reviewer's decisions: review.csv next to the page, or review-NAME.csv."""
+    """Return the path of a reviewer's decisions, review.csv or review-NAME.csv next to the page."""
     name = _NOT_IN_NAMES.sub("_", reviewer)
     return page.with_name(f"review-{name}.csv" if reviewer else "review.csv")
 
@@ -63,17 +63,17 @@ class ReviewFile:
     def open(
         cls, path: Path, content: ReviewPage, table: Path | str, earlier: Review | None = None
     ) -> ReviewFile:
-        """Open a review file, with the decisions of an earlier review; nothing is written.
+        """Open a review file, which may not exist yet; nothing is written.
 
         Args:
             path: path of the file, which may be missing.
             content: content of the reviewer's page.
-            table: name of its table of stimuli, for messages.
+            table: name of the page's table of stimuli, for messages.
             earlier: reviews that provide the reviewer's decisions if the file is missing.
 
         Raises:
-            InputError: if the file belongs to another reviewer or set, or to items that have
-                changed since.
+            InputError: if the file belongs to another reviewer or other items, or its items have
+                changed.
         """
         items = content.items
         reviewer, by_id = items[0].reviewer, {item.item_id: item for item in items}
@@ -103,7 +103,7 @@ class ReviewFile:
         return cls(path, content, decisions, written)
 
     def decide(self, changes: Sequence[ReceivedDecision]) -> None:
-        """Apply decisions, and rewrite the whole file; leave it unchanged if this fails.
+        """Apply decisions and rewrite the whole file; after an error, the file is unchanged.
 
         Raises:
             RequestRefusal: if an item is not part of the review, or another program has changed
@@ -114,7 +114,7 @@ class ReviewFile:
         for change in changes:
             if change.item_id not in by_id:
                 raise RequestRefusal(422, f"The item {change.item_id!r} does not exist.")
-        # Otherwise the changes of another server or a spreadsheet would be lost
+        # Rewriting the file would discard changes by another server or a spreadsheet
         if _digest(self.path) != self._written_digest:
             raise RequestRefusal(
                 409,
@@ -156,8 +156,8 @@ def review_application(file: ReviewFile, port: int) -> Starlette:
     save_lock = asyncio.Lock()
 
     def check_host(request: Request) -> None:
-        # A page of another site may reach this server under its own name (DNS rebinding), or its
-        # Origin header names the other site
+        # A page of another site may send requests to this server. Then the Host header has the
+        # name of that site (DNS rebinding), or the Origin header has it.
         if request.headers.get("host") not in hosts:
             raise RequestRefusal(
                 421, f"This server accepts requests at http://{HOST}:{port}/ only."

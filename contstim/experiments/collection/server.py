@@ -48,7 +48,7 @@ _LOG_RATE = (20, 0.1)  # messages of a logger at once, and per second
 
 
 def database_of(folder: Path) -> Path:
-    """Path of the default database of a folder's answers, next to the folder."""
+    """Return the path of the default database of a folder's answers, next to the folder."""
     resolved = folder.resolve()
     return resolved.parent / f"{resolved.name}.sqlite"
 
@@ -115,8 +115,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
-        # Otherwise a body waits 40 ms for the client's acknowledgement of the headers; asyncio sets
-        # this option only for sockets that it creates itself
+        # Without this option, a body waits 40 ms for the client's acknowledgement of the headers;
+        # asyncio sets it only for sockets that it creates itself
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening
     except (OSError, OverflowError) as error:
@@ -151,8 +151,8 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
     """Return the token for downloads: from the environment, else from a file.
 
     Returns:
-        The token, and the file next to the database that stores it. The file is created when
-        missing and readable by its owner only; None if the environment variable sets the token.
+        The token; and the file next to the database that stores it, or None if the environment
+        variable sets the token. A missing file is created, readable by its owner only.
 
     Raises:
         InputError: if the token has less than 16 characters, or the file cannot be used.
@@ -171,7 +171,7 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
 def sparing_handler(written: logging.Formatter, burst: float, per_second: float) -> logging.Handler:
     """Create a handler that writes each logger's messages at a limited rate.
 
-    Messages are truncated, and state how many messages before them were left out.
+    Messages are truncated. A message states how many earlier ones were skipped.
     """
     limit_messages, skipped = throttle(burst, per_second), Counter[str]()
 
@@ -211,7 +211,7 @@ def sparing_log() -> Iterator[None]:
             logger.propagate = propagate
 
 
-_ENOUGH_FILES = 65_536  # some systems have no limit, and some libraries loop over all numbers
+_ENOUGH_FILES = 65_536  # used if there is no limit, because some libraries loop over all numbers
 _SERVER_FILES = 64  # database, log, program, and files that are read occasionally
 _MOST_CONNECTIONS, _FEWEST_CONNECTIONS = 4_096, 16
 _LAST_SECONDS = 1.0  # for requests that are still arriving when the server is stopped
@@ -223,9 +223,9 @@ _FULL = (
 
 @dataclass
 class Connections:
-    """The open connections of a server; those that wait for a request are marked.
+    """The open connections of a server, each waiting for a request or processing one.
 
-    If there are too many, the connection that has waited longest is closed for a new one. So idle
+    If there are too many, a new connection replaces the one that has waited longest. So idle
     connections cannot block new clients.
 
     Attributes:
@@ -241,11 +241,11 @@ class Connections:
     headers: float = 20.0
     idle: float = 75.0
     request: float = 300.0
-    # Whether each is processing a request; waiting ones are in the order in which they began to
+    # Connection → whether it is processing a request; in the order in which waiting began
     _is_busy: dict[LimitedProtocol, bool] = field(default_factory=dict, init=False)
 
     def enter(self, newcomer: LimitedProtocol) -> bool:
-        """Accept a connection, unless all others are processing requests."""
+        """Accept a connection; return False if all others are processing requests."""
         if len(self._is_busy) >= self.limit:
             longest = next(
                 (connection for connection, busy in self._is_busy.items() if not busy), None
@@ -274,7 +274,7 @@ class Connections:
 def raise_open_files() -> int:
     """Raise this process's limit of open files as far as possible, and return it."""
     if sys.platform == "win32":
-        return _ENOUGH_FILES  # sockets are not counted there
+        return _ENOUGH_FILES  # Windows does not count sockets as files
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -290,7 +290,7 @@ def raise_open_files() -> int:
 
 
 def most_connections(open_files: int) -> int:
-    """Return the number of connections for a limit of open files; each may also open a file."""
+    """Return the maximum number of connections; each needs a socket and may open a file."""
     return min(_MOST_CONNECTIONS, max(_FEWEST_CONNECTIONS, (open_files - _SERVER_FILES) // 2))
 
 
@@ -303,7 +303,7 @@ class LimitedProtocol(H11Protocol):
         # Requests reach the application through `_answer_in_time`
         self._application, self.app = self.app, self._answer_in_time
         self._timer: asyncio.TimerHandle | None = None
-        self._answering = 0  # requests; more than one if a client does not wait for responses
+        self._answering = 0  # number of requests; above 1 if a client does not wait for responses
         self._reading = False  # whether the timer for headers runs
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -316,8 +316,8 @@ class LimitedProtocol(H11Protocol):
             transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Process received bytes; after a response they begin the next request's headers."""
-        # Later bytes of the same headers do not restart the timer, which would never end
+        """Process received bytes; the first bytes after a response start the timer for headers."""
+        # Later bytes of the same headers do not restart the timer, because it would never end
         if not self._answering and not self._reading:
             self._read_headers()
         super().data_received(data)
@@ -329,12 +329,12 @@ class LimitedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Finish the current request, unless the rest of it does not arrive soon."""
+        """Finish the current request, but drop it if its body does not arrive soon."""
         super().shutdown()
         self.loop.call_later(_LAST_SECONDS, self._drop_incomplete)
 
     def drop(self) -> None:
-        """Close at once, without a response."""
+        """Close the connection at once, without a response."""
         self._stop_timer()
         self.transport.abort()
 
@@ -362,7 +362,7 @@ class LimitedProtocol(H11Protocol):
         self._start_timer(self._connections.headers)
 
     def _start_timer(self, seconds: float) -> None:
-        """Drop the connection after this time, unless the timer is restarted before."""
+        """Drop the connection after this time, unless the timer is stopped or restarted."""
         self._stop_timer()
         self._timer = self.loop.call_later(seconds, self.drop)
 
@@ -374,5 +374,5 @@ class LimitedProtocol(H11Protocol):
 
 def protocol_with(connections: Connections) -> type[LimitedProtocol]:
     """Return the protocol class of a server with these connections."""
-    # uvicorn only calls it, so a partial can replace the class
+    # uvicorn only calls the class, so a partial can replace it
     return cast("type[LimitedProtocol]", partial(LimitedProtocol, connections))

@@ -82,7 +82,7 @@ def read_study(folder: Path) -> PageStudy:
     """Read `study.json` of an exported folder.
 
     Raises:
-        InputError: if there is no such file, it is not a study, its page saves elsewhere, or a
+        InputError: if the file is missing or not a study, its page does not save to a server, or a
             trial is in two groups.
     """
     path = folder / STUDY_FILE
@@ -91,7 +91,7 @@ def read_study(folder: Path) -> PageStudy:
             f"{path} does not exist. Name a folder that `contstim export jspsych` wrote."
         )
     try:
-        # As JSON: in strict mode, Python input must contain questions as instances already
+        # Validated as JSON, because strict validation of a dictionary refuses questions in it
         study = PageStudy.model_validate_json(json.dumps(read_json_object(path)))
     except ValidationError as error:
         location = ".".join(map(str, error.errors()[0]["loc"]))
@@ -129,7 +129,7 @@ def find_page(folder: Path, path: str) -> Path | None:
 
 
 def is_study(file: Path, folder: Path) -> bool:
-    """Return true if a file is the folder's study.json under any name: it may contain the code."""
+    """Return whether a file is study.json, under any name, which may contain the code."""
     try:
         return file.samefile(folder / STUDY_FILE)
     except OSError:  # a file was removed meanwhile
@@ -158,7 +158,7 @@ class Service:
         recorder: database of answers.
         token: administrator's token for downloads.
         link_key: key that signs participants' addresses, hexadecimal.
-        options: options of the study; its code and redirect override those of the folder.
+        options: options of the study; their code and redirect override those of study.json.
         limits: limits on the size and rate of requests.
         clock: function that returns seconds since 1970.
     """
@@ -245,7 +245,7 @@ class Service:
         now = self._admit(request, body)
         await self._recorder.run(participants.complete, self._study.trials, body, now)
         code = self._code
-        if code is None and self._redirect is None:  # platforms do not know our individual codes
+        if code is None and self._redirect is None:  # platforms cannot check individual codes
             code = self._recorder.completion_code(body.participant)
         return json_response({"code": code, "redirect": self._redirect})
 
@@ -289,7 +289,7 @@ class Service:
     def _admit(self, request: Request, body: ParticipantRequest) -> float:
         """Check the participant's secret and request rate, and return the current time."""
         now, secret = self._clock(), body.secret or bearer(request)
-        # The secret is derived from the name: this needs no database and reveals no names
+        # The secret is derived from the name, so that wrong secrets do not reveal existing names
         if not equal_secrets(self._recorder.participant_secret(body.participant), secret):
             self._limit_failing(address(request), now)
             raise RequestRefusal(403, "Participant and secret do not belong together.")
@@ -308,7 +308,7 @@ def json_response(content: object, status: int = 200, wait: float | None = None)
 
 
 async def error_response(_request: Request, error: Exception) -> Response:
-    """Create the response to a request that is refused or fails."""
+    """Create the response to a request that was refused or has failed."""
     match error:
         case RequestRefusal():
             content = {"error": str(error), **error.facts}
@@ -317,8 +317,8 @@ async def error_response(_request: Request, error: Exception) -> Response:
             headers = HEADERS | dict(error.headers or {})
             return JSONResponse({"error": error.detail}, error.status_code, headers=headers)
         case ClientDisconnect():
-            return Response(status_code=400)  # the client is disconnected
+            return Response(status_code=400)  # required, although the client cannot receive it
     _LOG.error("The database cannot be used: %s", error)
-    reason = "is gone" if isinstance(error, StoreError) else "cannot be written"
+    reason = "is missing" if isinstance(error, StoreError) else "cannot be written"
     sentence = f"Answers cannot be saved now: the database of the server {reason}. Try again."
     return json_response({"error": sentence}, 503, wait=5)

@@ -1,4 +1,4 @@
-"""Tables of a server's database: responses.csv and participants.csv, and the database's import."""
+"""Tables of a server's database, responses.csv and participants.csv; import of the database."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def import_collected(files: Sequence[Path], trials: Sequence[Trial]) -> Imported:
-    """Read the database of `contstim collect`, whether its server runs or not.
+    """Read the database of `contstim collect`, even while its server runs.
 
     Example: `contstim import collected experiment.sqlite --trials trials.csv --out responses.csv`
 
@@ -59,7 +59,7 @@ def collected_responses(database: Path) -> tuple[Response, ...]:
     """
     with closing(open_readable(database)) as connection:
         try:
-            # A damaged page may read as fewer rows: an error is better than an incomplete table
+            # Check first: SQLite may return fewer rows from a damaged page, without an error
             (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if state != "ok":
                 raise sqlite3.DatabaseError(shortened(state))
@@ -119,15 +119,15 @@ _TIMES = ("joined", "seen", "completed")
 def participants_csv(database: Path, since: float, *, plain: bool = False) -> str:
     """Return the content of participants.csv: a row for each participant.
 
-    Columns: number, participant, group, seed, state (complete, failed, active, left), answered,
-    simulated (true or false), joined, seen and completed (UTC), code (which the page shows on
-    completion, unless the study has a code or link for all), device, viewport, second_tabs (number
-    of times that the page was opened in another tab), and a column for each identity field of a
-    recruiting platform.
+    Columns: number, participant, group, seed, state (complete, failed, active, left), answered
+    (number of answers), simulated (true or false), joined, seen and completed (UTC), code (the
+    individual completion code, which the page shows unless the study has a code or link for all
+    participants), device, viewport, second_tabs (number of times that the page was opened in
+    another tab), and a column for each identity field of a recruiting platform.
 
     Args:
         database: path of the database, which a server may continue to write.
-        since: seconds since 1970; participants seen later are active.
+        since: seconds since 1970; unfinished participants who were seen later are active.
         plain: whether identities are plain text; otherwise they are hashed.
     """
     with closing(open_readable(database)) as connection:
@@ -154,14 +154,14 @@ def participants_csv(database: Path, since: float, *, plain: bool = False) -> st
 
 
 def code_of(secret: str, row: sqlite3.Row) -> str:
-    """Return the code that a participant saw; empty before completion."""
+    """Return a participant's individual completion code; empty before completion."""
     return completion_code(secret, row["participant"]) if row["completed"] else ""
 
 
 def _identity_cell(salt: str, field: str, value: str, *, plain: bool) -> str:
     if plain or not value:
         return escape_formula(value)
-    # The hash cannot be reversed, nor be linked with another study's
+    # The hash cannot be reversed, and another study has another hash for the same identity
     return digest(salt, field.lower(), value)
 
 
@@ -180,4 +180,4 @@ PLATFORM = Platform(
     "collected",
     reader=Reader(import_collected, files="The database of `collect`, or a backup.", several=False),
 )
-"""The database as a platform that data are imported from."""
+"""The database as a platform, which has a reader but no exporter."""

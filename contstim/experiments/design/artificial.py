@@ -38,18 +38,20 @@ class ArtificialParticipants:
     """Artificial participants who follow one model.
 
     In every trial, a participant adds new normal noise to the model's log p(sentence_2) - log
-    p(sentence_1), and prefers sentence_2 if the sum is positive. Degrees of confidence are
-    quantiles of absolute sums over all trials: thirds for three degrees, fiftieths on a slider. In
-    catch trials they prefer the unshuffled sentence with full confidence. In lapses, all answers
-    are equally likely. In trials with choices, there is no confidence.
+    p(sentence_1), and prefers sentence_2 if the sum is positive. The absolute value of the sum
+    gives the degree of confidence; the limits between degrees are its quantiles over all trials
+    (thirds for three degrees, fiftieths on a slider). A choice has no degree of confidence. In
+    catch trials, participants prefer the unshuffled sentence with full confidence. In lapses, all
+    answers are equally likely.
 
     The answers of participant k depend only on the seed, k and the trials' identifiers, not on the
     group or the order of presentation.
 
     Attributes:
         trials: trials of all groups, in the order of their identifiers.
-        differences: (n_trials,) nats; -inf for catch trials.
-        noise: standard deviation, nats.
+        differences: the model's log p(sentence_2) - log p(sentence_1), (n_trials,) nats; -inf for
+            catch trials.
+        noise: standard deviation of the noise, nats.
         lapses: share of trials with lapses.
         seed: seed of all random draws.
         model: name of the model that they follow, if it has one.
@@ -74,7 +76,7 @@ class ArtificialParticipants:
 
     @cached_property
     def thresholds(self) -> FloatArray:
-        """Lower limits of the degrees of confidence but the first, (n_degrees - 1,) nats."""
+        """Limits between the degrees of confidence, ascending, (n_degrees - 1,) nats."""
         from scipy.special import ndtri
 
         # Instead of random draws, 99 equally likely values of the noise: quantiles of the sums,
@@ -88,8 +90,8 @@ class ArtificialParticipants:
 
     def ratings(self, number: int) -> dict[str, int]:
         """Return ratings of participant `number`, from 1, for every trial of every group."""
-        # Random numbers are drawn for all trials, also if unused: an answer then depends on the
-        # index of its trial only, not on other answers.
+        # Random numbers are drawn for all trials, even if unused, so that an answer depends only on
+        # the index of its trial, not on other answers.
         rng = np.random.default_rng([self.seed, number, _RATINGS])
         n = len(self.trials)
         sums = self.differences + self.noise * rng.standard_normal(n)
@@ -152,9 +154,10 @@ def artificial_participants(
     Args:
         trials: trials of a design.
         scores: log-probabilities of the trials' sentences, nats; catch trials need none.
-        model: the model that they follow.
-        noise: standard deviation, nats; None calibrates it on the random natural pairs.
-        ceiling: lower noise ceiling, with ten raters a trial, for calibrated noise.
+        model: the model that the participants follow.
+        noise: standard deviation of the noise, nats; None: the noise is calibrated, so that the
+            random natural pairs have the noise ceiling `ceiling`.
+        ceiling: lower noise ceiling with ten raters a trial; not used if `noise` is set.
         lapses: share of trials with random ratings.
         seed: seed of all random draws.
 
@@ -201,7 +204,7 @@ def simulate_responses(people: ArtificialParticipants, participants: int) -> tup
 def artificial_answers(
     questions: Iterable[Question], name: str, *, number: int, seed: int
 ) -> list[QuestionAnswer]:
-    """Answer questions outside trials: mostly the first choice, a random number, or no text."""
+    """Answer questions outside trials: mostly the first choice; a random number; an empty text."""
     rng, answers = np.random.default_rng([seed, number, _QUESTIONS]), []
     for question in (question for question in questions if question.when != "check"):
         answer = str(rng.integers(question.lowest, question.highest + 1))
@@ -215,7 +218,7 @@ def artificial_answers(
 
 
 def lower_ceiling(differences: FloatArray, noise: float, raters: int) -> float:
-    """Return the rate at which one of `raters` artificial participants agrees with most others.
+    """Return the rate at which one of `raters` participants agrees with the others' majority.
 
     This is the expected lower noise ceiling of accuracy over trials with these differences (Golan
     et al. 2023, Methods). By the law of comparative judgement (Thurstone 1927), Phi(difference /
@@ -230,7 +233,8 @@ def calibrate_noise(differences: FloatArray, ceiling: float, *, raters: int = 10
     """Return the noise (nats) for which simulated participants reach a given lower noise ceiling.
 
     Args:
-        differences: (n_trials,), of the planted model, on the trials of the measured ceiling.
+        differences: (n_trials,) nats, differences of the planted model on the trials for which the
+            ceiling was measured.
         ceiling: share of trials in which a person agrees with the majority of the others, such as
             `PUBLISHED_CEILING`.
         raters: number of participants who saw each of these trials.
@@ -249,8 +253,8 @@ def calibrate_noise(differences: FloatArray, ceiling: float, *, raters: int = 10
     max_ceiling = lower_ceiling(differences, spread * 1e-6, raters) if spread else 0.5
     if not 0.5 < ceiling < max_ceiling:
         raise InputError(
-            f"No noise gives simulated participants a noise ceiling of {ceiling}: it lies between "
-            f"0.5 and {max_ceiling:.6f} on these {len(differences)} pairs."
+            f"No noise gives simulated participants a noise ceiling of {ceiling}: on these "
+            f"{len(differences)} pairs, ceilings lie between 0.5 and {max_ceiling:.6f}."
         )
 
     # The ceiling decreases with the noise, which has no natural unit: the root is searched on a log

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray, IntArray
 
 Item: TypeAlias = tuple[str, tuple[str, ...]]
-"""A share, which is distributed evenly, and texts, each at most once in a group."""
+"""The name of an item's share, and the item's texts.
+
+Each share is distributed evenly over the groups, and a group gets each text at most once.
+"""
 
 
 def assign_groups(
@@ -31,22 +34,22 @@ def assign_groups(
 ) -> IntArray:
     """Distribute every share evenly over the groups, so that no group sees a text twice.
 
-    If items were in groups before, as many as possible stay there. Items and groups enter the
-    program in random order, which decides between the assignments.
+    As many items as possible stay in their earlier groups. Items and groups enter the program in
+    random order, so that the seed decides among equally good assignments.
 
     Args:
         items: items to assign.
         n_groups: number of groups, at least 1.
         seed: seed of the order.
         seconds: time limit of each search.
-        earlier_groups: index of an item → its previous 0-based group; of several mappings, the
-            first has priority.
+        earlier_groups: mappings from the index of an item to its earlier 0-based group, in order of
+            priority.
 
     Returns:
         (n_items,) the 0-based group of each item.
 
     Raises:
-        InputError: if there is no group, or an item has a text twice.
+        InputError: if `n_groups` is below 1, or an item has a text twice.
         InfeasibleError: if there is no such assignment; the message gives the reason.
         VerificationError: if the time limit is reached without a result.
     """
@@ -86,8 +89,8 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
                 f"{share}: {Counter(texts).most_common(1)[0][0]!r} is compared with itself. Leave "
                 "that pair or triplet out; 'contstim select triplets' does."
             )
-    # All groups get equally many of a share's items, so their number is a multiple of the groups. A
-    # text in more items than groups is in one group twice (pigeonhole principle).
+    # Every group gets the same number of a share's items, so the share's size is a multiple of the
+    # number of groups. A text in more items than there are groups is in some group twice.
     uneven = {s: n for s, n in Counter(share for share, _ in items).items() if n % n_groups}
     if uneven:
         share, size = next(iter(uneven.items()))
@@ -104,9 +107,9 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
     if crowded:
         text, uses = max(crowded.items(), key=lambda entry: entry[1])
         raise InfeasibleError(
-            f"{text!r} occurs in {uses} trials, and so do {len(crowded) - 1} other sentences "
-            f"in more than {n_groups}: with {n_groups} groups, some group would see it "
-            "twice. Use more groups, or each sentence in fewer pairs and triplets."
+            f"{text!r} occurs in {uses} trials, so that one of {n_groups} groups would see it "
+            f"twice. Number of sentences in more than {n_groups} trials: {len(crowded)}. Use more "
+            "groups, or each sentence in fewer pairs and triplets."
         )
 
 
@@ -162,16 +165,17 @@ def presentation(
             f"Group {group} has no participant {participant}: participants are numbered from "
             "1, and groups are those of the trials."
         )
-    # Participants 1 and 2 share a random stream of sides, 3 and 4 the next; the second is mirrored.
+    # Participants 1 and 2 share a random stream of sides, 3 and 4 the next one, and so on. The
+    # second participant of each two sees mirrored sides.
     sides = np.random.default_rng([seed, group, (participant - 1) // 2, 0])
     mirrored = participant % 2 == 0
     left_sides: dict[str, int] = {}
     for condition in Condition:
         members = [trial.trial_id for trial in group_trials if trial.condition == condition]
-        # Shuffled 0 1 0 1 … or 1 2 1 2 …: even numbers put sentence_1 on the left. With an odd
-        # number of trials, chance decides which side has one more.
-        first = np.arange(len(members)) % 2 + int(sides.integers(2))
-        for name, side in zip(members, sides.permutation(first), strict=True):
+        # 0 1 0 1 … or 1 2 1 2 … in random order, where even numbers put sentence_1 on the left.
+        # With an odd number of trials, the first number decides which side has one more.
+        alternating = np.arange(len(members)) % 2 + int(sides.integers(2))
+        for name, side in zip(members, sides.permutation(alternating), strict=True):
             left_sides[name] = int(side + mirrored) % 2 + 1
     order = np.random.default_rng([seed, group, participant, 1]).permutation(len(group_trials))
     shown = [group_trials[index] for index in order]

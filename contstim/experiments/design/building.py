@@ -1,4 +1,4 @@
-"""Trials of every group from pairs and triplets, with random pairs and catch trials."""
+"""The trials of every group: trials of pairs and triplets, random pairs and catch trials."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Pair, Triplet
 
 _MAX_SHUFFLES = 100
-# `select` commands for the items of a condition; for other conditions it is `select triplets`
+# Subcommands of `select` by condition; the other conditions have items of `select triplets`
 _SELECT_COMMANDS = {
     Condition.NATURAL_CONTROVERSIAL: "natural",
     Condition.MINIMAL_PAIR: "minimal-pairs",
@@ -49,10 +49,10 @@ _SELECT_COMMANDS = {
 
 @dataclass(frozen=True)
 class DesignCertificate:
-    """Certificate of the assignment method, and of the independent check.
+    """Record of the solver, the size of the design, and the result of the independent check.
 
     Attributes:
-        status: `verified`: every rule of the design was checked on the finished trials.
+        status: `verified`, as every rule of the design was checked on the finished trials.
         seconds: time from stimuli to the verified design.
     """
 
@@ -79,9 +79,9 @@ class Design(ShownAsTable):
     """The trials of all groups.
 
     Attributes:
-        trials: by group, condition and models.
-        certificate: solver, numbers and time.
-        changed: reviewed trials that were not rejected and are not in their group again.
+        trials: trials, sorted by group, condition and models.
+        certificate: solver, size and run time.
+        changed: reviewed trials that were not rejected, but are no longer in their earlier group.
     """
 
     trials: tuple[Trial, ...]
@@ -110,17 +110,18 @@ def build_design(
 ) -> Design:
     """Turn stimuli into trials, and assign them to groups of participants.
 
-    Each pair gives one trial, minimal or not, and so does each triplet: synthetic_1 against
-    synthetic_2. With twins, a triplet gives two more, the natural sentence against either, and its
-    trials go to three different groups. Every group has the same number of trials of every
-    condition, model pair and role (which synthetic sentence, or which model is right). No group
-    sees a sentence twice, with any end mark. With twins and the numbers of the 2023 study, this is
-    its design. If the sentences of every pair have equal numbers of words, so do those of random
-    pairs.
+    Each pair gives one trial, minimal or not. Each triplet gives a trial of synthetic_1 against
+    synthetic_2. With twins, a triplet gives two more trials, the natural sentence against each
+    synthetic one, and its three trials go to different groups. Every group has the same number of
+    trials of every condition, model pair and role (the synthetic sentence of a natural-synthetic
+    trial, or the model that is right about a minimal pair). No group sees a sentence twice, even
+    with another end mark. With twins and the numbers of the 2023 study, this gives the design of
+    that study. If both sentences of every natural controversial pair have the same number of words,
+    so do both sentences of every random pair.
 
     After a review of earlier designs, as many trials as possible stay in their groups. Random and
-    catch trials that were not rejected stay too, if they still fit. The others are drawn again,
-    without any rejected sentence.
+    catch trials that were not rejected stay too, if their sentences are still available. All other
+    random and catch trials are drawn again, without rejected sentences.
 
     Args:
         pairs: natural controversial pairs, with their texts, and minimal pairs.
@@ -133,10 +134,11 @@ def build_design(
         twins: whether the natural sentence of a triplet is compared with its synthetic ones.
         seed: seed of all random choices.
         seconds: time limit of the search for an assignment, if one is needed.
-        review: review of earlier designs; the last file decides a trial's group.
+        review: review of earlier designs. If several files contain a trial, the group in the last
+            file has priority.
         scale: response scale.
-        attention: additional catch trials for every group whose texts state the correct answer, the
-            first of each two.
+        attention: pairs of texts that state the correct answer, which is the first text; each pair
+            is an additional catch trial of every group.
 
     Raises:
         InputError: if stimuli have no texts, occur twice or were rejected; if a number is negative;
@@ -191,16 +193,21 @@ def _place(
 ) -> list[Trial]:
     """Assign trials of pairs and triplets to groups; see `assign_groups`.
 
-    Trials of a condition, model pair and role are a share. Random and catch trials need no
-    assignment, because their sentences are in no other trial.
+    Trials with the same condition, model pair and role form one share. Random and catch trials need
+    no assignment, because their sentences are in no other trial.
     """
-    number = {trial.trial_id: index for index, trial in enumerate(trials)}
-    before = [
-        {number[i]: t.group - 1 for i, t in items.items() if i in number and t.group <= groups}
+    index_of = {trial.trial_id: index for index, trial in enumerate(trials)}
+    earlier_groups = [
+        {index_of[i]: t.group - 1 for i, t in items.items() if i in index_of and t.group <= groups}
         for items in kept
     ]
-    items = [_item(trial) for trial in trials]
-    assigned = assign_groups(items, groups, seed=seed, seconds=seconds, earlier_groups=before)
+    assigned = assign_groups(
+        [_item(trial) for trial in trials],
+        groups,
+        seed=seed,
+        seconds=seconds,
+        earlier_groups=earlier_groups,
+    )
     return [replace(t, group=g + 1) for t, g in zip(trials, assigned.tolist(), strict=True)]
 
 
@@ -209,15 +216,15 @@ def _check(
     numbers: Mapping[str, int],
     for_twins: int | None,
 ) -> None:
-    """Check that a design is not empty, and that no item occurs twice.
+    """Check the items and numbers of a design.
 
     Args:
         items: pairs and triplets.
         numbers: numbers of random pairs and catch trials in a group.
-        for_twins: number of groups, if there are twins.
+        for_twins: number of groups if the design has twins; otherwise None.
 
     Raises:
-        InputError: if there are no stimuli, an item occurs twice, or a number is negative.
+        InputError: if there are no trials, an item occurs twice, or a number is negative.
         InfeasibleError: if there are too few groups for twins.
     """
     for name, number in numbers.items():
@@ -227,7 +234,8 @@ def _check(
         raise InputError(f"The item {twice} occurs twice. Remove one of the two.")
     if not items and not any(numbers.values()):
         raise InputError(
-            "The design has no items. Give pairs, triplets, minimal pairs or random trials."
+            "The design has no trials. Give pairs, triplets or minimal pairs, or set a number of "
+            "random pairs or catch trials."
         )
     if for_twins is not None and 1 <= for_twins < 3:
         raise InfeasibleError(
@@ -238,7 +246,9 @@ def _check(
 
 
 def _kept_trials(review: Review, trials: Sequence[Trial]) -> list[dict[str, ReviewedItem]]:
-    """Return the trials that are not rejected, by identifier, for each file, the last one first.
+    """Return the trials that were not rejected, by `trial_id`, for each file, the last file first.
+
+    A trial is left out if the new design has other sentences for its `trial_id`.
 
     Args:
         review: review of trials, and possibly of their pairs and triplets.
@@ -272,7 +282,7 @@ def _kept_trials(review: Review, trials: Sequence[Trial]) -> list[dict[str, Revi
 def _changed_trials(
     items: Iterable[ReviewedItem], trials: Sequence[Trial]
 ) -> tuple[ChangedItem, ...]:
-    """Find the reasons why kept trials are not in their groups."""
+    """Return the kept trials that are not in their earlier groups, with reasons."""
     groups = {trial.trial_id: trial.group for trial in trials}
     texts = Counter(text for trial in trials for text in trial.bare)
     changed = []
@@ -281,14 +291,14 @@ def _changed_trials(
         if group == item.group:
             continue
         if group is not None:
-            rule = ChangedItem(item.item_id, "no group sees a sentence twice", "groups")
+            change = ChangedItem(item.item_id, "no group sees a sentence twice", "groups")
         elif item.source_id:
-            rule = ChangedItem(item.item_id, f"{item.source_id} is not selected again")
+            change = ChangedItem(item.item_id, f"{item.source_id} is not selected again")
         elif any(sentence.bare in texts for sentence in item.sentences):
-            rule = ChangedItem(item.item_id, "another trial shows one of its sentences")
+            change = ChangedItem(item.item_id, "another trial shows one of its sentences")
         else:
-            rule = ChangedItem(item.item_id, "groups have fewer random or catch trials")
-        changed.append(rule)
+            change = ChangedItem(item.item_id, "groups have fewer random or catch trials")
+        changed.append(change)
     return tuple(changed)
 
 
@@ -296,7 +306,8 @@ def check_attention(attention: Iterable[tuple[Sentence, Sentence]], where: str) 
     """Check that no attention trial compares a sentence with itself, ignoring end marks.
 
     Raises:
-        InputError: if one does; the message names its row.
+        InputError: if both sentences of a trial are equal; the message begins with `where` and
+            the 0-based row.
     """
     for row, (first, second) in enumerate(attention):
         if first.bare == second.bare:
@@ -318,7 +329,7 @@ def _attention_trials(attention: Sequence[tuple[Sentence, Sentence]], groups: in
 
 
 def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
-    """Return the trial of a triplet, or three with twins; their group is 0."""
+    """Return the trial of a triplet, or its three trials with twins; group 0 is "not assigned"."""
     sentences = dict(zip((Kind.NATURAL, *SYNTHETIC), triplet.sentences, strict=True))
 
     def trial(condition: Condition, kind_1: Kind, kind_2: Kind) -> Trial:
@@ -330,7 +341,7 @@ def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
         return Trial(*about, source=source)
 
     natural = Condition.NATURAL_SYNTHETIC
-    # Each of the three sentences is in two trials, so the trials need three groups.
+    # With twins, each of the three sentences is in two trials, so the trials need three groups.
     return [
         *(trial(natural, Kind.NATURAL, kind) for kind in SYNTHETIC if twins),
         trial(Condition.SYNTHETIC_SYNTHETIC, *SYNTHETIC),
@@ -338,7 +349,7 @@ def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
 
 
 def pair_trial(pair: Pair | ControversialMinimalPair) -> Trial:
-    """Return the trial of a pair, minimal or not; its group is 0.
+    """Return the trial of a pair, minimal or not; group 0 is "not assigned".
 
     Raises:
         InputError: if the pair has no texts.
@@ -371,7 +382,7 @@ def _slot(trial: Trial) -> tuple[Condition, int]:
 
 
 def _used_texts(trials: Sequence[Trial]) -> set[str]:
-    """Return the sentences of trials, and the natural ones of synthetic ones, without end marks."""
+    """Return the texts of trials and of the sources of synthetic sentences, without end marks."""
     texts = {text for trial in trials for text in trial.bare}
     return texts | {trial.source.bare for trial in trials if trial.source}
 
@@ -382,10 +393,10 @@ def _unchanged_fillers(
     placed: Sequence[Trial],
     counts: Counter[tuple[Condition, int]],
 ) -> list[Trial]:
-    """Return the random pairs and catch trials that stay unchanged, at most the target numbers.
+    """Return the random pairs and catch trials that stay, at most as many as the design needs.
 
-    A trial stays if its group still exists and its natural sentences can still be drawn. Its
-    sentences must not be in another trial now, or be a triplet's natural sentence.
+    A trial stays if its group still exists and its natural sentences can still be drawn. None of
+    its sentences may be in another trial of the new design, or the natural sentence of a triplet.
 
     Args:
         reviewed: trials of any condition that were not rejected.
@@ -418,18 +429,18 @@ def _draw_fillers(
     """Draw random natural pairs and catch trials for every group, from unused sentences.
 
     A catch trial sets a natural sentence against its own words in another order. If the sentences
-    of every natural pair have equal numbers of words, so do those of random pairs. Otherwise longer
-    sentences would lose because of their length.
+    of every natural controversial pair have equal numbers of words, so do those of random pairs:
+    the longer sentence of a pair usually has the lower probability, just because of its length.
 
     Args:
         natural: sentences to draw from; they also show the case of words within a sentence.
         other_trials: all other trials.
         missing: (condition, group from 1) → number of missing trials.
-        rejected: words of sentences that are not drawn.
+        rejected: words of each rejected sentence; these sentences are not drawn.
         rng: source of draws and shuffles.
 
     Raises:
-        InfeasibleError: if there are too few sentences, or one cannot be shuffled.
+        InfeasibleError: if there are too few sentences, or a sentence cannot be shuffled.
     """
     of_pairs = [t for t in other_trials if t.condition is Condition.NATURAL_CONTROVERSIAL]
     same_length = bool(of_pairs) and all(len(t.sentence_1) == len(t.sentence_2) for t in of_pairs)
@@ -471,7 +482,7 @@ def _draw_fillers(
 def _sentence_pairs(
     sentences: Iterable[Sentence], *, same_length: bool
 ) -> Iterator[tuple[Sentence, Sentence]]:
-    """Yield pairs of each sentence and the next one, or the next one with equal length."""
+    """Pair each remaining sentence with the next one, or with the next one of the same length."""
     remaining = list(sentences)[::-1]
     while remaining:
         first = remaining.pop()
@@ -482,10 +493,11 @@ def _sentence_pairs(
 
 
 def as_inside(sentences: Iterable[Sentence]) -> Callable[[str], str]:
-    """Return a function that writes the first word of a sentence as within a sentence.
+    """Return a function that writes a sentence's first word as it appears inside a sentence.
 
-    The word is in lower case, unless the sentences have it more often with a capital inside
-    (`Paris`). Words with another capital (`NATO`) and forms of `I` are unchanged.
+    The function returns the word in lower case, unless the word has a capital more often than not
+    inside the given sentences (`Paris`). Words with a second capital (`NATO`) and forms of `I` are
+    unchanged.
     """
     counts = Counter(word for sentence in sentences for word in sentence.words[1:])
 
@@ -502,8 +514,8 @@ def _shuffle(
 ) -> Sentence:
     """Return the sentence's words in another order that is not an existing text.
 
-    It begins with a capital if the sentence does, and the sentence's first word is written as
-    within a sentence (`as_inside`), so that capitals do not reveal the original order.
+    The new text begins with a capital if the sentence does. The sentence's first word is written as
+    inside a sentence (`as_inside`), so that capitals do not reveal the original order.
     """
     first, *following = sentence.words
     capital = first[0].isupper()
@@ -512,12 +524,12 @@ def _shuffle(
         start, *later = (words[index] for index in rng.permutation(len(words)).tolist())
         start = start[0].upper() + start[1:] if capital else start
         shuffled = Sentence((start, *later), sentence.end)
-        # In lower case, because readers ignore orders that only differ in a capital.
+        # Readers take texts that differ only in a capital as equal.
         if _lower_words(shuffled) != _lower_words(sentence) and shuffled.bare not in existing:
             return shuffled
     raise InfeasibleError(
-        f"{sentence.text!r} cannot be shuffled: each order of its words is a sentence of the "
-        "experiment. Remove it from the natural sentences."
+        f"{sentence.text!r} cannot be shuffled: {_MAX_SHUFFLES} random orders of its words were "
+        "all sentences of the experiment. Remove it from the natural sentences."
     )
 
 

@@ -6,9 +6,9 @@ ceiling). The first determines the strength of the model's signal, the second th
 of items beyond it:
 
     accuracy   <-  signal              a stronger signal gives a higher accuracy
-    ceiling    <-  signal, items       shared by people; items fill the gap to the ceiling
-    answers    <-  people, noise       not shared by people
+    ceiling    <-  signal, items       people share both; stronger items give a higher ceiling
 
+Differences between people and the noise of single answers are not shared, so they are not fitted.
 For the 2023 study itself, the standard deviation of items is known, and its ceilings are not used.
 """
 
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
 _KINDS = (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.MINIMAL, Scope.REJECT, Scope.ACCEPT)
 _BEST = "the model that participants followed most"
-_MIN_CEILING, _MAX_CEILING = 0.51, 0.99  # perfect agreement in a pilot is taken as nearly perfect
+_MIN_CEILING, _MAX_CEILING = 0.51, 0.99  # measured ceilings are limited to this range
 _MAX_ITEM_SD = 8.0  # with a larger standard deviation of items, people agree on every item
-_RIDGE = (0.0005, 0.05)  # range of the penalty that prevents opposite weights of similar models
+_RIDGE = (0.0005, 0.05)  # range of the penalty against large opposite weights of similar models
 _TOLERANCE = 0.01  # tolerated distance of accuracies and ceilings from their targets
 
 
@@ -59,13 +59,14 @@ class MeasuredKind:
     Attributes:
         ceiling: rate at which one person agrees with the majority of the others, on the trials of
             the model that people followed most.
-        accuracy: share of their choices that this model predicts.
+        accuracy: share of people's choices that this model predicts.
         rivals: accuracies of other models on their own trials, descending.
         raters: number of people who saw each trial.
-        items: standard deviation of items beyond that model's prediction, other models' predictions
-            included, in standard deviations of single answers; None fits it to the ceiling.
-        of_models: model → accuracy, of every model that the study evaluated.
-        ceilings: model → ceiling on its own trials, likewise.
+        items: standard deviation of items beyond this model's prediction, in standard deviations of
+            single answers. It includes what other models predict. None: it is fitted to the
+            ceiling.
+        of_models: model → accuracy, for every model that the study evaluated.
+        ceilings: model → noise ceiling on its own trials, for the same models.
     """
 
     ceiling: float
@@ -111,7 +112,7 @@ class MeasuredPeople:
         return replace(self, kinds={**self.kinds, Scope.RANDOM: random}, source=source)
 
     def knows(self, study: ScopedPreferences) -> bool:
-        """Return whether every model of a design was evaluated on every kind of its trials."""
+        """Return whether each model was measured on every kind of trials that evaluates it."""
         return all(
             model in self.kinds[scope].of_models
             for scope in _KINDS
@@ -127,13 +128,14 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
     """Read measurements of people from the output of `analyze` for a pilot or an earlier study.
 
     Noise ceilings are those of the model with the highest accuracy over all trials, on its own
-    trials. Missing kinds of trials have the published values.
+    trials. Kinds of trials that the analysis lacks have the values published for 2023.
 
     Args:
         folder: folder with tables/models.csv and tables/groups.csv.
 
     Raises:
-        InputError: if a table is missing or damaged, or has no noise ceiling of that model.
+        InputError: if a table is missing or damaged, or the model with the highest accuracy has no
+            noise ceiling.
     """
     tables = Path(folder) / "tables"
     models = _read_rows(tables / "models.csv", ("scope", "measure", "model", "value", "lower"))
@@ -170,14 +172,19 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
             name: min(max(x, _MIN_CEILING), _MAX_CEILING) for name, x in ceilings[scope].items()
         }
         if limited[best] != ceilings[scope][best]:
-            notes.append(f"; {scope}: {limited[best]:g} in place of {ceilings[scope][best]:g}")
+            notes.append(
+                f"; noise ceiling of {scope} limited to {limited[best]:g} "
+                f"(measured: {ceilings[scope][best]:g})"
+            )
         of_models = accuracies[scope]
         rivals = sorted((x for name, x in of_models.items() if name != best), reverse=True)
         rivals = rivals or list(published[scope].rivals)
         best_values = (limited[best], of_models[best])
         measured_kinds[scope] = MeasuredKind(*best_values, rivals, raters, None, of_models, limited)
     if published_scopes := [str(scope) for scope in _KINDS if scope not in kinds]:
-        notes.append(f"; {', '.join(published_scopes)}, not in this analysis: as published")
+        notes.append(
+            f"; {', '.join(published_scopes)} (not in this analysis): values published for 2023"
+        )
     record = record_path(Path(folder) / "report.html")
     facts = json.loads(read_text(record)) if record.is_file() else {}
     return MeasuredPeople(
@@ -205,20 +212,20 @@ def calibrate(
     If every model was measured on every kind of trial, people follow all models, with weights that
     give each its measured accuracy. Otherwise each model in turn is planted. With distant rivals,
     people follow this model only, and its accuracy on its own trials is that of the best measured
-    model. With close rivals, people follow the others too, with weights that put them as far behind
-    it as measured rivals were behind the best. Models that agree with it more often are closer.
-    With another number of models, the measured accuracies are interpolated. A model's signal is the
-    signed rank of its ratio among the trials of a kind.
+    model. With close rivals, people follow the other models too, with weights that give these the
+    accuracies of the measured rivals: the more often a model agrees with the planted one, the
+    higher its accuracy. If the number of rivals differs, the measured accuracies are interpolated.
+    A model's signal is the signed rank of its ratio among the trials of a kind.
 
     In natural-synthetic trials, a planted model with distant rivals has one weight, fitted to the
     trials in which it rejects the synthetic sentence. Standard deviations of items are fitted
     separately to trials in which it accepts that sentence and in which it rejects it.
 
     Returns:
-        Scope → populations for the scope's trials: for each model in turn, people whom it predicts
-        best, with distant and with close rivals; or a single population as in the pilot. And
-        (scope, name of the population) if its ceiling or accuracy cannot be reached. Close rivals
-        get the nearest possible values and are not listed.
+        Two values. The first is scope → populations for the scope's trials: a single population as
+        in the pilot, or, for each planted model, one with distant and one with close rivals. The
+        second lists (scope, name of the population) if its ceiling or accuracy cannot be reached.
+        Populations with close rivals get the nearest possible values and are not listed.
 
     Raises:
         InputError: if a ceiling is not between .5 and 1, or fewer than two raters saw a trial.
@@ -228,8 +235,8 @@ def calibrate(
         measured_kind = measured.kinds[scope]
         if not 0.5 < measured_kind.ceiling < 1 or measured_kind.raters < 2:
             raise InputError(
-                "A noise ceiling must be above .5 and below 1, and needs at least 2 participants; "
-                f"that of {scope} is {measured_kind.ceiling:g}, with {measured_kind.raters}."
+                "A noise ceiling must be above .5 and below 1, and needs at least 2 participants a "
+                f"trial; {scope} has {measured_kind.ceiling:g}, with {measured_kind.raters}."
             )
     if measured.knows(study):
         fits = {(AS_MEASURED, ""): _fit_as_measured(study, measured, kinds)}
@@ -240,8 +247,8 @@ def calibrate(
     populations: Populations = {scope: [] for scope in study.evaluates}
     unreached: list[tuple[Scope, str]] = []
     for (name, rivals), of_kinds in fits.items():
-        # All trials together: each as in its own kind. Natural-synthetic trials get the mean of the
-        # fits for accepting and for rejecting models.
+        # For the scope of all trials, each trial has the values of its own kind. Natural-synthetic
+        # trials are of two kinds and have the mean of the fits for accepting and rejecting models.
         signal, item_sd, counts = np.zeros((3, len(study.all_trials.groups)))
         for scope, (kind_signal, kind_sd, reached) in of_kinds:
             people = Population(name, kind_signal, kind_sd, measured.following, rivals)
@@ -271,7 +278,7 @@ def _fit_planted(
     rejecting: tuple[FloatArray, float] | None = None
     for scope in kinds:
         trials, measured_kind = study.of_scope(scope), measured.kinds[scope]
-        # If no trial targets the model, it is calibrated on those that target others.
+        # If no trial of this kind targets the model, it is calibrated on those that target others.
         evaluated = trials.evaluates[:, [model]]
         target = _Aim(
             _signals(trials)[:, [model]],
@@ -286,7 +293,8 @@ def _fit_planted(
         weights, spread, reached = _fit(target, None if fixed is None else fixed[0])
         item_sd = np.full(len(target.signals), spread)
         if fixed is not None:
-            item_sd[~target.evaluates[:, 0]] = fixed[1]  # if it does not accept, it rejects
+            # In trials where the model does not accept the synthetic sentence, it rejects it
+            item_sd[~target.evaluates[:, 0]] = fixed[1]
         if scope is Scope.REJECT:
             rejecting = weights, spread
         yield scope, (target.signals @ weights, item_sd, reached)
@@ -317,12 +325,12 @@ def _fit_as_measured(
 def _fit_close_rivals(
     study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
 ) -> Iterator[tuple[Scope, _TrialFit]]:
-    """Fit people who follow one model most, and others nearly as far; see `calibrate`."""
+    """Fit people who follow one model most and the others nearly as closely; see `calibrate`."""
     models, sides = study.all_trials.models, study.all_trials.sides
     agreement = (sides == sides[:, [models.index(name)]]).mean(axis=0)
     other_models = [other_model for other_model in models if other_model != name]
     other_models.sort(key=lambda other_model: -agreement[models.index(other_model)])
-    # With the measured number of rivals, these are exactly their accuracies
+    # With as many rivals as were measured, these quantiles are exactly the measured accuracies
     quantiles = 1 - (np.arange(len(other_models)) + 0.5) / len(other_models)
     kinds_by_scope = {}
     for scope in kinds:
@@ -334,7 +342,7 @@ def _fit_close_rivals(
 
 
 _FitResult: TypeAlias = "tuple[FloatArray, float, bool]"
-"""The weight of each model, (n_models,), the standard deviation of items, and success."""
+"""Weight of each model, (n_models,); standard deviation of items; whether targets were reached."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,13 +350,13 @@ class _Aim:
     """Target of the calibration of people to one kind of trials.
 
     Attributes:
-        signals: (n_trials, n_models).
+        signals: (n_trials, n_models), see `_signals`.
         evaluates: (n_trials, n_models), which trials evaluate which model.
-        accuracies: (n_models,).
-        ceiling: lower noise ceiling, on the trials of model `judge`.
-        judge: index of a model.
+        accuracies: (n_models,), target accuracies.
+        ceiling: target of the lower noise ceiling on the trials of model `judge`.
+        judge: index of the model whose trials determine the ceiling.
         measured: measurements, for raters and the standard deviation of items beyond model `judge`.
-        following: standard deviation of how far people follow models.
+        following: standard deviation of how far people follow models, as a share of the mean.
     """
 
     signals: FloatArray
@@ -376,7 +384,7 @@ class _Aim:
         return np.sign(self.signals) * self.evaluates
 
     def solved(self, residuals: Callable[[FloatArray], Sequence[FloatArray]]) -> FloatArray:
-        """Return the weights, (n_models,), with the least residuals."""
+        """Return the weights, (n_models,), with the smallest sum of squared residuals."""
         from scipy.optimize import least_squares
 
         start = np.full(len(self.accuracies), 1.0 / len(self.accuracies))
@@ -389,11 +397,11 @@ def _fit(aim: _Aim, weights: FloatArray | None = None) -> _FitResult:
 
     Args:
         aim: target of the fit.
-        weights: (n_models,), if they are fixed; accuracies are ignored then.
+        weights: fixed weights, (n_models,), with which target accuracies are ignored; or None.
     """
     if aim.measured.items is None:
         return _fit_to_ceiling(aim, weights)
-    # Other models' predictions are a part of the standard deviation of items beyond the judge
+    # The measured standard deviation of items beyond the judge includes other models' predictions
     total, judge_signal = aim.measured.items, aim.signals[:, aim.judge]
     slopes = judge_signal @ aim.signals / max(float(judge_signal @ judge_signal), 1e-12)
     residual_signals = aim.signals - np.outer(judge_signal, slopes)
@@ -432,8 +440,8 @@ def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _FitResult:
         people = aim.population(best_weights(item_sd, ridge), item_sd).of_trials(judge_rows)
         return people.lower_ceiling(aim.measured.raters) - aim.ceiling
 
-    # The ceiling increases with the standard deviation of items, from its value for models' signals
-    # alone. If this is above the target because of opposite weights, a stronger ridge reduces them.
+    # The ceiling increases with the standard deviation of items. If it is above the target even
+    # without items, because similar models have large opposite weights, a stronger ridge helps.
     item_sd, ridge = 0.0, _RIDGE[0]
     if excess(0.0) < 0:
         item_sd = _MAX_ITEM_SD

@@ -4,10 +4,11 @@ In every trial a person prefers sentence_2 if a latent value is positive,
 
     latent value = signal · (1 + following) + item + noise,
 
-where the signal is the models' prediction for the trial, `item` is people's shared preference
-beyond it, and `following` is how a person differs from others in following models. The noise of
-single answers is standard normal (Thurstone 1927). `contstim mixed` fits the same model to ratings,
-with a probit link. Measurements of the 2023 study's participants serve as defaults for new designs.
+where `signal` is the models' prediction for the trial, `item` is a preference that all people share
+and that the models do not predict, and `following` is how much more than the average a person
+follows the models. The noise of single answers is standard normal (Thurstone 1927). `contstim
+mixed` fits the same model to ratings, with a probit link. The defaults for new designs were
+measured from the participants of the 2023 study.
 """
 
 from __future__ import annotations
@@ -30,23 +31,23 @@ if TYPE_CHECKING:
     from contstim.items.scores import ScoreTable
 
 AS_MEASURED = "as measured"
-"""Name of a population that follows all models, each as far as people of a pilot did."""
+"""Name of a population that follows all models, each as closely as the people of a pilot did."""
 
 DISTANT, CLOSE = "distant", "close"
 """Rivals of a planted model.
 
-Distant ones predict people only as far as they agree with it. Close ones predict people nearly as
-well, as other measured models did."""
+Distant rivals predict people only as far as they agree with the planted model. Close rivals are as
+far behind the planted model as, in the measured study, other models were behind the best one."""
 
 _NODES = 31  # nodes of Gauss-Hermite quadrature over items
 
-PUBLISHED_RATERS = 10  # of a trial
-# Experiment 1, on the trials that evaluate GPT-2, the model that people followed most. First the
-# lower noise ceiling of accuracy, with ten raters a trial, as computed by `analyze`. Then the
-# standard deviation of items beyond GPT-2's prediction, in standard deviations of single answers,
-# from a mixed model of the choices in all trials of a condition (`fit_mixed`, probit, with ranks
-# for ratios). Then GPT-2's accuracy, and those of the eight other models on their own trials,
-# descending.
+PUBLISHED_RATERS = 10  # raters of each trial
+# Measurements in experiment 1, on the trials that evaluate GPT-2, the model that people followed
+# most. The columns are: scope; lower noise ceiling of accuracy, with ten raters a trial, as
+# computed by `analyze`; standard deviation of items beyond GPT-2's prediction, in standard
+# deviations of single answers, from a mixed model of the choices in all trials of a condition
+# (`fit_mixed`, probit, with ranks for ratios); GPT-2's accuracy; accuracies of the eight other
+# models on their own trials, descending.
 _PUBLISHED_TABLE = """\
 random-natural .748889 .701 .75 .714444 .712222 .707778 .707778 .701111 .672222 .672222 .65
 natural-controversial .795 .706 .7275 .6925 .605 .57 .425 .41375 .37375 .36375 .32875
@@ -65,13 +66,14 @@ PUBLISHED_CEILING = PUBLISHED_KINDS["random-natural"][0]  # lower noise ceiling
 PUBLISHED_FOLLOWING = 0.297
 # Results of `benchmarks/replay.py` for this experiment
 WORTH = (
-    "In experiment 1 of Golan et al. (2023), one answer gave .76 nats of evidence (Bayes factor) "
-    "for one of two models on two synthetic sentences, .52 on natural controversial pairs, .18 on "
-    "a natural and a synthetic sentence, and .04 on random pairs, with a choice rule fitted to "
-    "random pairs; with one fitted to all trials of other pairs of models, it gave .48, .23, .17 "
-    "and .05. Beyond some five answers an item, more items give more information than more people."
+    "In experiment 1 of Golan et al. (2023), one answer on two synthetic sentences gave .76 nats "
+    "of evidence (log Bayes factor) for one of two models. An answer gave .52 nats on a natural "
+    "controversial pair, .18 on a natural and a synthetic sentence, and .04 on a random pair. This "
+    "is for a choice rule fitted to random pairs; a rule fitted to all trials of other pairs of "
+    "models gives .48, .23, .17 and .05. With more than about five answers to an item, more items "
+    "give more information than more people."
 )
-ANSWERS = 5  # answers to an item: default number of participants in a group
+ANSWERS = 5  # answers to each item, hence the default number of participants in a group
 SECONDS_PER_TRIAL = 8.5  # the median participant took 23.3 minutes for 165 trials
 
 
@@ -85,7 +87,7 @@ class Population:
             positive for sentence_2.
         item_sd: (n_trials,), standard deviation of items beyond the signal, in the same unit.
         following: standard deviation of how far people follow models, as a share of the mean.
-        rivals: `DISTANT` or `CLOSE` for a planted model.
+        rivals: `DISTANT` or `CLOSE` for a planted model; otherwise empty.
     """
 
     name: str
@@ -107,8 +109,8 @@ class Population:
         """Return the expected lower noise ceiling on these trials; see `votes_agreement`."""
         from scipy.special import ndtr
 
-        # Given its item, people's answers to a trial are independent: (n_trials, nodes) shares of
-        # people who prefer sentence_2, averaged over the normal distribution of items.
+        # Given the value of an item, people's answers are independent. Shares of people who prefer
+        # sentence_2, (n_trials, nodes), are averaged over the normal distribution of items.
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         value = self.signal[:, None] + self.item_sd[:, None] * nodes
         shares = ndtr(value / np.sqrt(1 + (self.following * self.signal[:, None]) ** 2))
@@ -119,7 +121,7 @@ class Population:
         return replace(self, signal=self.signal[rows], item_sd=self.item_sd[rows])
 
     def answers(self, rows: IntArray, participants: int, rng: np.random.Generator) -> BoolArray:
-        """Draw new people's choices of sentence_2, (n_experiments, participants, n_rows).
+        """Draw whether new people prefer sentence_2, (n_experiments, participants, n_rows).
 
         Args:
             rows: (n_experiments, n_rows), indices of the trials of a group.
@@ -130,16 +132,16 @@ class Population:
         signal = self.signal[rows][:, None]
         items = self.item_sd[rows] * rng.standard_normal(rows.shape)
         following = rng.standard_normal((experiments, participants, 1))
-        hidden = rng.standard_normal((experiments, participants, n_rows))
-        hidden += signal * (1 + self.following * following) + items[:, None]
-        return hidden > 0
+        latent = rng.standard_normal((experiments, participants, n_rows))
+        latent += signal * (1 + self.following * following) + items[:, None]
+        return latent > 0
 
 
 def votes_agreement(shares: FloatArray, raters: int) -> FloatArray:
     """Return the rate at which one of `raters` people agrees with the majority of the others.
 
-    This is the lower noise ceiling of accuracy (Golan et al. 2023, Methods), for each trial. A draw
-    counts one half.
+    This is the lower noise ceiling of accuracy for each trial (Golan et al. 2023, Methods). A draw
+    among the others counts one half.
 
     Args:
         shares: probabilities of sentence_2, of any shape.
@@ -147,9 +149,9 @@ def votes_agreement(shares: FloatArray, raters: int) -> FloatArray:
     """
     from scipy.special import bdtr, bdtrc
 
-    # Votes of the others for sentence_2 are binomial(others, p). bdtrc(k, n, p) is the probability
-    # of more than k votes, bdtr(k, n, p) of at most k. An even number of others may draw, which
-    # counts one half.
+    # The number of other people's votes for sentence_2 is binomial. bdtrc(k, n, p) is the
+    # probability of more than k votes, bdtr(k, n, p) of at most k. Only an even number of others
+    # may draw.
     n_others = raters - 1
     if n_others % 2:
         majority = bdtrc(n_others // 2, n_others, shares)
@@ -200,7 +202,7 @@ class TrialPreferences:
         return replace(self, **{name: getattr(self, name)[rows] for name in by_trial})
 
     def with_trials(self) -> TrialPreferences:
-        """Return the preferences without models that no trial evaluates."""
+        """Return the preferences of the models that at least one trial evaluates."""
         evaluated = np.flatnonzero(self.evaluates.any(axis=0))
         return replace(
             self,
@@ -210,11 +212,11 @@ class TrialPreferences:
         )
 
     def rows_by_group(self, groups: int | None = None) -> list[IntArray]:
-        """Return the trial index at each position of each group, (n_trials,) arrays.
+        """Return the indices of each group's trials, an (n_trials,) array for each group.
 
         Args:
-            groups: number of groups; additional ones repeat the design's groups, fewer leave trials
-                out.
+            groups: number of groups, by default the design's. A larger number repeats the design's
+                groups; a smaller one leaves out its last groups.
         """
         numbers = range(groups or self.designed)
         rows_by_group = [
@@ -225,9 +227,10 @@ class TrialPreferences:
     def draw(
         self, rows_by_group: Iterable[IntArray], experiments: int, rng: np.random.Generator
     ) -> list[IntArray]:
-        """Draw trials for each group, (n_experiments, n_trials), of the same kind at each position.
+        """Replace each trial by a random one of the same kind.
 
-        Trials of one kind set the same models against each other, and evaluate the same models.
+        Trials of one kind have the same condition, set the same models against each other, and
+        evaluate the same models. Returns trial indices, (n_experiments, n_trials) for each group.
         """
         keys = np.column_stack([self.strata, self.evaluates])
         kinds = np.unique(keys, axis=0, return_inverse=True)[1].ravel()
@@ -241,7 +244,7 @@ class TrialPreferences:
         ]
 
     def thinned(self, per_group: int, *, seed: int = 0) -> IntArray:
-        """Return indices of `per_group` trials of each group, with model pairs as even as possible.
+        """Return indices of `per_group` trials of each group, spread evenly over model pairs.
 
         Raises:
             InputError: if a group has fewer trials, or `per_group` is below 1.
@@ -268,12 +271,13 @@ def even_orders(strata: IntArray, simulations: int, rng: np.random.Generator) ->
 
 @dataclass(frozen=True, eq=False)
 class ScopedPreferences:
-    """Preferences of models on all trials but catch trials, and which trials evaluate each model.
+    """Preferences of models on all trials except catch trials, and the trials of each scope.
 
     Attributes:
-        all_trials: all these trials; each evaluates the models that it targets, or all.
-        evaluates: scope → (n_trials, n_models), whether a trial evaluates a model there, as in
-            `analyze`; scopes without trials are left out.
+        all_trials: preferences on these trials. A trial evaluates the models that it targets, or
+            all models if it targets none.
+        evaluates: scope → (n_trials, n_models), whether a trial evaluates a model in this scope, as
+            in `analyze`; scopes without trials are left out.
     """
 
     all_trials: TrialPreferences
@@ -289,13 +293,13 @@ class ScopedPreferences:
 
 
 def preferences_by_scope(trials: Iterable[Trial], table: ScoreTable) -> ScopedPreferences:
-    """Return the models' preferences on all trials but catch trials, by scope.
+    """Return the models' preferences on all trials except catch trials, and each scope's trials.
 
     Scores are matched by `Sentence.text`. Two sentences of probability zero are a tie.
 
     Raises:
-        InputError: if sentences have no scores, a trial targets a model without scores, or there
-            are no such trials.
+        InputError: if sentences have no scores, a trial targets a model without scores, or all
+            trials are catch trials.
     """
     test_trials = [trial for trial in trials if trial.condition != Condition.CATCH]
     if not test_trials:

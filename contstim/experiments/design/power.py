@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from contstim.items.scores import ScoreTable
     from contstim.items.stimuli import Trial
 
-_DIVISORS = (8, 4, 2)
+_DIVISORS = (8, 4, 2)  # smaller experiments have an eighth, a quarter or a half of the trials
 ARTIFICIAL_PILOT = (
     "The participants of the pilot are artificial: these numbers follow from the simulation, "
     "not from human data."
@@ -53,15 +53,16 @@ class PopulationPower:
 
     Attributes:
         name: name of the population: a planted model, or `AS_MEASURED`.
-        rivals: `DISTANT` or `CLOSE`; "" as measured.
-        favourite: index of the model that predicts people best: the planted one.
+        rivals: `DISTANT` or `CLOSE` for a planted model; otherwise empty.
+        favourite: index of the planted model; without one, of the model with the highest expected
+            accuracy.
         accuracy: (n_models,), expected share of choices that a model predicts on its own trials; a
             tie counts one half, nan without trials.
         better: (n_models, n_models), rate at which the first model is significantly better than the
             second.
         first_by_trials: (n_trials,), rate at which the favourite has the highest accuracy on the
-            first 1, 2, … trials, with model pairs as even as possible. A tie of k models counts
-            1/k, and 0 as long as a model has no trial.
+            first 1, 2, … trials, in random orders that mix model pairs evenly. A tie of k models
+            counts 1/k. As long as some model has no trial, the rate is 0.
     """
 
     name: str
@@ -102,7 +103,7 @@ class Power:
 
     @property
     def parts(self) -> tuple[Power, ...]:
-        """Power for each assumption on rivals, if there are two."""
+        """Power under each assumption on rivals: distant and close ones, or only as measured."""
         return tuple(
             replace(self, populations=tuple(p for p in self.populations if p.rivals == assumed))
             for assumed in dict.fromkeys(population.rivals for population in self.populations)
@@ -110,13 +111,13 @@ class Power:
 
     @property
     def mean_better(self) -> float:
-        """Share of comparisons of the favourite with others that are significant in its favour."""
+        """Rate at which the favourite is significantly better, averaged over all comparisons."""
         shares = np.array([people.better[people.favourite] for people in self.populations])
         return float(shares.sum() / len(shares)) / (len(self.models) - 1)
 
     @property
     def mean_first_by_trials(self) -> FloatArray:
-        """Mean rate at which the favourite comes first, (n_trials,)."""
+        """Mean of `first_by_trials` over populations, (n_trials,)."""
         mean: FloatArray = np.mean([people.first_by_trials for people in self.populations], axis=0)
         return mean
 
@@ -128,12 +129,15 @@ class Power:
 
     @property
     def range_first(self) -> tuple[float, float]:
-        """Minimum and maximum of the rate at which the favourite comes first, likewise."""
+        """Minimum and maximum, over assumptions on rivals, of how often the favourite is first."""
         rates = [float(np.mean([p.first for p in part.populations])) for part in self.parts]
         return min(rates), max(rates)
 
     def trials_needed(self, rate: float) -> int | None:
-        """Return the number of trials from which the favourite leads at this rate, or None."""
+        """Return the number of trials from which the favourite comes first at this rate, or None.
+
+        None means that all trials together do not reach the rate.
+        """
         below = np.flatnonzero(self.mean_first_by_trials < rate)
         needed = int(below[-1]) + 2 if len(below) else 1
         return needed if needed <= len(self.mean_first_by_trials) else None
@@ -156,13 +160,14 @@ def simulate_power(
     the models are drawn again. Every experiment is analysed as by `analyze`, with one family of all
     model pairs and all models against the lower noise ceiling, corrected by Benjamini and Hochberg.
     Tests are signed-rank tests over group means, or crossed tests. A group without trials of a
-    model is left out of its tests. Participants who are alone in their group have no noise ceiling.
+    model is left out of this model's tests. Participants who are alone in their group have no noise
+    ceiling.
 
     Args:
         trials: trials of one scope.
         populations: populations for the same trials.
-        groups: number of groups; additional ones see items like the design's, fewer leave trials
-            out. By default as in the design.
+        groups: number of groups, by default the design's. Additional groups see new items like the
+            design's; with fewer groups, some of the design's trials are left out.
         participants: number of participants in each group.
         simulations: number of experiments for each population.
         units: random factors of the tests; by default those of `analyze` for this scope alone.
@@ -215,9 +220,9 @@ def _simulate(
         answers = [people.answers(group_rows, participants, rng) for group_rows in rows]
         sides = [trials.sides[group_rows] for group_rows in rows]
         better += significantly_better(answers, sides, masks, units)
-        # The curve: for each experiment, a random order of trials, (block, n_trials), and the
-        # accuracies of all models on its first 1, 2, … trials, (block, n_trials, n_models). With
-        # rounding, equal accuracies tie in any order of summation.
+        # The curve needs, for each experiment, a random order of trials, (n_experiments, n_trials),
+        # and the accuracies of all models on its first 1, 2, … trials, (n_experiments, n_trials,
+        # n_models). Accuracies are rounded, so that equal ones tie in any order of summation.
         orders = even_orders(trials.strata[order], len(rows[0]), rng)[..., None]
         shares = (
             np.concatenate([group_answers.mean(axis=1) for group_answers in answers], axis=1) - 0.5
@@ -242,8 +247,7 @@ class ScopePower:
         planned: power with the design's numbers.
         sizes: power with half and twice the people in a group, and half and twice the groups, each
             with its own items.
-        smaller: trials per group in a smaller experiment → minimum and maximum of the rate at which
-            the favourite is significantly better, averaged over all comparisons.
+        smaller: trials per group in a smaller experiment → `Power.range_better`.
         detectability: limits on the effects that its family of signed-rank tests can detect.
         precision: precision of differences between two models.
     """
@@ -255,7 +259,12 @@ class ScopePower:
     precision: Precision
 
     def single_test(self, size: Power, effect: float) -> dict[str, float]:
-        """Return the results of one crossed test of a difference, by column name."""
+        """Return results of a single crossed test for an experiment of this size, by column.
+
+        Args:
+            size: power with the numbers of groups and participants.
+            effect: smallest difference of accuracies that matters.
+        """
         precision, counts = self.precision, (size.groups, size.participants)
         return {
             "standard_error": precision.standard_error(*counts),
@@ -301,7 +310,7 @@ class DesignPower:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Limits of the tests, and of the pilot."""
+        """Warnings about an artificial pilot, and about effects that the tests cannot detect."""
         pilot = (ARTIFICIAL_PILOT,) * self.measured.simulated
         if self.units == "crossed":
             return (*pilot, families.crossed_instead(self.groups))
@@ -360,18 +369,19 @@ def design_power(
     preferences = preferences_by_scope(trials, table)
     all_populations, unreached = calibrate(preferences, measured)
     groups = preferences.all_trials.designed if groups is None else groups
-    # A kind of trials compares the models that it evaluates.
+    # Models can be compared on a kind of trials that evaluates at least two of them
     kinds = {scope: preferences.of_scope(scope).with_trials() for scope in preferences.evaluates}
     kinds = {scope: kind for scope, kind in kinds.items() if len(kind.models) > 1}
     if not kinds:
         raise InputError(
-            "No kind of trials evaluates two models, so that no models can be compared."
+            "No kind of trials evaluates two models, so no models can be compared. Use a design "
+            "with trials for at least two models."
         )
     populations = {
         scope: [x for x in all_populations[scope] if x.name in (AS_MEASURED, *kind.models)]
         for scope, kind in kinds.items()
     }
-    # Groups, and participants in each: as planned, and half and twice the number of either.
+    # (groups, participants in each): as planned, and with half and twice the number of either
     sizes = [(groups, participants)]
     sizes += [(groups, n) for n in (participants // 2, 2 * participants) if n]
     sizes += [(n, participants) for n in (groups // 2, 2 * groups) if n]

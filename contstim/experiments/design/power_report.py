@@ -37,7 +37,7 @@ ALTERNATIVE = (
 
 
 def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
-    """Build the page on the power of a design; limits of its tests come first.
+    """Build the page on the power of a design, which begins with warnings.
 
     Args:
         power: results of the simulation.
@@ -72,7 +72,7 @@ def _best_name(power: DesignPower) -> str:
 
 
 def _assumptions(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
-    """Yield the parts on simulated people, targets of the calibration, and missed targets."""
+    """Yield the parts on simulated people, and on reached and missed targets of calibration."""
     rows: list[tuple[Value, ...]] = []
     for scope, people in power.populations.items():
         if kind := power.measured.kinds.get(scope):
@@ -113,7 +113,7 @@ def _first_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]
 
 
 def _needed_trials_text(result: Power, rate: float) -> str:
-    """Format the number of trials for a rate of first places, for all assumptions on rivals."""
+    """Format the number of trials needed for a rate, as a range over assumptions on rivals."""
     n_trials = len(result.mean_first_by_trials)
     numbers = sorted(part.trials_needed(rate) or n_trials + 1 for part in result.parts)
     texts = [f"{n:,}" if n <= n_trials else f"more than {n_trials:,}" for n in numbers]
@@ -135,7 +135,7 @@ def _size_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
         buy = ("items" if detectable[2] < detectable[1] else "people") if differ else "–"
         rates = (_rates_text(results[size].range_better) for size in sizes)
         rows.append((scope, *rates, *detectable, strong(buy)))
-    # The same tests in all scopes: they depend on numbers of groups only.
+    # All scopes have the same kind of test for a size, so the last scope's results name it
     tests = [results[size].units for size in sizes]
     names = [f"{n_groups} × {people}" for n_groups, people in sizes]
     shares = (f"significant, {name} ({test})" for name, test in zip(names, tests, strict=True))
@@ -154,7 +154,7 @@ def _smallest_effect_parts(power: DesignPower, texts: Mapping[str, str]) -> Iter
         error, least, _, *rates = of_scope.single_test(of_scope.planned, effect).values()
         standard_error = f"{error:.4f}" if np.isfinite(error) else "–"
         rows.append((scope, standard_error, least, *rates, *_groups_for(of_scope.precision, power)))
-    single = ("standard error", "found from", f"finds {effect:g}", "shows equivalence")
+    single = ("standard error", "detects from", f"detects {effect:g}", "shows equivalence")
     enough = ("groups to detect it in 80 %", "groups to exclude it in 80 %")
     yield Table(("scope", *single, *enough), rows)
     yield Paragraph(texts["smallest"])
@@ -203,10 +203,10 @@ def _rates_text(rates: tuple[float, float]) -> str:
 def power_table(power: DesignPower) -> Columns:
     """Return a row for each scope, population, and model that is compared with another.
 
-    `people` is the planted model, with only its comparisons, with distant and with close `rivals`;
-    or `AS_MEASURED`. `significantly_better` is the rate at which the test is significant in favour
-    of `model`. `first` is the rate at which it has the highest accuracy, empty if it is not the
-    favourite.
+    `people` is `AS_MEASURED` or a planted model. A planted model has rows for its own comparisons
+    only, once with distant and once with close `rivals`. `significantly_better` is the rate at
+    which the test is significant in favour of `model`. `first` is the rate at which `model` has the
+    highest accuracy; it is empty if `model` is not the favourite.
     """
     return rows_table(
         {
@@ -232,8 +232,7 @@ def size_table(power: DesignPower) -> Columns:
 
     Rates have a low and a high end, over assumptions on the rivals of a planted model.
     `significantly_better` is the mean over comparisons of the favourite with other models. Columns
-    after `first` are results of one crossed test at .05 of two models with or without this
-    difference.
+    after `first_high` are results of a single crossed test at .05 (`ScopePower.single_test`).
     """
     return rows_table(
         {
@@ -263,12 +262,12 @@ def power_figure(power: DesignPower) -> Figure:
     figure = new_figure(2.9 * _N_COLUMNS, 2.2 * rows + 0.6)
     panels = figure.subplots(rows, _N_COLUMNS, squeeze=False, sharex=True, sharey=True).ravel()
     per_group, groups = power.participants, power.groups
-    # Numbers of people and groups are integers; the planned size is in both lines.
+    # Numbers of people and groups are rounded; both lines contain the planned size
     people = sorted({max(1, round(factor * per_group)) for factor in _FACTORS})
     group_numbers = sorted({max(1, round(factor * groups)) for factor in _FACTORS})
     for panel, (scope, of_scope) in zip(panels, power.scopes.items(), strict=False):
         precision = of_scope.precision
-        # Before drawing: automatic limits fail if no difference is detectable
+        # Limits are set before drawing: automatic limits fail if no difference is detectable
         panel.set(title=str(scope), xscale="log", yscale="log", ylim=_Y_LIMITS)
         for sizes, colour, label in (
             ([(groups, n) for n in people], ORANGE, "more people for the same items"),

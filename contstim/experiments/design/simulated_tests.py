@@ -4,9 +4,9 @@ With G groups of n people, the variance of a difference of two accuracies is
 
     (items + (people + answers) / n) / G,
 
-where `items`, `people` and `answers` are the contributions of a group's items, of a person, and of
-a person's single answers. More people in the same groups only reduce the last two. More groups,
-each with its own items, reduce all three.
+where `items`, `people` and `answers` are the variances due to a group's items, to a person, and to
+a person's single answers. More people in the same groups reduce only the last two contributions.
+More groups, each with its own items, reduce all three.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def significantly_better(
     evaluates: Sequence[BoolArray],
     units: Units,
 ) -> FloatArray:
-    """Count the experiments in which model i is better than model j, (n_models, n_models).
+    """Count the experiments in which model i is significantly better than model j.
 
     Args:
         answers: for each group, (n_experiments, n_people, n_trials): whether a person prefers
@@ -61,7 +61,10 @@ def significantly_better(
         sides: for each group, (n_experiments, n_trials, n_models): 1 if a model prefers sentence_2,
             -1 for sentence_1, 0 for a tie.
         evaluates: for each group, (n_trials, n_models), which trials evaluate which model.
-        units: groups, or people and items crossed.
+        units: `groups`, or `crossed` (people and items).
+
+    Returns:
+        Counts, (n_models, n_models), with row i and column j.
     """
     n_models, experiments = evaluates[0].shape[1], len(answers[0])
     # The family of `every_contrast`: all pairs of models, then each model with its ceiling
@@ -109,8 +112,8 @@ def group_jackknives(
 def group_means(answers: BoolArray, sides: FloatArray, evaluates: BoolArray) -> FloatArray:
     """Return a group's accuracies and lower noise ceilings, (n_experiments, 2 * n_models).
 
-    nan if the group has no trial of a model, and for the ceilings of groups of one. Args are those
-    of `significantly_better`, for one group.
+    An accuracy is nan if the group has no trial of the model; a ceiling also if the group has one
+    participant. The arguments are those of `significantly_better`, for one group.
     """
     chosen, other_agreement = (x.mean(axis=1)[..., None] for x in _choices_and_agreement(answers))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -122,25 +125,25 @@ def group_means(answers: BoolArray, sides: FloatArray, evaluates: BoolArray) -> 
 
 
 def _choices_and_agreement(answers: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Return choices, 1 for sentence_2, -1 for sentence_1, and agreement with the others' majority.
+    """Return people's choices, and their agreement with the majority of the others.
 
-    Both (n_experiments, n_people, n_trials); agreement is nan for people who are alone.
+    Both have the shape (n_experiments, n_people, n_trials). Choices are 1 for sentence_2 and -1 for
+    sentence_1. Agreement is nan for people who are alone in their group.
     """
     chosen = np.where(answers, 1.0, -1.0)
-    # Each person against the sum of the others' choices, as in `accuracy_lower`.
+    # Each person is compared with the sum of the others' choices, as in `accuracy_lower`
     other_votes = chosen.sum(axis=1, keepdims=True) - chosen
     agreement = (1 + np.sign(other_votes) * chosen) / 2
     return chosen, agreement if answers.shape[1] > 1 else np.full_like(agreement, np.nan)
 
 
 def family_limits(trials: TrialPreferences, groups: int, participants: int) -> Detectability:
-    """Compute the limits on effects that signed-rank tests over groups can detect, for any answers.
+    """Compute which effects signed-rank tests over groups can detect; no answers are needed.
 
     Args:
         trials: trials of one scope.
-        groups: number of groups; additional ones have trials like the design's.
-        participants: number of participants in each group; those who are alone have no noise
-            ceiling.
+        groups: number of groups; additional groups have trials like the design's.
+        participants: number of participants in each group; with one, there is no noise ceiling.
     """
     has = np.zeros((trials.designed, len(trials.models)), dtype=np.bool_)
     np.logical_or.at(has, trials.groups, trials.evaluates)
@@ -150,24 +153,24 @@ def family_limits(trials: TrialPreferences, groups: int, participants: int) -> D
 
 
 def units_for(families: Iterable[Detectability]) -> Units:
-    """Select groups if tests over groups can detect effects in every scope; else crossed."""
+    """Return `groups` if tests over groups can detect effects in every scope, else `crossed`."""
     return "crossed" if any(family.hopeless for family in families) else "groups"
 
 
 @dataclass(frozen=True, eq=False)
 class Precision:
-    """Contribution of one group to the variance of differences, for each pair of models.
+    """Variances of the difference of two accuracies in one group, for each pair of models.
 
     Attributes:
-        items: (n_pairs,), of its items, with all people's answers.
-        people: (n_pairs,), of a person, on these items.
-        answers: (n_pairs,), of a person's single answers.
-        trials: (n_pairs,), number of a group's trials that evaluate either model, minus the number
-            of means over them.
+        items: (n_pairs,), variance due to the group's items.
+        people: (n_pairs,), variance due to a person.
+        answers: (n_pairs,), variance due to a person's single answers.
+        trials: (n_pairs,), degrees of freedom of items: number of a group's trials that evaluate
+            either model, minus the number of means computed from them.
         evenness: (n_pairs,), ratio of actual to nominal degrees of freedom of estimated variances;
             below 1 if some items influence a result more than others.
-        widest: (n_pairs,), largest possible difference; models that prefer the same sentence in
-            most trials cannot differ by much.
+        widest: (n_pairs,), largest possible difference of accuracies; models that prefer the same
+            sentence in most trials cannot differ by much.
     """
 
     items: FloatArray
@@ -188,14 +191,14 @@ class Precision:
         return np.sqrt((self.items + people) / groups)
 
     def standard_error(self, groups: int, participants: int) -> float:
-        """Return the root mean square of the standard errors of all pairs."""
+        """Return the root mean square, over pairs, of `standard_errors`."""
         return float(np.sqrt(np.mean(self.standard_errors(groups, participants) ** 2)))
 
     def freedom(self, groups: int, participants: int) -> FloatArray:
         """Return degrees of freedom of the crossed test, (n_pairs,); see `analysis.crossed`."""
         between = np.maximum(1.0, groups - 1 if groups > 1 else self.trials)
         if participants == 1:
-            # With one participant per group, groups are compared, or items if there is one group.
+            # With one participant per group, the test compares groups, or items in a single group
             return np.broadcast_to(between, self.items.shape).astype(np.float64)
         items = self.items + self.answers / participants
         people = (self.people + self.answers) / participants
@@ -208,14 +211,14 @@ class Precision:
             crossed = (
                 np.where(denominator > 0, groups * total**2 / denominator, 1.0) * self.evenness
             )
-        # With one trial per group the variance of items is unknown, so groups are compared.
+        # With one trial per group, the variance of items is unknown, so the test compares groups
         return np.maximum(1.0, np.where(self.trials > 0, crossed, between))
 
     def power(self, effect: float, groups: int, participants: int) -> float:
         """Return the power of a single crossed test at .05 for models with a given difference.
 
-        The mean over pairs of models; nan if a variance of answers is unknown, or if no pair can
-        have this difference.
+        The power is averaged over pairs of models. It is nan if a variance is unknown, or if no
+        pair of models can differ this much.
 
         Args:
             effect: difference of accuracies.
@@ -226,7 +229,7 @@ class Precision:
         return self._power(effect, groups, participants, limits)
 
     def _power(self, effect: float, groups: int, participants: int, limits: FloatArray) -> float:
-        """Return `power` for given limits, whose computation takes nearly all of its time."""
+        """Return `power` for given limits, because computing these takes most of the time."""
         from scipy.special import ndtr
 
         errors = self._usable_errors(effect, groups, participants)
@@ -237,11 +240,11 @@ class Precision:
     def equivalence(self, margin: float, groups: int, participants: int) -> float:
         """Return the power to show that two equal models differ by less than a margin.
 
-        Both of two one-sided tests at .05 must reject (Schuirmann 1987): the 90 % interval is
-        within the margin. The mean over pairs of models.
+        Two one-sided tests at .05 must both reject (Schuirmann 1987), that is, the 90 % interval
+        must be within the margin. The power is averaged over pairs of models.
 
         Args:
-            margin: difference of accuracies.
+            margin: largest difference of accuracies that does not matter.
             groups: number of groups, each with its own items.
             participants: number of participants in each group.
         """
@@ -255,7 +258,7 @@ class Precision:
     def detectable(self, groups: int, participants: int, rate: float = 0.8) -> float:
         """Return the smallest difference of accuracies that a test at .05 detects at a given rate.
 
-        nan if models cannot differ this much, or if the variance of answers is unknown.
+        nan if no possible difference is detected at this rate, or if a variance is unknown.
         """
         from scipy.optimize import brentq
 
@@ -276,10 +279,10 @@ class Precision:
         return np.where((errors > 0) & (self.widest >= effect), errors, np.nan)[:, None]
 
     def _limits(self, tail: float, groups: int, participants: int) -> FloatArray:
-        """Return limits of significance in true standard errors, (n_pairs, n).
+        """Return limits of significance, in units of the true standard error, (n_pairs, n).
 
-        A limit is Student's quantile times the estimated standard error, whose square has a
-        chi-squared distribution; n is the number of its equally likely values.
+        A limit is Student's quantile times the estimated standard error. The square of the estimate
+        follows a chi-squared distribution, which n equally likely quantiles represent.
         """
         from scipy.stats import chi2
         from scipy.stats import t as student
@@ -323,7 +326,7 @@ def measure_precision(
         components = [variance_components(of_pair) for of_pair in blocks]
         parts.append([[np.mean(x) for x in (c.variance, c.person, c.answers)] for c in components])
         freedoms.append([np.broadcast_to(c.freedom, len(rows[0])) for c in components])
-    # The variance of a group's mean includes that of people and their answers, which is subtracted.
+    # The variance of a group's mean includes that of people and their answers; subtract it
     groups_of = np.array([len(of_pair) for of_pair in blocks])
     of_means, of_people, answers = np.mean(parts, axis=0).T
     items = of_means * groups_of - of_people / people
@@ -355,7 +358,7 @@ def _widest_difference(
         mask = trials.evaluates[group_rows][:, [i, j]]
         if mask.any(axis=0).all():
             shares = trials.sides[group_rows][:, [i, j]] * mask / mask.sum(axis=0)
-            # A choice changes the difference by half the difference of its shares, in either
-            # direction.
+            # A choice changes the difference of accuracies by half the difference of the trial's
+            # shares in both accuracies, in either direction.
             differences.append(np.abs(shares[:, 0] - shares[:, 1]).sum() / 2)
     return float(np.mean(differences))

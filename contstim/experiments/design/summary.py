@@ -1,6 +1,6 @@
 """Summary of a design in numbers, for checks before ethics approval and preregistration.
 
-Also the number of natural sentences that a study needs, before scoring or searching.
+`sentences_needed` counts the natural sentences that a study needs, before scoring or searching.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class DesignSummary:
         notes: topic → sentences about the design: `shared`, on natural sentences that are both in
             pairs and in triplets; `catch`, on participants whom the catch trials exclude; `tests`,
             on the replacement of tests over too few groups; each may be empty.
-        cautions: sentences on the limits of tests over its groups.
-        figures: table on its triplets; None if they are not available.
+        cautions: warnings about effects that tests over these groups cannot detect.
+        figures: table of numbers on the triplets; None if it is not available.
     """
 
     groups: int
@@ -84,7 +84,7 @@ def summarise(
     present = [c for c in Condition if any(condition is c for condition, _ in by_group)]
     counts = {c: tuple(by_group[c, g] for g in range(1, groups + 1)) for c in present}
     per_group = np.sum(list(counts.values()), axis=0)
-    # Pairs and triplets are selected separately, from the same sentences
+    # Pairs and triplets are selected separately, so both may contain the same sentence
     pair_sentences, triplet_sentences = (
         {
             text
@@ -124,7 +124,7 @@ def summarise(
 
 
 def _family(trials: Iterable[Trial], groups: int) -> families.Detectability:
-    """Return the limits of the tests over groups that `analyze` makes by default."""
+    """Return which effects `analyze`'s default tests over groups can detect."""
     models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
     contrasts = families.every_contrast(models) if len(models) > 1 else ()
     return families.detectability([groups] * len(contrasts), families.FALSE_DISCOVERY_RATE)
@@ -136,12 +136,11 @@ def _roles(
     trial_counts: Counter[tuple[Condition, str, tuple[str, str], int]] = Counter()
     for trial in trials:
         role = f"{trial.kind_1} – {trial.kind_2}"
-        first, second = sorted((trial.model_1, trial.model_2))  # either may be right
+        first, second = sorted((trial.model_1, trial.model_2))  # in minimal pairs, order varies
         trial_counts[trial.condition, role, (first, second), trial.group] += 1
     roles = {}
-    # In a correct design, all model pairs have equally many trials of a role in every group;
-    # minimum and maximum show whether they do. Trials without models are not counted as a model
-    # pair.
+    # In a correct design, all model pairs have the same number of trials of a role in every group,
+    # so minimum and maximum are equal. Trials without models do not count as a model pair.
     for condition in Condition:
         for role in sorted({key[1] for key in trial_counts if key[0] == condition}):
             pairs = {key[2] for key in trial_counts if key[:2] == (condition, role)}
@@ -177,7 +176,7 @@ def _balance(trials: Sequence[Trial], frequencies: WordFrequencies) -> FloatArra
 
 
 def summary_report(summary: DesignSummary) -> Report:
-    """Build the page of the summary; limits of the tests come first."""
+    """Build the page of the summary, which begins with warnings."""
     groups = range(1, summary.groups + 1)
     totals = [sum(column) for column in zip(*summary.counts.values(), strict=True)]
     counts = [
@@ -246,8 +245,8 @@ def summary_figure(summary: DesignSummary) -> Figure:
     right_panel.invert_yaxis()
     right_panel.set(xlabel="distinct sentences", title="sentences by source")
     right_panel.tick_params(axis="y", labelsize="small")
-    # A panel for each measure, a row for each condition. The dots of a trial's two sentences are
-    # shifted, because balanced ones would overlap.
+    # A panel for each measure, a row for each condition. The dots of the two sentences are shifted,
+    # because equal values would overlap.
     heights = np.arange(len(summary.balance))
     panels = lower.subplots(1, 3)
     for axis, (row, measure) in zip(panels, enumerate(MEASURES), strict=True):
@@ -272,8 +271,8 @@ class SentenceNeeds:
     """The natural sentences that a study needs: one row per use, and the sum in the last row.
 
     Attributes:
-        rows: the use (triplets, natural pairs, random pairs, catch trials, in all), the number of
-            model pairs or groups, the number of sentences for each, and their product.
+        rows: use (triplets, natural pairs, random pairs, catch trials, in all), number of model
+            pairs or groups, number of sentences for each of these, and product of both numbers.
     """
 
     rows: tuple[tuple[str, int, int, int], ...]

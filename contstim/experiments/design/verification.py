@@ -38,13 +38,13 @@ def verify_design(
 
     Args:
         trials: trials from `build_design`, or read from trials.csv.
-        pairs: as in `build_design`.
-        triplets: as in `build_design`.
-        natural: as in `build_design`.
-        groups: as in `build_design`.
-        random_per_group: as in `build_design`.
-        catch_per_group: as in `build_design`.
-        twins: as in `build_design`.
+        pairs: pairs that were passed to `build_design`, and so for all other arguments.
+        triplets: triplets of a natural and two synthetic sentences.
+        natural: sentences from which random pairs and catch trials were drawn.
+        groups: number of groups of participants.
+        random_per_group: number of random natural pairs for each group.
+        catch_per_group: number of catch trials for each group, without attention trials.
+        twins: whether the natural sentence of a triplet is compared with its synthetic ones.
 
     Raises:
         VerificationError: if a rule is violated; the message names the trial, sentence or group.
@@ -55,22 +55,22 @@ def verify_design(
     except InputError as error:
         raise VerificationError(f"The design failed its check. Do not use it. {error}") from error
     all_trials = trials
-    # Attention trials have no stimuli
+    # The sentences of attention trials are instructions, not stimuli
     trials = [trial for trial in all_trials if trial.kind_1 is not Kind.INSTRUCTION]
-    twice = repeated_item([*pairs, *triplets])
+    repeated = repeated_item([*pairs, *triplets])
     failures = chain(
-        [f"the item {twice} occurs twice"] if twice else [],
-        _names(all_trials, groups),
-        _instructions(all_trials, groups),
-        _comparisons(trials, pairs, triplets, twins=twins),
-        _fillers(trials, {sentence.bare for sentence in natural}),
-        _groups(trials, groups, per_group),
+        [f"the item {repeated} occurs twice"] if repeated else [],
+        _id_errors(all_trials, groups),
+        _attention_errors(all_trials, groups),
+        _comparison_errors(trials, pairs, triplets, twins=twins),
+        _filler_errors(trials, {sentence.bare for sentence in natural}),
+        _group_errors(trials, groups, per_group),
     )
     for failure in failures:
         raise VerificationError(f"The design failed its check, do not use it: {failure}.")
 
 
-def _names(trials: Iterable[Trial], groups: int) -> Iterator[str]:
+def _id_errors(trials: Iterable[Trial], groups: int) -> Iterator[str]:
     for trial_id, times in Counter(trial.trial_id for trial in trials).items():
         if times > 1:
             yield f"{trial_id} names {times} trials"
@@ -79,28 +79,27 @@ def _names(trials: Iterable[Trial], groups: int) -> Iterator[str]:
             yield f"{trial.trial_id} is in group {trial.group}"
 
 
-def _instructions(trials: Sequence[Trial], groups: int) -> Iterator[str]:
-    """Yield attention trials that are not once in every group."""
+def _attention_errors(trials: Sequence[Trial], groups: int) -> Iterator[str]:
+    """Yield an error for every attention trial that is not exactly once in each group."""
     counts = Counter(
         (trial.group, trial.displayed_texts) for trial in trials if trial.kind_1 is Kind.INSTRUCTION
     )
-    for instruction in {sentences: None for _, sentences in counts}:
+    for texts in {texts: None for _, texts in counts}:
         for group in range(1, groups + 1):
-            if counts[group, instruction] != 1:
-                times = counts[group, instruction]
-                yield f"{instruction[0]!r} is asked {times} times in group {group}, not 1"
+            if (times := counts[group, texts]) != 1:
+                yield f"group {group} has the attention trial {texts[0]!r} {times} times, not 1"
 
 
-def _comparisons(
+def _comparison_errors(
     trials: Iterable[Trial],
     pairs: Iterable[Pair | ControversialMinimalPair],
     triplets: Iterable[Triplet],
     *,
     twins: bool,
 ) -> Iterator[str]:
-    """Yield comparisons that are missing, repeated or unexpected."""
-    # Derived from the stimuli, not by the functions that make trials, in order to find their
-    # errors. Texts keep their end marks here.
+    """Yield errors for comparisons that are missing, repeated or not derived from a stimulus."""
+    # The expected comparisons are derived without the functions that build trials, in order to
+    # find errors of those functions. Texts are compared with their end marks.
     expected: Counter[tuple[str, ...]] = Counter()
     for pair in pairs:
         fields = (pair.trial_id, pair.model_1, pair.model_2)
@@ -133,8 +132,8 @@ def _comparisons(
             yield f"{trial.trial_id} names {trial.source} as its natural sentence, not {source}"
 
 
-def _fillers(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
-    """Yield errors of random and catch trials: sentences that are not natural, or repeated."""
+def _filler_errors(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
+    """Yield errors of random and catch trials, such as repeated sentences or wrong word orders."""
     uses = Counter(text for trial in trials for text in trial.bare)
     sources = {trial.source.bare for trial in trials if trial.source}
     for trial in trials:
@@ -142,7 +141,7 @@ def _fillers(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
             continue
         first, second = trial.bare
         is_catch = trial.condition == Condition.CATCH
-        # Both sentences of a random pair are natural, but only the first of a catch trial.
+        # Both sentences of a random pair must be natural, but only the first of a catch trial.
         for text in (first,) if is_catch else (first, second):
             if text not in natural:
                 yield f"{text!r} is not among the natural sentences"
@@ -158,21 +157,25 @@ def _fillers(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
             yield f"{second!r} does not begin with a capital letter, as {first!r} does"
 
 
-def _groups(trials: Iterable[Trial], groups: int, per_group: dict[Condition, int]) -> Iterator[str]:
-    """Yield groups that see a text twice, or whose numbers of trials are wrong."""
-    shares: list[Counter[tuple[str, ...]]] = [Counter() for _ in range(groups)]
+def _group_errors(
+    trials: Iterable[Trial], groups: int, per_group: dict[Condition, int]
+) -> Iterator[str]:
+    """Yield errors for groups that see a text twice or have a wrong number of trials."""
+    counts_by_group: list[Counter[tuple[str, ...]]] = [Counter() for _ in range(groups)]
     texts_by_group: list[Counter[str]] = [Counter() for _ in range(groups)]
     for trial in trials:
-        share = (trial.condition, trial.model_1, trial.model_2, trial.kind_1, trial.kind_2)
-        shares[trial.group - 1][share] += 1
+        kind = (trial.condition, trial.model_1, trial.model_2, trial.kind_1, trial.kind_2)
+        counts_by_group[trial.group - 1][kind] += 1
         texts_by_group[trial.group - 1].update(trial.bare)
-    for number, (share_of, texts) in enumerate(zip(shares, texts_by_group, strict=True), start=1):
-        if share_of != shares[0]:
-            yield f"groups 1 and {number} have different shares of trials"
+    for number, (counts, texts) in enumerate(
+        zip(counts_by_group, texts_by_group, strict=True), start=1
+    ):
+        if counts != counts_by_group[0]:
+            yield f"groups 1 and {number} have different numbers of trials of some kind"
         for text, times in texts.items():
             if times > 1:
                 yield f"group {number} sees {text!r} {times} times"
         for condition, needs in per_group.items():
-            has = sum(n for share, n in share_of.items() if share[0] == condition)
+            has = sum(n for kind, n in counts.items() if kind[0] == condition)
             if has != needs:
                 yield f"group {number} has {has} {condition} trials, not {needs}"

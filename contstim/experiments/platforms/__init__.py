@@ -10,9 +10,9 @@ psych_ds     Psych-DS 1.5 data sets, and the check of a folder
 r            an analysis in R: a table of ratings and a complete script
 
 lists        displayed sentences of trials, and presentation lists for platforms that cannot
-             balance sides; the same as a table (csv), for any program
+             balance sides; the export of lists as a table (csv), for any program
 folder       an export on disk: files, a README with instructions, a record; reading of tables
-rows         rows of a platform's data; unreadable rows with file, line and reason
+rows         rows of a platform's data; errors with file, line and reason for unreadable rows
 
 platform     interface of a platform (exporter, reader, or both), and the list of platforms
 """

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def staged(folder: Path) -> Iterator[Path]:
     """Create a temporary folder whose files move into the target when all are written.
 
-    Before that the target is not changed. After an error nothing is left behind, including folders
-    created for the export. Other files in the target are kept.
+    Until then, the target is not changed. After an error, all new files and folders are removed.
+    Other files in the target are kept.
 
     Raises:
         InputError: if the folder or a file in it cannot be written.
@@ -66,14 +66,14 @@ def staged(folder: Path) -> Iterator[Path]:
 
 
 def refuse_others(folder: Path, *, ours: Collection[str] = ()) -> None:
-    """Refuse a folder in which files of others might be replaced.
+    """Refuse a folder that contains other files than an export may replace.
 
     Args:
-        folder: folder that is new, empty, or the result of an earlier export.
-        ours: names of files that it may contain.
+        folder: path of the folder, which may not exist yet.
+        ours: names of files and folders that it may contain.
 
     Raises:
-        InputError: if it is a file, or contains other files.
+        InputError: if the path is a file, or the folder contains other files.
     """
     if folder.is_file():
         raise InputError(f"{folder} is a file. Name a folder.")
@@ -91,7 +91,8 @@ class ExportFolder:
         platform: name of the platform.
 
     Raises:
-        InputError: if it is a file, or contains files that no export to this platform wrote.
+        InputError: if the path is a file, or the folder contains files that no export to this
+            platform wrote.
     """
 
     def __init__(self, out: Path | str, platform: str) -> None:
@@ -110,14 +111,14 @@ class ExportFolder:
             raise InputError(
                 f"{self.path} contains an export to {earlier_platform}. Name another folder."
             )
-        # An edited record must not make us delete files elsewhere
+        # Ignore paths outside the folder, so that an edited record cannot delete other files
         inside = self.path.resolve()
         self._earlier = [
             name for name in files if (self.path / name).resolve().is_relative_to(inside)
         ]
 
     def rows(self, name: str, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
-        """Add a CSV file of rows; all texts are quoted, missing cells are empty."""
+        """Add a CSV file of rows. All texts are quoted; cells that a row lacks are empty."""
         rows = list(rows)
         table = {c: [row.get(c, "") for row in rows] for c in columns}
         self._add(name, partial(write_table, columns=table))
@@ -131,7 +132,12 @@ class ExportFolder:
         self._add(name, partial(write_text, text=text))
 
     def readme(self, text: str | None = None, **facts: object) -> None:
-        """Add README.md with its `$names` substituted; by default the platform's template."""
+        """Add README.md.
+
+        Args:
+            text: text of the README; None uses the platform's template.
+            facts: values of the `$name` placeholders.
+        """
         template_text = template(f"{self._platform}.md") if text is None else text
         self.text("README.md", Template(template_text).substitute(facts))
 
@@ -159,7 +165,7 @@ class ExportFolder:
         )
 
     def _add(self, name: str, write: Callable[[Path], None]) -> None:
-        # Checked when files are added, so before anything is written
+        # Checked when a file is added, that is, before `finish` writes any file
         if path_inside(self.path, name).exists() and name not in self._earlier:
             raise InputError(
                 f"{self.path} contains a file {name} that no export wrote. Move it to another "

@@ -1,16 +1,16 @@
-"""Gorilla: a spreadsheet for each list, with the columns of the user's own task, and its exports.
+"""Gorilla: write a spreadsheet for each list, in the columns of the user's task; read Gorilla data.
 
-Facts from support.gorilla.sc (*How To: Task Builder 2*, *Walkthrough: Spreadsheets*, *Getting
-Started: Formatting*): a row is a trial. `display` names its sequence of screens. Rows with the same
-number under `randomise_trials` are shuffled. Further columns are metadata and are returned with the
-data, as `Spreadsheet: NAME` in Task Builder 2 and as `NAME` in Task Builder 1. Texts may contain
-HTML and Markdown.
+Facts on spreadsheets from support.gorilla.sc (*How To: Task Builder 2*, *Walkthrough:
+Spreadsheets*, *Getting Started: Formatting*): a row is a trial, and `display` names the sequence of
+screens that shows it. Rows with the same number under `randomise_trials` are shuffled. Further
+columns are metadata and are returned with the data, as `Spreadsheet: NAME` in Task Builder 2 and as
+`NAME` in Task Builder 1. Texts may contain HTML and Markdown.
 
-Exports (*Data columns*) have a row for each event. A rating is a row of a trial in which a button
-of the scale was pressed: resp1 … resp6, from left to right, is the `Zone Name` (Task Builder 1) or
-the `Object Name` (2). Rows of instructions, fixation screens, `BEGIN TASK`, `END TASK` and `END OF
-FILE` are mixed in. Columns of a second spreadsheet end in `-` and four characters, such as
-`trial_id-ab12`.
+Facts on data (*Data columns*): a row is an event. If a button of the scale was pressed, the `Zone
+Name` (Task Builder 1) or the `Object Name` (Task Builder 2) is the name of the button: resp1 …
+resp6, from left to right. There are also rows for instructions, fixation screens, `BEGIN TASK`,
+`END TASK` and `END OF FILE`. Columns of a second spreadsheet end in `-` and four characters, such
+as `trial_id-ab12`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Trial
 
 METADATA = ("trial_id", "list_name", "shown_left")
-"""Columns returned with the data that identify the displayed trial; `shown_left` is 1 or 2."""
+"""Columns that Gorilla returns with the data; `shown_left` is the left sentence, 1 or 2."""
 
 _DISPLAY = "display"
 
@@ -57,15 +57,16 @@ def export_gorilla(
 ) -> Exported:
     """Write spreadsheets for Gorilla, and a README that says what to do.
 
-    With `--template`, in the columns of your own task: its other rows and cells are kept.
+    With `--template`, the spreadsheets have the columns of your own task, and keep its other rows
+    and cells.
 
     Example: `contstim export gorilla --trials trials.csv --template task.csv --left text_a --right
     text_b --out gorilla`
 
     Raises:
         InputError: if the template cannot be read, lacks a column, has no row of the display, or
-            has other rows between rows of it; if the trials cannot be traced back; or if the folder
-            contains other files.
+            has other rows between rows of the display; if `check_trials` refuses the trials; or if
+            the folder contains other files.
     """
     source = template or "The spreadsheet without a template"
     # The default is for a task with the displays instructions, trial and end
@@ -98,7 +99,7 @@ def export_gorilla(
     # A template from an earlier export has our columns already
     columns = list(dict.fromkeys((*rows[0], *METADATA)))
     for list_rows in lists:
-        # Our cells replace the template's; Gorilla reads texts as HTML
+        # Every trial has a copy of the template's row, with these cells replaced
         trial_rows = [
             {
                 **rows[first],
@@ -120,7 +121,6 @@ def export_gorilla(
 
 def _column(source: object, columns: Iterable[str], name: str) -> str:
     """Find a column by its name; ignore case and outer spaces if there is no exact match."""
-    # Exact matches override the others
     names = {n.strip().lower(): n for n in columns} | {n: n for n in columns}
     column = names.get(name) or names.get(name.strip().lower())
     if column is None:
@@ -135,20 +135,20 @@ _SECOND_SHEET = re.compile(r"-[a-z0-9]{4}$")
 
 
 def import_gorilla(files: Sequence[Path | str], trials: Sequence[Trial]) -> alignment.Imported:
-    """Read exports of Gorilla, collected with exported spreadsheets: a row for each event.
+    """Read the data of Gorilla experiments that use the exported spreadsheets.
 
     Example: `contstim import gorilla data_exp_1-v2_task-ab12.csv --trials trials.csv
     --out responses.csv`
 
     Args:
-        files: exports of the same experiment, such as one for each spreadsheet or version. The
-            position is the order of a participant's ratings. A trial that was shown without a
-            rating is a missing rating.
-        trials: exported trials.
+        files: data files of one experiment, such as one for each spreadsheet or version. Positions
+            are the order of a participant's ratings in the files. A trial that was shown but not
+            rated is a missing rating.
+        trials: trials of the exported spreadsheets.
 
     Raises:
-        InputError: if a file cannot be read or lacks a column, or there is no rating; see also
-            `import_files`.
+        InputError: if a file cannot be read or lacks a column, or the files have no rating; see
+            also `import_files`.
     """
     position: Counter[str] = Counter()
     imported = alignment.import_files(files, trials, lambda path: _read_answers(path, position))
@@ -163,11 +163,11 @@ def import_gorilla(files: Sequence[Path | str], trials: Sequence[Trial]) -> alig
 def _read_answers(
     path: Path, position: Counter[str]
 ) -> Iterator[alignment.RecordedAnswer | InputError | str]:
-    """Yield the answers of a file, its unreadable rows, and notes on it.
+    """Yield the answers of a file, errors of unreadable rows, and notes on the file.
 
     Args:
         path: path of the file.
-        position: position of each participant's last rating; updated.
+        position: participant → position of the last rating; updated here.
     """
     rows = table_rows(path, footer="END OF FILE")
     header = next(row.cells for row in rows if isinstance(row, Row))
@@ -204,7 +204,7 @@ def _read_answers(
             about = {"position": position[participant], "rt_ms": "" if rt_ms in MISSING else rt_ms}
             yield alignment.recorded_or_unreadable(row.where, **cells, rating=pressed[1], **about)
         elif key not in unrated:
-            # Trials also have rows of other events, such as clicks; used if there is no rating
+            # A row of another event, such as a click; the answer is missing if no rating follows
             unrated[key] = alignment.recorded_or_unreadable(row.where, **cells, rating="")
     yield from (answer for key, answer in unrated.items() if key not in rated)
     yield f"{path}: skipped {quantity(n_others, 'row')} without a trial_id."
@@ -217,7 +217,7 @@ def _read_answers(
 
 
 def _columns_of(path: Path, header: Iterable[str], names: Sequence[str]) -> list[str]:
-    """Find all columns (one for each spreadsheet) of the first name that a table has."""
+    """Return the columns, one for each spreadsheet, of the first of `names` that a file has."""
     plain = {
         column: _SECOND_SHEET.sub("", column.removeprefix("Spreadsheet: ")) for column in header
     }
@@ -230,7 +230,7 @@ def _columns_of(path: Path, header: Iterable[str], names: Sequence[str]) -> list
 
 
 def _one_value(row: Row, columns: Sequence[str]) -> str:
-    """Return the value of a row in columns of which at most one is filled."""
+    """Return a row's value in these columns, whose filled cells must be equal."""
     values = {row.cells.get(column, "") for column in columns} - {""}
     if len(values) > 1:
         raise InputError(

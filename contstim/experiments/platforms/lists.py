@@ -1,8 +1,8 @@
-"""Displayed sentences of trials, presentation lists, and these as a table.
+"""Displayed sentences of trials, presentation lists, and the export of these lists as a table.
 
 Most platforms can show rows in random order, but none can show sentence_1 on the left in exactly
 half of the trials of each condition. So an export contains several lists for each group; every
-second list mirrors the sides of the one before it. `export csv` writes them as a table for any
+second list mirrors the sides of the list before it. `export csv` writes lists as a table for any
 program that shows rows one after the other.
 """
 
@@ -43,8 +43,8 @@ def button_facts(scale: Scale, language: str) -> dict[str, str]:
 
 
 _SPECIAL_CHARACTERS = re.compile(
-    r"[&<>=@*_#`~|\\^$+\[\]{}]"  # HTML, Markdown, piped text, double brackets
-    r"|^[-\d＝＋－＠]"  # lists, and signs of formulas in spreadsheets
+    r"[&<>=@*_#`~|\\^$+\[\]{}]"  # of HTML, Markdown, piped text and tags in double brackets
+    r"|^[-\d＝＋－＠]"  # of Markdown lists and spreadsheet formulas, at the start of a text
 )
 
 
@@ -52,8 +52,8 @@ def as_html(text: str) -> str:
     """Replace each character with a special meaning by a numeric character reference.
 
     HTML and CommonMark display such a reference as the character and never treat it as markup
-    (CommonMark 0.31, section 2.5). So nothing is read as HTML, Markdown, piped text (`${…}`), tags
-    in double brackets, or a spreadsheet formula. `html.unescape` restores the text.
+    (CommonMark 0.31, section 2.5). So no platform reads the text as HTML, Markdown, piped text
+    (`${…}`), a tag in double brackets, or a spreadsheet formula. `html.unescape` restores the text.
 
     Args:
         text: displayed text, a single line.
@@ -71,8 +71,8 @@ def stimulus_lists(
 ) -> list[list[dict[str, Any]]]:
     """Create the lists of all groups, in mirrored pairs.
 
-    Each list has a row for every trial of its group, in order of presentation; rows are
-    dictionaries by the exports' column names. Names of lists sort as text in their order.
+    Each list has a row for every trial of its group, in order of presentation. Keys of a row are
+    the column names of exports. Sorting the names of lists as text gives the order of the lists.
 
     Args:
         trials: trials of a design.
@@ -91,8 +91,8 @@ def stimulus_lists(
     if per_group < 1:
         raise InputError(f"The number of lists per group must be at least 1, got {per_group}.")
     groups = sorted({trial.group for trial in trials})
-    # Each list is the presentation for a participant of the design: the second mirrors the sides
-    # of the first, the fourth those of the third
+    # Each list is the presentation for a participant of a group: the second participant sees the
+    # mirrored sides of the first, the fourth those of the third
     group_participants = [(g, p) for g in groups for p in range(1, per_group + 1)]
     # Leading zeros, because platforms sort lists by name as text: L02 before L10
     width = max(2, len(str(len(group_participants))))
@@ -148,7 +148,7 @@ def require_scale(trials: Sequence[Trial], scales: Collection[Scale]) -> Scale:
         scales: scales that the platform supports.
 
     Raises:
-        InputError: if the trials are on another scale.
+        InputError: if the platform does not support the scale of the trials.
     """
     scale = trials[0].scale
     if scale not in scales:
@@ -173,13 +173,13 @@ def export_csv(
     participants: Annotated[int, Help("Number of participants per group.", at_least=1)] = 10,
     seed: Seed = 0,
 ) -> Exported:
-    """Write a table of who sees what, in which order and on which side, for any program.
+    """Write a table of each participant's trials, in order and with sides, for any program.
 
     Example: `contstim export csv --trials trials.csv --participants 20 --out plain`
 
     Raises:
-        InputError: if there are no participants, the trials cannot be traced back, or the folder
-            contains other files.
+        InputError: if the number of participants is below 1, `check_trials` refuses the trials, or
+            the folder contains other files.
     """
     folder = ExportFolder(out, "csv")
     lists = stimulus_lists(
@@ -191,7 +191,7 @@ def export_csv(
         scales=tuple(Scale),
     )
     rows = [
-        # Lists are sorted by group, so participants are numbered from 1 in each
+        # Lists are sorted by group, so this numbers the participants of each group from 1
         {"participant": number % participants + 1, **row}
         for number, list_rows in enumerate(lists)
         for row in list_rows
@@ -204,7 +204,7 @@ def export_csv(
 
 
 def _answer_facts(scale: Scale) -> dict[str, str]:
-    """Return the README's facts on answers."""
+    """Return the README's placeholders about answers and their texts."""
     first, last = scale.answers[0], scale.answers[-1]
     display = f"a slider below them, from {first} (left) to {last} (right)"
     rated, buttons = "the value", ""

@@ -1,16 +1,16 @@
-"""PCIbex Farm, or an Ibex server: a table of items with a PennController 2 script, and its results.
+"""PCIbex Farm, or an Ibex server: a table of items with a PennController 2 script; its results.
 
 Facts from doc.pcibex.net (*Template*, *GetTable*, *Sequence*, *Counterbalancing*) and the source of
 PennController 2.0: columns named group, item and label (in any case) have special meanings. A
-participant runs the rows of one group, which is number (counter modulo groups) in the alphabetical
-order of their names (in earlier versions: of their first rows; both agree here). A Text element
-reads its content as HTML.
+participant runs the rows of one group. The groups are sorted by name (in earlier versions, by their
+first rows; both orders agree here), and the participant's counter modulo the number of groups is
+the index of the group. A Text element reads its content as HTML.
 
 Results (*Logging data*, *Examining data*, and the source of PennController and Ibex): a comment
 `# 12. EventTime.` names column 12, and comments between the data rename columns. Logged values of a
-trial follow EventTime. Each trial has a line `_Trial_`, `Start`, and each Selector one with
-`Selection`, the name of the element and the time (milliseconds since 1970). Commas within a value
-are written `%2C`; nothing is quoted. For example, two complete trials of a participant:
+trial follow EventTime. Each trial has a line with `_Trial_` and `Start`. Each selection has a line
+with `Selection`, the name of the selected element and the time (milliseconds since 1970). Commas
+within a value are written `%2C`; no value is quoted. Two complete trials of a participant:
 
     # 3. Order number of item.  …  # 13. trial_id.  # 14. left.
     1763,3133,5,PennController,0,_Trial_,Start,1763730000000,…,trial-7,2
@@ -20,8 +20,8 @@ are written `%2C`; nothing is quoted. For example, two complete trials of a part
 
 A self-hosted Ibex server (its manual and `server.py`) names the first columns `1. Time results
 were received.`, `2. MD5 hash that hopefully uniquely identifies participant.`, `4. Item number.`,
-`5. Element number.`, `6. Type.`, `7. Group.`. With simple comments it does not name them; it names
-further ones above each line: `# ...First 7... [8] PennElementType -- [9] PennElementName`.
+`5. Element number.`, `6. Type.`, `7. Group.`. With simple comments, it does not name these columns,
+and names the others above each line: `# ...First 7... [8] PennElementType -- [9] PennElementName`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def export_pcibex(
     Example: `contstim export pcibex --trials trials.csv --out pcibex`
 
     Raises:
-        InputError: if the trials cannot be traced back, or the folder contains other files.
+        InputError: if `check_trials` refuses the trials, or the folder contains other files.
     """
     folder = ExportFolder(out, "pcibex")
     lists = stimulus_lists(trials, as_html, seed=seed)
@@ -92,7 +92,7 @@ def export_pcibex(
     rows = [
         {
             **row,
-            # A PCIbex group is one of our lists: the rows that one participant sees
+            # A group of PCIbex is a list here: the rows that one participant sees
             "group": row["list_name"],
             "item": item[row["trial_id"]],
             "label": "trial",
@@ -123,14 +123,14 @@ def import_pcibex(
     *,
     selector: Annotated[str, Help("Name of the Selector that recorded the rating.")] = "rating",
 ) -> alignment.Imported:
-    """Read results of PCIbex Farm or of an Ibex server: those of the exported script.
+    """Read the results of the exported script on PCIbex Farm or an Ibex server.
 
     Example: `contstim import pcibex results.csv --trials trials.csv --out responses.csv`
 
     Args:
         files: `results.csv` or raw results. Lines with a trial_id belong to trials. The rating is
-            the number of the selected button. The reaction time is from the start of the trial to
-            that selection; the position is the order of these starts. A trial that was started but
+            the number of the selected button. The reaction time is the time from the trial's start
+            to the selection. Positions are the order of the starts. A trial that was started but
             has no selection is a missing rating.
         trials: exported trials.
         selector: the Selector, whose elements are named 1, 2, ….
@@ -145,8 +145,8 @@ def import_pcibex(
 def _read_answers(
     path: Path, selector: str
 ) -> Iterator[alignment.RecordedAnswer | InputError | str]:
-    """Yield the answers of a file by trial, unreadable rows, and a note on other lines."""
-    # Lines of each trial, separately for each submission of a participant
+    """Yield the answers of a file, errors of unreadable rows, and a note on skipped lines."""
+    # (participant, reception time, item, trial_id) → lines of this trial in this submission
     runs: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     n_others = 0
     for line in _lines(path):
@@ -158,8 +158,8 @@ def _read_answers(
             n_others += 1
             continue
         needed_columns(line.where, cells, (_ITEM, _ELEMENT, _PARAMETER, _VALUE, _EVENT))
-        # Participants may submit twice: the reception time distinguishes the submissions. Unnamed
-        # participants get it as a name, with the start of their address's hash
+        # A participant may submit twice; the reception time distinguishes the submissions. The name
+        # of an unnamed participant is the start of the hash of the address, and this time
         reception_time = cells.get(_TIME, "")
         unnamed = "-".join(filter(None, (cells.get(_ADDRESS, "")[:12], reception_time)))
         participant = cells.get("participant", "") or unnamed
@@ -167,7 +167,8 @@ def _read_answers(
     if not runs:
         raise InputError(f"{path} has no line with a trial_id, and therefore no trials.")
     yield f"{path}: skipped {quantity(n_others, 'line')} without a trial_id."
-    # Sort trials by their start: an Ibex server numbers items in the order of their definition
+    # Positions follow from the starts of trials, not from item numbers: an Ibex server numbers
+    # items in the order of their definition
     start_by_run: dict[tuple[str, ...], tuple[float, float]] = {}
     starts_by_participant: dict[str, set[tuple[float, float]]] = defaultdict(set)
     for run, lines in runs.items():
@@ -201,14 +202,14 @@ def _start_time(lines: Sequence[Row]) -> float:
 
 
 def _start_and_item(lines: Sequence[Row]) -> tuple[float, float]:
-    """Return the start time of a trial, or the time of its first line, and its item number."""
+    """Return a trial's start time (or else the time of its first line), and its item number."""
     start = _start_time(lines)
     first = _number(lines[0], _EVENT) if math.isnan(start) else start
     return first, _number(lines[0], _ITEM)
 
 
 def _selections(lines: Sequence[Row], selector: str) -> list[tuple[str, float | str]]:
-    """Return button and reaction time (ms) of each selection in a trial; empty if there is none."""
+    """Return button and reaction time (ms) of each selection in a trial; ("", "") without one."""
     start, selections = _start_time(lines), list[tuple[str, float | str]]()
     for line in lines:
         cells = line.cells
@@ -228,11 +229,11 @@ def _number(row: Row, name: str) -> float:
 
 
 def _lines(path: Path) -> Iterator[Row | InputError]:
-    """Yield each line of data, its values by the column names in the comments above it."""
+    """Yield each line of data as a row, with the column names from the comments above it."""
     names: dict[int, str] = {}  # column numbers, from 1 → names
     lines = read_data(path).split("\n")
     for line_number, line in enumerate(lines, start=1):
-        # A spreadsheet program that saved the file may have quoted the comments
+        # If a spreadsheet program saved the file, comments may be in quotation marks
         if line.startswith(("#", '"#')):
             names = _update_names(names, line.strip().strip('",'), f"{path}, line {line_number}")
         elif line.strip(", "):
@@ -242,9 +243,9 @@ def _lines(path: Path) -> Iterator[Row | InputError]:
                 )
             cells = line.split(",")
             if line_number == len(lines) and len(cells) < max(names):  # incomplete last line
-                lengths = f"{quantity(len(cells), 'value')} for {max(names)} columns"
                 yield InputError(
-                    f"{path}, line {line_number}: the file is truncated here: {lengths}."
+                    f"{path}, line {line_number}: the file ends within this line, after "
+                    f"{len(cells)} of {quantity(max(names), 'value')}."
                 )
                 continue
             # Split at commas before decoding `%2C`; columns count from 1
@@ -259,17 +260,18 @@ def _lines(path: Path) -> Iterator[Row | InputError]:
 
 
 def _update_names(names: dict[int, str], line: str, where: str) -> dict[int, str]:
-    """Update column names from a comment."""
+    """Return the column names (by number, from 1) that are valid after a comment."""
     if "...First 7..." in line:
         first = {1: _TIME, 2: _ADDRESS, 4: _ITEM}
         return first | {int(n): name for n, name in _SIMPLE.findall(line)}
     if "are in groups of" in line:
         raise InputError(
-            f"{where}: columns are named for groups of lines. Set "
-            "SIMPLE_RESULTS_FILE_COMMENTS = True on the Ibex server, and download again."
+            f"{where}: column names for groups of lines cannot be read. Set "
+            "SIMPLE_RESULTS_FILE_COMMENTS = True on the Ibex server, and download the results "
+            "again."
         )
     if comment := _COLUMN.match(line):
-        # Names of later columns were for other lines and are no longer valid
+        # Names of later columns belong to the lines before this comment
         names = {n: name for n, name in names.items() if n < int(comment[1])}
         names[int(comment[1])] = _IBEX_NAMES.get(comment[2], comment[2])
     return names

@@ -37,9 +37,9 @@ class Exported:
     Attributes:
         path: folder, or file to upload to the platform.
         message: description of the result and the next step.
-        warning: task before data collection; empty if there is none.
+        warning: task to complete before data collection; empty if there is none.
         facts: facts for the record next to `path`; None if the export wrote the record itself.
-        private: whether that record is readable by its owner only, because settings hold a secret.
+        private: whether only its owner may read the record, because settings contain a secret.
     """
 
     path: Path
@@ -61,9 +61,9 @@ class Exporter:
             options are its keyword-only parameters.
         out: help text of `--out`.
         fixed: values of settings that are not offered as options.
-        to_edit: editable files of the folder, which later exports keep.
+        to_edit: files of the folder that the researcher may edit and later exports keep.
         check: function that returns errors and warnings of a folder, for `contstim check`.
-        format: format that a folder without errors follows; printed by `check`.
+        format: name of the format that `check` prints if a folder has no errors.
     """
 
     export: Callable[..., Exported]
@@ -88,12 +88,12 @@ class Exporter:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reader of a platform's data as responses in canonical order.
+    """Reader that converts a platform's data to responses, in canonical order.
 
     Attributes:
         read: function that reads responses to trials; raises InputError for unreadable files.
         files: help text of the files; empty if the command takes neither files nor trials.
-        several: whether there may be more than one file.
+        several: whether `read` accepts more than one file.
         builds_trials: whether `read` builds the trials itself if none are passed.
     """
 
@@ -168,7 +168,7 @@ def platforms() -> list[Platform]:
 
 
 def platform_named(name: str) -> Platform | None:
-    """Load a platform by its name; None if it is neither built in nor added.
+    """Load a platform by its name; None if neither this nor another package has it.
 
     Raises:
         InputError: if two packages add this platform, or it cannot be loaded.

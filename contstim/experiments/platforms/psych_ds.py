@@ -1,10 +1,10 @@
-"""Psych-DS 1.5: a data set of stimuli and, if there are any, responses and scores.
+"""Psych-DS 1.5: write a data set of stimuli, responses, answers and scores; check any data set.
 
-Every column is described in words, as a PropertyValue of schema.org.
+The data set describes every column in words, as a PropertyValue of schema.org.
 
-`check_psych_ds` knows the rules from the Psych-DS schema 1.5.1 (psych-ds/psych-DS on GitHub,
-`schema_model/versions`); codes of findings are those of the schema's errors. Ignored files are
-named in `.psychds-ignore`, as in the rules (one of their texts says `.psychdsignore`).
+The rules and error codes of `check_psych_ds` are those of the Psych-DS schema 1.5.1
+(psych-ds/psych-DS on GitHub, `schema_model/versions`). A data set names ignored files in
+`.psychds-ignore`, as the schema's rules do; one of its texts says `.psychdsignore`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def variable(name: str, *, model: bool = False, scale: Scale = Scale.CONFIDENCE)
     Args:
         name: name of the column.
         model: whether the column contains a model's scores.
-        scale: scale of ratings.
+        scale: response scale, which determines the description of ratings.
     """
     if model:
         about = f"Log-probability of the sentence under the model {name}."
@@ -72,8 +72,8 @@ class PsychDsSettings:
     questions: Annotated[
         Path | None,
         Help(
-            "The table of questions; the answers are next to the responses, and free texts are "
-            "not exported."
+            "The table of questions. The answers are read from the file next to the responses; "
+            "free texts are not exported."
         ),
     ] = None
     scale: AnswerScale = None
@@ -81,8 +81,10 @@ class PsychDsSettings:
     description: Annotated[str, Help("Description in one sentence.")] = ""
     authors: Annotated[tuple[str, ...], Help("Authors of the data set.", flag="--author")] = ()
     licence: Annotated[str, Help("Name or web address of the licence.")] = ""
-    keep_names: Annotated[bool, Help("Keep the names of participants, instead of numbers.")] = False
-    simulated: Annotated[bool, Help("Allow artificial participants; the title says so.")] = False
+    keep_names: Annotated[bool, Help("Keep the participants' names; default: numbers.")] = False
+    simulated: Annotated[
+        bool, Help("Allow artificial participants, and mention them in the title.")
+    ] = False
 
 
 def export_psych_ds(
@@ -90,10 +92,9 @@ def export_psych_ds(
 ) -> Exported:
     """Write a Psych-DS 1.5 data set, or check one.
 
-    Stimuli, and responses and scores where given, with every column described. Participants are
-    numbered, unless you keep their names. `contstim check
-    psych-ds` prints what is wrong with a data set and exits
-    with status 1 if it breaks a rule.
+    The data set contains the stimuli and, if given, responses and scores, with a description of
+    every column. Participants are numbered, unless you keep their names. `contstim check psych-ds`
+    prints the errors and warnings of a data set, and exits with status 1 if it breaks a rule.
 
     Example: `contstim export psych-ds --trials trials.csv --responses responses.csv --name
     "Controversial pairs" --author "Ada Lovelace" --out dataset`
@@ -121,26 +122,27 @@ def write_psych_ds(
 ) -> Exported:
     """Write dataset_description.json, README.md, CHANGES.md and the tables in data/.
 
-    Each table is `study-<name>_description-<stimuli|responses|scores>_data.csv`. The result is
-    checked by the rules of Psych-DS (`check_psych_ds`).
+    Each table is `study-<name>_description-<stimuli|responses|answers|scores>_data.csv`. The result
+    is checked by the rules of Psych-DS (`check_psych_ds`).
 
     Args:
         trials: trials of a design.
         out: folder, new or the result of an earlier export.
-        settings: description of the data set. Participants are numbered in order of their first
-            responses unless names are kept, because a recruiting platform may identify people by
-            them. If answers are simulated, name, description and README say so, and a column of
-            the responses marks them.
-        responses: responses to these trials, instead of the settings' table.
-        scores: scores of their sentences, instead of the settings' table.
+        settings: description of the data set; its paths of responses and scores are not read.
+            Unless names are kept, participants are numbered in order of their first responses,
+            because a recruiting platform may identify people by their names. If responses are
+            simulated, the data set's name, description and README mention it, and a column of the
+            responses marks them.
+        responses: responses to these trials.
+        scores: scores of the trials' sentences.
 
     Raises:
         InputError: if responses are simulated and the settings do not say so, or vice versa; if
-            the name has no letter or digit, a response belongs to no trial, the trials cannot be
-            traced back, or the folder contains other files.
+            the name has no letter or digit, a response belongs to no trial, `check_trials` refuses
+            the trials, or the folder contains other files.
         VerificationError: if the data set breaks a rule.
     """
-    # In file names, the rules allow only letters and digits as values
+    # In file names, the rules of Psych-DS allow only letters and digits as values
     study = re.sub(r"[^A-Za-z0-9]", "", settings.name)
     if not study:
         raise InputError(f"`name` must contain a letter or a digit, got {settings.name!r}.")
@@ -167,7 +169,7 @@ def write_psych_ds(
     }
     # Column names come from the first row, so tables without rows are left out
     columns = {table_name: list(rows[0]) for table_name, rows in tables.items() if rows}
-    if responses:  # times of answers are private
+    if responses:  # the times at which answers were received are private
         columns["responses"] = [
             name for name in response_columns(written_responses) if name != "received"
         ]
@@ -194,7 +196,7 @@ def write_psych_ds(
         ),
     )
     folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
-    # Our record of the export is in the folder, but not part of the data set
+    # The record of this export is in the folder, but not part of the data set
     folder.text(".psychds-ignore", "export.meta.json\n")
     exported = folder.finish(
         keep_names=settings.keep_names, simulated_participants=origin.simulated
@@ -208,10 +210,10 @@ def write_psych_ds(
 def _questions_and_answers(
     settings: PsychDsSettings,
 ) -> tuple[list[questionnaire.Question], list[questionnaire.QuestionAnswer]]:
-    """Read questions with numbers or choices, and their answers; free texts may identify people.
+    """Read the questions and answers, except free texts, which may identify people.
 
     Raises:
-        InputError: if there are no responses, whose path is that of the answers.
+        InputError: if there are questions but no responses, next to which the answers are stored.
     """
     if settings.questions is None:
         return [], []
@@ -229,7 +231,7 @@ def _check_origin(
     """Count people and artificial participants, and check the responses.
 
     Raises:
-        InputError: if responses are to other trials, or are artificial without `simulated`.
+        InputError: if responses belong to other trials, or `simulated` does not match them.
     """
     trial_ids = {trial.trial_id for trial in trials}
     stray = sorted({response.trial_id for response in responses} - trial_ids)
@@ -240,8 +242,8 @@ def _check_origin(
     origin = origin_of(responses)
     if origin.warning and not simulated:
         raise InputError(
-            f"{origin.warning} A public data set must state this: export with `simulated`, which "
-            "mentions it in the title and marks every answer, or export only answers of people."
+            f"{origin.warning} A public data set must state this: set `simulated`, which mentions "
+            "it in the title and marks every answer, or export only the answers of people."
         )
     if simulated and not origin.warning:
         raise InputError(
@@ -289,7 +291,7 @@ def _metadata(settings: PsychDsSettings, origin: ResponseOrigin) -> dict[str, An
     return metadata
 
 
-# Pairs of keyword and value, joined by underscores, then `data`
+# A file name has the form keyword-value_keyword-value_data.csv
 _NAME = re.compile(r"([a-z]+-[a-zA-Z0-9]+)(_[a-z]+-[a-zA-Z0-9]+)*_data\.(csv|tsv)")
 _KEYWORDS = frozenset(
     "study site subject session task condition trial stimulus description".split()
@@ -301,9 +303,10 @@ _SCHEMA_ORG = re.compile(r"https?://schema\.org/?")
 
 
 def check_psych_ds(folder: Path | str) -> tuple[list[str], list[str]]:
-    """Find broken rules (errors) and ignored recommendations (warnings) of a data set.
+    """Return the broken rules (errors) and ignored recommendations (warnings) of a data set.
 
-    Each is the rule's name in the Psych-DS schema, and the file, column or key.
+    Each text has the rule's name in the Psych-DS schema, and the file, column or key that it is
+    about.
 
     Raises:
         InputError: if there is no such folder.
@@ -334,7 +337,7 @@ def check_psych_ds(folder: Path | str) -> tuple[list[str], list[str]]:
             errors.append(f"FILENAME_KEYWORD_FORMATTING_ERROR: {relative_path}")
             continue
         tables += 1
-        # In a valid name the last part is `data`; all others are keyword and value
+        # In a valid name, the last part is `data` and all others are `keyword-value`
         keywords = (part.split("-")[0] for part in path.stem.split("_")[:-1])
         warnings += (
             f"FILENAME_UNOFFICIAL_KEYWORD_WARNING: {relative_path}: {keyword}"
@@ -359,9 +362,9 @@ def check_psych_ds(folder: Path | str) -> tuple[list[str], list[str]]:
 def _check_metadata(
     path: Path, root: Path, main: dict[str, Any], errors: list[str], warnings: list[str]
 ) -> list[str]:
-    """Check the metadata of a table, and return the names of the variables they describe."""
+    """Check the metadata of a table, and return the names of the variables in the metadata."""
     about, metadata = path.relative_to(root).as_posix(), dict(main)
-    # From the data set's folder down to the sidecar: metadata closer to the table take precedence
+    # Sidecars from the data set's folder down to the table's own: the closest takes precedence
     inside = [folder for folder in reversed(path.parents) if root in folder.parents]
     sidecars = [folder / "file_metadata.json" for folder in inside]
     for sidecar in (*sidecars, path.with_suffix(".json")):
@@ -376,7 +379,7 @@ def _check_metadata(
     errors += (f"JSON_KEY_REQUIRED: {about}: {k}" for k in _REQUIRED if not metadata.get(k))
     recommended = (key for key in _RECOMMENDED if not metadata.get(key))
     warnings += (f"JSON_KEY_RECOMMENDED: {about}: {key}" for key in recommended)
-    # Strings, or objects with a `name`; a single one needs no list
+    # Variables are strings, or objects with a `name`; a single variable needs no list
     stated = metadata.get("variableMeasured", [])
     return [
         str(variable.get("name", "")) if isinstance(variable, dict) else str(variable)
@@ -398,7 +401,7 @@ def _read_table(path: Path, about: str, errors: list[str]) -> list[str]:
         return []
     header, *cells = rows
     errors += (f"CSV_HEADER_REPEATED: {about}: {name}" for name in find_duplicates(header))
-    # Row identifiers can only be compared if every row is as long as the header
+    # Identifiers of rows can be compared only if every row is as long as the header
     if any(len(row) != len(header) for row in cells):
         errors.append(f"CSV_HEADER_LENGTH_MISMATCH: {about}")
     elif "row_id" in header:
@@ -409,7 +412,7 @@ def _read_table(path: Path, about: str, errors: list[str]) -> list[str]:
 
 
 def _read_json(path: Path, root: Path, errors: list[str]) -> dict[str, Any]:
-    """Read a JSON object; empty if the file is missing or invalid (then an error is added)."""
+    """Read a JSON object; return {} if the file is missing, or invalid (which adds an error)."""
     if not path.is_file():
         return {}
     about = path.relative_to(root).as_posix()
@@ -428,4 +431,4 @@ PLATFORM = Platform(
         export_psych_ds, PsychDsSettings, check=check_psych_ds, format="the rules of Psych-DS 1.5"
     ),
 )
-"""Psych-DS as a platform that trials are only exported to."""
+"""Psych-DS as a platform, which has an exporter but no reader."""

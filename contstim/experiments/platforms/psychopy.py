@@ -1,24 +1,25 @@
-"""PsychoPy and Pavlovia: a script, a conditions file for each list, and their data.
+"""PsychoPy and Pavlovia: write a script, and a conditions file for each list; read their data.
 
 Facts from psychopy.org, *Loops* and *Conditions*: a CSV file with a row for each trial, whose
 header contains valid variable names. PsychoPy (`psychopy/data/utils.py`, `importConditions`) and
 PsychoJS (`TrialHandler.importConditions`, `util.turnSquareBracketsIntoArrays`; it reads CSV with
 SheetJS) interpret cells differently, so a cell must be safe in both:
 
-* A cell in square brackets is evaluated as Python; in a browser brackets anywhere make a list (in
-  Excel files round brackets are evaluated too).
-* A cell that is a number after replacing commas by points becomes one; in a browser also a date.
+* A cell in square brackets is evaluated as Python. In a browser, square brackets anywhere in a cell
+  make it a list. In Excel files, cells in round brackets are evaluated too.
+* A cell that is a number after replacing commas by points becomes a number. In a browser, a cell
+  may also become a date.
 * Missing values of pandas (NA, None, null, …) become None; true and false become truth values.
 * A backslash and an n become a new line.
-* In a browser a cell that begins with = is a formula.
+* In a browser, a cell that begins with = is a formula.
 
 Data (*Data outputs*, *Keyboard*, *Mouse*, *Slider*): a CSV file for each participant, with a row
 for each trial. The columns of the conditions are repeated in each row. A component `rating` writes
 `rating.keys` and `rating.rt` (Keyboard), `rating.response` and `rating.rt` (Slider), or
 `rating.clicked_name` and `rating.time` (Mouse). Times are in seconds. Each entry of the start-up
 dialogue is a column. Newer versions write the values of a mouse as lists in brackets. Cells with a
-comma or a line end are quoted, but quotation marks within them are not doubled (`saveAsWideText` in
-`psychopy/data/experiment.py`; issue 7718), so the script saves no sentences.
+comma or a line end are quoted, but quotation marks within these cells are not doubled
+(`saveAsWideText` in `psychopy/data/experiment.py`; issue 7718), so the script saves no sentences.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ if TYPE_CHECKING:
 COLUMNS = ("trial_id", "list_name", "stimulus_group", "left", "left_sentence", "right_sentence")
 
 _RESERVED_WORDS = frozenset("#n/a #na <na> n/a na null none true false".split())
-# Round brackets matter around a whole cell, square ones anywhere in it
+# PsychoPy evaluates round brackets around a whole cell, and square brackets anywhere in a cell
 _IN_ROUND_BRACKETS = re.compile(r"\(.*\)", re.DOTALL)
-_LIST = re.compile(r"\[.*\]", re.DOTALL)
+_IN_SQUARE_BRACKETS = re.compile(r"\[.*\]", re.DOTALL)
 _DATE_WORD = re.compile(
     r"jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|"
     r"oct(ober)?|nov(ember)?|dec(ember)?|[ap]m",
@@ -73,24 +74,26 @@ def export_psychopy(
     language: Language = "en",
     seed: Seed = 0,
 ) -> Exported:
-    """Write a script for PsychoPy, conditions files, also for Pavlovia, and a README.
+    """Write a script and conditions files for PsychoPy and Pavlovia, and a README.
 
     Each group gets two lists, mirrored in their sides; PsychoPy draws the order. Sentences that
-    PsychoPy would evaluate are quoted by a no-break space, or refused.
+    PsychoPy would evaluate are escaped by a no-break space; if this is impossible, they are
+    refused.
 
     Example: `contstim export psychopy --trials trials.csv --out psychopy`
 
     Raises:
-        InputError: if PsychoPy would evaluate sentences or trial_ids (names them), the trials
-            cannot be traced back, or the folder contains other files.
+        InputError: if PsychoPy would not show a sentence or return a trial_id unchanged (the
+            message names them), `check_trials` refuses the trials, or the folder contains other
+            files.
     """
     # All texts that PsychoPy would not display or return unchanged are reported at once
     problems = [problem for trial in trials for problem in _find_problems(trial)]
     if problems:
         lines = "\n".join(problems[:_MAX_LISTED])
         raise InputError(
-            f"PsychoPy would not show these {len(problems):,} as they are; change them or leave "
-            f"their trials out. Other platforms show them.\n{lines}"
+            f"PsychoPy would change these {len(problems):,} texts. Change them, leave their "
+            f"trials out, or export to another platform.\n{lines}"
         )
     folder = ExportFolder(out, "psychopy")
     lists = stimulus_lists(trials, psychopy_cell, seed=seed)
@@ -122,13 +125,13 @@ def _find_problems(trial: Trial) -> Iterator[str]:
             yield f"  {name}: {text[:60]!r}: {problem}"
     if problem := unquotable(name):
         yield f"  the trial_id {name!r}: {problem}"
-    # The trial_id must be returned unchanged, so it cannot be escaped with a space
+    # PsychoPy must return the trial_id unchanged, so a space cannot be added to escape it
     elif psychopy_cell(name) != name:
-        yield f"  the trial_id {name!r}: it would have to begin with a space"
+        yield f"  the trial_id {name!r}: PsychoPy would not return it unchanged"
 
 
 def psychopy_cell(text: str) -> str:
-    """Escape a text, so that PsychoPy and PsychoJS both display it unchanged.
+    """Return a cell with which both PsychoPy and PsychoJS display a text unchanged.
 
     An invisible no-break space is added before formulas, quotation marks, texts in round brackets,
     and words for missing values or truth values.
@@ -146,18 +149,19 @@ def psychopy_cell(text: str) -> str:
 
 
 def unquotable(text: str) -> str:
-    """Reason why a text cannot be escaped for PsychoPy; empty if it can or need not be.
+    """Return why a text cannot be escaped for PsychoPy; empty if it can be, or need not be.
 
-    Such texts have square brackets, are a number or a date, or have a backslash before an n.
+    A text that cannot be escaped has square brackets, is a number or a date, or has a backslash
+    before an n.
     """
-    if _LIST.search(text):
+    if _IN_SQUARE_BRACKETS.search(text):
         return "PsychoPy evaluates text in square brackets"
     if "\\n" in text:
         return "PsychoPy reads a backslash with n as a line break"
-    # PsychoPy reads decimals, also with commas; a browser also 0x1F and the like
-    for read in (float, partial(int, base=0)):
+    # PsychoPy reads decimal numbers, also with a comma; a browser also reads 0x1F and the like
+    for convert in (float, partial(int, base=0)):
         with suppress(ValueError):
-            read(text.replace(",", "."))
+            convert(text.replace(",", "."))
             return "PsychoPy reads the text as a number"
     if not any(letter.isalpha() for letter in _DATE_WORD.sub("", text)):
         return "PsychoPy may read the text as a number or a date"
@@ -172,7 +176,7 @@ def import_psychopy(
         str, Help("Name of the Keyboard, Mouse or Slider that recorded the rating.")
     ] = "rating",
 ) -> alignment.Imported:
-    """Read data of PsychoPy or Pavlovia, collected with exported conditions files.
+    """Read the data of PsychoPy or Pavlovia experiments that use the exported conditions files.
 
     Example: `contstim import psychopy data/*.csv --trials trials.csv --out responses.csv`
 
@@ -193,7 +197,7 @@ def import_psychopy(
 def _read_answers(
     path: Path, component: str
 ) -> Iterator[alignment.RecordedAnswer | InputError | str]:
-    """Yield the answers of a file, its unreadable rows, and notes on it."""
+    """Yield the answers of a file, errors of unreadable rows, and notes on the file."""
     rows = table_rows(path)
     readable = [row for row in rows if isinstance(row, Row)]
     trial_rows = [row for row in readable if row.cells.get("trial_id", "")]
@@ -209,7 +213,7 @@ def _read_answers(
         )
     if not any(row.cells.get("participant") for row in trial_rows):
         yield (
-            f"{path} has no name of a participant: all rows are of one participant, named "
+            f"{path} names no participant, so all its rows are read as one participant, named "
             f"{path.stem}."
         )
     position: Counter[str] = Counter()
@@ -229,7 +233,9 @@ def _parse_answer(
     cell = row.cells.get(rating, "")
     button = "" if cell in _EMPTY else _BUTTON.fullmatch(cell)
     if button is None:
-        reason = f"{shortened(cell)} is not a rating: it must end in 1 to 6."
+        reason = (
+            f"a rating must be a key, value or button that ends in a digit, got {shortened(cell)}."
+        )
         return InputError(f"{row.where}: {reason}")
     # A mouse records the times of all its clicks; the first click is the answer
     seconds = row.cells.get(time, "").strip("[]").split(",")[0].strip()
@@ -238,7 +244,7 @@ def _parse_answer(
         participant=participant,
         trial_id=row.cells["trial_id"],
         left=row.cells.get("left", ""),
-        # Digit at the end of a key, a slider's value or a button's name
+        # The digit at the end of a key, of a slider's value or of a button's name
         rating=button and button[1],
         position=position,
         rt_s=seconds if button and seconds not in _EMPTY else "",
@@ -247,7 +253,7 @@ def _parse_answer(
 
 
 def _find_columns(path: Path, columns: Sequence[str], component: str) -> tuple[str, str]:
-    """Find the columns of rating and time for any kind of component; that of time may be empty."""
+    """Find the columns of rating and time; the column of time is empty if there is none."""
     ratings = [f"{component}.{kind}" for kind in ("keys", "response", "clicked_name")]
     times = [f"{component}.{kind}" for kind in ("rt", "time")]
     rating = next((name for name in ratings if name in columns), None)

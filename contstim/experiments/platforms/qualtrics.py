@@ -1,21 +1,21 @@
-"""Qualtrics: a survey in the advanced TXT format, the key to its questions, and its data.
+"""Qualtrics: write a survey in the advanced TXT format and a key to its questions; read its data.
 
 Facts from qualtrics.com/support, *Import & Export Surveys: Preparing an Advanced Format TXT File*:
 the file begins with `[[AdvancedFormat]]`; `[[Block:name]]` begins a block. A question consists of
 its type, its `[[ID:tag]]` (the name of its data column), its text as HTML, and its choices;
-`[[AdvancedChoices]]` sets their exported values. `[[PageBreak]]` ends a page. Showing a block to
-some participants only is set in the survey flow, after the import. Qualtrics shuffles the questions
-of a block without their page breaks, so the order of a list is fixed here.
+`[[AdvancedChoices]]` sets their exported values. `[[PageBreak]]` ends a page. The researcher sets
+in the survey flow, after the import, which participants see a block. Qualtrics would shuffle the
+questions of a block without their page breaks, so this module fixes the order of each list.
 
 `[[Question:Timing]]` is widely used but missing from that documentation, so it is only written on
 request. Qualtrics does not document its own file format (QSF), so no such file is written.
 
 Data (*Understanding Your Dataset*, *Timing*): a row for each participant, a column for each
 question. A CSV export has three header rows: names of columns, texts of questions, and JSON with
-import identifiers; other programs omit the last one or two. An option exports questions that were
-seen and not answered as -99. `ResponseId` identifies a response; `Status` and `DistributionChannel`
-mark previews. A timing question has columns that end in `_First Click`, `_Last Click`, `_Page
-Submit` (seconds) and `_Click Count`.
+import identifiers; programs that save the file again may omit the last one or two. With an option
+of the export, questions that were seen and not answered are -99. `ResponseId` identifies a
+response; `Status` and `DistributionChannel` mark previews. A timing question has columns that end
+in `_First Click`, `_Last Click`, `_Page Submit` (seconds) and `_Click Count`.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
 KEY = ("tag", "list_name", "group", "trial_id", "left", "position")
 
-# Columns of the key that describe an answer; its other columns are only informative
+# Columns of the key that the reader uses; the others are for the researcher
 _SHOWN = ("trial_id", "left", "position")
 _UNANSWERED = (*MISSING, "-99")  # -99: seen but not answered, in some exports
-# Columns with a date or a number in participants' rows
+# Columns with dates or numbers in participants' rows
 _NUMBERED = ("StartDate", "EndDate", "RecordedDate", "Progress", "Duration (in seconds)")
-# Status is a number or a text, depending on the kind of export
+# Values that mark previews; Status is a number or a text, depending on the kind of export
 _PREVIEW = {"Status": ("1", "9", "17", "Survey Preview"), "DistributionChannel": ("preview",)}
 
 
@@ -67,7 +67,7 @@ def export_qualtrics(
     --out qualtrics`
 
     Raises:
-        InputError: if the trials cannot be traced back, or the folder contains other files.
+        InputError: if `check_trials` refuses the trials, or the folder contains other files.
     """
     folder = ExportFolder(out, "qualtrics")
     lists = stimulus_lists(trials, as_html, per_group=lists_per_group, seed=seed)
@@ -78,7 +78,7 @@ def export_qualtrics(
     for list_rows in lists:
         lines += [f"[[Block:{list_rows[0]['list_name']}]]", ""]
         for row in list_rows:
-            # Letters and digits only, which Qualtrics does not change in column names
+            # The tag has only letters and digits, which Qualtrics leaves unchanged in column names
             tag = f"{row['list_name']}Q{row['position']:03}"
             lines += _format_question(tag, row, question, buttons, timing=timing)
             questions.append({"tag": tag, **row})
@@ -102,14 +102,14 @@ def _format_question(
     lines = [
         "[[Question:MC:SingleAnswer:Horizontal]]",
         f"[[ID:{tag}]]",
-        # Only a table of one row gives two columns without a style sheet
+        # Without a style sheet, only a table puts the two sentences side by side
         f'<table style="width:100%"><tr>{cell}{left_text}</td>{cell}{right_text}</td></tr></table>'
         f"<p>{as_html(question)}</p>",
         "[[AdvancedChoices]]",
     ]
     for number, label in enumerate(buttons, start=1):
         lines += [f"[[Choice:{number}]]", as_html(label)]
-    # A timing question is on the page of the question that it times
+    # The timing question must be on the same page as the question whose time it measures
     if timing:
         lines += ["", "[[Question:Timing]]", f"[[ID:{timing_tag(tag)}]]"]
     return [*lines, "", "[[PageBreak]]", ""]
@@ -122,7 +122,7 @@ def import_qualtrics(
     key: Annotated[Path, Help("The file key.csv of the export.")],
     participant: Annotated[str, Help("Column with the names of participants.")] = "ResponseId",
 ) -> alignment.Imported:
-    """Read data of Qualtrics, collected with an exported survey.
+    """Read the data of an exported survey from Qualtrics.
 
     Example: `contstim import qualtrics data.csv --key qualtrics/key.csv --trials trials.csv
     --out responses.csv`
@@ -137,8 +137,8 @@ def import_qualtrics(
         participant: column with the names of participants.
 
     Raises:
-        InputError: if a file cannot be read, lacks a column, or has no question of the key; see
-            also `import_files`.
+        InputError: if a file cannot be read, lacks a column, or has no column of a question in the
+            key; see also `import_files`.
     """
     questions = _read_key(key)
     return alignment.import_files(
@@ -173,12 +173,11 @@ def _read_answers(
         # Most questions belong to other lists, which this participant did not see
         answered_tags = [tag for tag in tags if person[tag]]
         for tag in answered_tags:
-            # Time at which the page was submitted
+            # Seconds until the page was submitted
             seconds = person.get(f"{timing_tag(tag)}_Page Submit", "")
             yield alignment.recorded_or_unreadable(
                 f"{row.where}, {tag} of {participant or 'nobody'}",
                 participant=participant,
-                # The text of a choice (exported without numeric values) is no number
                 rating="" if person[tag] in _UNANSWERED else person[tag],
                 rt_s="" if seconds in _UNANSWERED else seconds,
                 **questions[tag],
@@ -193,7 +192,7 @@ def _read_answers(
 
 
 def _participant_rows(rows: Sequence[Row], tags: Sequence[str]) -> Iterator[Row]:
-    """Yield participants' rows without header rows, also in concatenated exports."""
+    """Yield participants' rows; every export of a concatenated file may have header rows."""
     for _, run in groupby(rows, key=lambda row: row.run):
         export = list(run)
         yield from export[_count_headers(export, tags) :]
@@ -203,7 +202,7 @@ def _count_headers(rows: Sequence[Row], tags: Sequence[str]) -> int:
     """Count the rows below the column names that contain question texts or import identifiers."""
     names = [name for name in (*_NUMBERED, *tags) if name in rows[0].cells]
     for number, row in enumerate(rows[:2]):
-        # Header texts have no date, count or rating, of which every participant has some
+        # Every participant has some date, number or rating; header rows have only texts
         cells = [cell for name in names if (cell := row.cells[name])]
         is_text = bool(cells) and not any(cell.lstrip("-")[:1].isdigit() for cell in cells)
         if not is_text and not any("ImportId" in cell for cell in row.cells.values()):
@@ -212,7 +211,7 @@ def _count_headers(rows: Sequence[Row], tags: Sequence[str]) -> int:
 
 
 def _read_key(key: Path) -> dict[str, dict[str, str]]:
-    """Read trial, side and position of each question, by the question's tag."""
+    """Read the key: tag of a question → trial_id, left and position."""
     rows = read_rows(key)
     needed_columns(key, rows[0], ("tag", *_SHOWN))
     questions = {row["tag"]: {name: row[name] for name in _SHOWN} for row in rows}
@@ -223,7 +222,7 @@ def _read_key(key: Path) -> dict[str, dict[str, str]]:
         if not tag or not trial_cells["trial_id"]:
             raise InputError(f"{where}: a question needs a tag and a trial_id.")
         answer = alignment.recorded_or_unreadable(where, participant=tag, **trial_cells)
-        if isinstance(answer, InputError):  # an invalid cell is an error of the key
+        if isinstance(answer, InputError):
             raise answer
     return questions
 

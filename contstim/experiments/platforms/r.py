@@ -55,15 +55,15 @@ class RSettings(Exclusions):
         ),
     ]
     scale: AnswerScale = None
-    keep_names: Annotated[bool, Help("Keep the names of participants, instead of numbers.")] = False
+    keep_names: Annotated[bool, Help("Keep the participants' names; default: numbers.")] = False
 
 
 def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> Exported:
-    """Write a table of ratings and an R script that analyses them, to go on in R.
+    """Write a table of ratings and an R script that analyses them.
 
-    `Rscript analysis.R` prints accuracies, noise ceilings and mixed models beside contstim's own
-    numbers, and draws the main figure. Participants who did not finish or failed catch trials are
-    left out, as in `contstim analyze`.
+    `Rscript analysis.R` prints accuracies, noise ceilings and mixed models next to contstim's
+    results, and draws the main figure. Participants who did not finish or failed catch trials are
+    excluded, as in `contstim analyze`.
 
     Example: `contstim export r --trials trials.csv --responses responses.csv --scores scores.csv
     --out in-r`
@@ -104,14 +104,14 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
 
 
 def _rating_rows(ratings: Ratings, answers: Sequence[Response]) -> list[dict[str, object]]:
-    """Build a row for each rating, in the order of the responses; unrecorded numbers are empty."""
+    """Build a row for each response: its cells, and those of its trial with the models' ratios."""
     names = [RATIO + model for model in ratings.models]
-    about = {
+    trial_cells = {
         trial.trial_id: cells_of(trial, NO_BREAK_SPACE) | dict(zip(names, ratios, strict=True))
         for group in ratings.groups
         for trial, ratios in zip(group.trials, group.ratios.T.tolist(), strict=True)
     }
-    return [about[response.trial_id] | cells_of(response, NO_BREAK_SPACE) for response in answers]
+    return [trial_cells[answer.trial_id] | cells_of(answer, NO_BREAK_SPACE) for answer in answers]
 
 
 def _description(column: str, scale: Scale) -> str:
@@ -128,10 +128,10 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for scope in scopes_of(ratings):
         if scope is Scope.OVERALL:
-            continue  # the figure shows each kind of trial separately
+            continue  # the script analyses each kind of trial separately
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
         scores = evaluate(ratings, ACCURACY, masks)
-        # nan for a model without trials in a group, and for the ceiling in a group of one
+        # A group's mean is nan for a model without trials there; the ceiling also for one person
         values, lower, upper = (
             np.ma.masked_invalid(scores.of_groups(kind)).mean(axis=0).filled(np.nan).tolist()
             for kind in (scores.values, scores.lower, scores.upper)
@@ -150,8 +150,8 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
 
 
 def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
-    """Build a row for each model; a note if it cannot be fitted."""
-    # With one degree of confidence (choices, or a slider's grouped ratings), R fits logistic models
+    """Build a row for each model's mixed model, or with a note why it cannot be fitted."""
+    # If ratings have one degree of confidence, such as choices, the script fits logistic models
     scale, degrees = ratings.scale, set[float]()
     for group in ratings.groups:
         rated = group.ratings[:, [trial.condition in TESTING for trial in group.trials]]

@@ -1,7 +1,7 @@
-"""Rows of the data of platforms: an unreadable row is reported, and the others are read.
+"""Rows of platforms' data: unreadable rows are reported, and all other rows are read.
 
-Programs damage their files in a few ways: undoubled quotation marks (PsychoPy), a header that is
-repeated in the middle and arrays without a separator (JATOS), a last line that is cut off.
+Files are damaged in a few typical ways: quotation marks in cells are not doubled (PsychoPy), the
+header is repeated in the middle or JSON arrays have no separator (JATOS), the last line is cut off.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TRIAL = "trial_id"
-"""The column that names the trial of a row."""
+"""Name of the column that identifies the trial of a row."""
 
 MISSING = ("", "NA", "N/A", "#N/A", "None", "NaN", "nan", "null", "undefined")
-"""What a missing value is called by spreadsheets, R, pandas, Python and JavaScript."""
+"""Missing values as written by spreadsheets, R, pandas, Python and JavaScript."""
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
@@ -44,8 +44,8 @@ class Row:
 
     Attributes:
         where: file and line, for messages.
-        cells: values by the names of the columns; texts of a table have no spaces around them.
-        run: the run of the experiment that wrote the row; None for a row on its own.
+        cells: column name → value; cells of a CSV file have no outer spaces.
+        run: identifier of the run of the experiment that wrote the row; None if unknown.
     """
 
     where: str
@@ -54,7 +54,7 @@ class Row:
 
 
 def read_data(path: Path) -> str:
-    """Text of a file in UTF-8, or in UTF-16 with a byte order mark; its lines end with LF.
+    """Return the text of a file in UTF-8, or in UTF-16 with a byte order mark; line ends are LF.
 
     Raises:
         InputError: if the file cannot be read, or is in another encoding.
@@ -65,14 +65,14 @@ def read_data(path: Path) -> str:
         text = path.read_text(encoding="utf-16") if is_wide else read_text(path)
     if "\0" in text[:100]:
         raise InputError(
-            f"{path} is not a text file, or UTF-16 without a byte order mark. Save it as UTF-8."
+            f"{path} is not a text file, or is UTF-16 without a byte order mark. Save it as UTF-8."
         )
-    # Files that were joined have byte order marks in the middle
+    # Joined files have byte order marks in the middle
     return text.replace("\ufeff", "")
 
 
 def looks_like_json(text: str) -> bool:
-    """Whether a text begins as lists and objects of JSON do, or a line of it does."""
+    """Return whether a text, or one of its lines, begins like a JSON array or object."""
     return text.lstrip()[:1] in ("[", "{") or _JSON_LINE.search(text) is not None
 
 
@@ -81,13 +81,13 @@ def table_rows(
 ) -> list[Row | InputError]:
     """Read the rows of a CSV file whose cells are separated by commas, semicolons or tabs.
 
-    Blank rows are left out. A header in the middle begins a new run. If cells are not separated by
-    commas, columns may have decimal commas.
+    Blank rows are left out. A repeated header begins a new run. If cells are separated by
+    semicolons or tabs, decimal commas become points.
 
     Args:
-        path: the file.
-        text: its text, if it has been read.
-        footer: first cell of a row that is left out.
+        path: path of the file.
+        text: content of the file; None reads it.
+        footer: first cell of the file's last row, which is left out.
 
     Raises:
         InputError: if the file cannot be read, has no readable row, or names a column twice.
@@ -120,9 +120,9 @@ def table_rows(
 
 
 def _delimiter(lines: Sequence[str]) -> tuple[str, int]:
-    """The sign between cells, and the index of the line of the header."""
+    """Return the delimiter of cells, and the index of the header's line."""
     first = lines[0] if lines else ""
-    if declared := re.fullmatch(r'"?sep=([,;\t])"?\s*', first):  # as Excel writes and reads it
+    if declared := re.fullmatch(r'"?sep=([,;\t])"?\s*', first):  # an Excel declaration
         return declared[1], 1
     return max(",;\t", key=re.sub('"[^"]*"', "", first).count), 0
 
@@ -134,12 +134,15 @@ def _is_header(cells: Sequence[str], header: Sequence[str]) -> bool:
 def _record(
     lines: Sequence[str], at: int, delimiter: str, header: Sequence[str], footer: str | None
 ) -> tuple[list[str] | str, int]:
-    """The cells of the record that begins at a line, or why it is unreadable; how many lines."""
+    """Return the cells of the record that begins at a line, and the record's number of lines.
+
+    If the record is unreadable, the reason takes the place of the cells.
+    """
     remaining_lines = (lines[index] for index in range(at, len(lines)))
     reader = csv.reader(remaining_lines, delimiter=delimiter, strict=True)
     try:
         cells = [cell.strip() for cell in next(reader)]
-        # A row may end in more separators than the header, but has no value without a name
+        # A row may end in additional delimiters, but every value needs a column name
         n_named = max((index for index, name in enumerate(header, start=1) if name), default=0)
         fits = len(cells) >= len(header) and not any(cells[n_named:])
         is_no_data = not header or not any(cells) or cells[0] == footer or _is_header(cells, header)
@@ -148,16 +151,16 @@ def _record(
         problem = f"{quantity(len(cells), 'value')} for {len(header)} columns."
     except csv.Error as error:
         problem = f"the row that begins here is not readable CSV ({error})."
-    # One line alone, so that a missing quotation mark does not lose the rows that follow
+    # Read only one line, so that a missing quotation mark does not swallow the following rows
     cells = _split_at_outer_quotes(lines[at].rstrip("\n"), delimiter)
     return (cells if len(cells) == len(header) else problem, 1)
 
 
 def _split_at_outer_quotes(line: str, delimiter: str) -> list[str]:
-    """The cells of a line in which quotation marks within cells are not doubled.
+    """Split a line in which quotation marks within cells are not doubled.
 
-    A quotation mark with a comma and a space after it is one within a text. Nothing is returned for
-    a line with an odd quotation mark.
+    A quotation mark before a delimiter and a space is part of a text. If a cell has an odd number
+    of quotation marks, the result is empty.
     """
     pattern = re.compile(f'"(?P<quoted>.*?)"(?={delimiter}(?! )|$)|(?P<bare>[^{delimiter}]*)')
     cells, at = [], 0
@@ -172,7 +175,7 @@ def _split_at_outer_quotes(line: str, delimiter: str) -> list[str]:
 
 
 def _with_points(rows: Sequence[Row | InputError], delimiter: str) -> list[Row | InputError]:
-    """The rows with points for decimal commas, unless the commas of a column separate thousands."""
+    """Replace decimal commas by points, except in columns whose commas separate thousands."""
     columns: dict[str, list[str]] = {}
     for row in rows:
         for name, cell in row.cells.items() if isinstance(row, Row) else ():
@@ -182,7 +185,7 @@ def _with_points(rows: Sequence[Row | InputError], delimiter: str) -> list[Row |
         name
         for name, cells in columns.items()
         if not any(map(_THOUSANDS_AND_POINT.fullmatch, cells))
-        # Tables with tabs come from all countries
+        # Programs of all countries write tabs, so 1,234 may be a thousand there
         and not (delimiter == "\t" and all(map(_THOUSANDS.fullmatch, cells)))
     }
 
@@ -199,17 +202,17 @@ def _with_points(rows: Sequence[Row | InputError], delimiter: str) -> list[Row |
 
 
 def json_rows(path: Path, text: str) -> list[Row | InputError]:
-    """Read the objects of JSON values: objects, lists of them, or objects that hold such lists.
+    """Read rows from JSON: objects, arrays of objects, or objects that contain such arrays.
 
-    Values may be separated by line breaks, by commas or not at all. An object that lists the rows
-    of a run gives its other values to each row.
+    Values may be separated by line breaks, by commas or not at all. If an object contains the rows
+    of a run, its other values are added to each row.
 
     Args:
-        path: the file, for messages.
-        text: its text.
+        path: path of the file, for messages.
+        text: content of the file.
 
     Raises:
-        InputError: if it holds values, but no readable object.
+        InputError: if the text has values, but no readable object.
     """
     rows: list[Row | InputError] = []
     run, is_inside, line, lines_until, at = 0, False, 1, 0, 0
@@ -246,7 +249,7 @@ def json_rows(path: Path, text: str) -> list[Row | InputError]:
 def _rows_within(
     value: Mapping[str, Any], where: str, run: tuple[Hashable, ...]
 ) -> Iterator[Row | InputError]:
-    """The object itself, or the rows that it holds if these are trials."""
+    """Yield the trials that an object contains; without any, yield the object itself."""
     parts = {} if TRIAL in value else {k: v for k, v in value.items() if _holds_trials(v)}
     if not parts:
         yield Row(where, value, run or None)

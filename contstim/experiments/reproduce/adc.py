@@ -32,8 +32,8 @@ def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, 
         data: folder of the repository, or a folder that contains it as `li-adger`.
 
     Returns:
-        The evaluation of all published columns of scores; and for each pseudo-log-likelihood the
-        largest difference of our z-scores from the published ones.
+        The evaluation of all published columns of scores; and, for each column of
+        pseudo-log-likelihoods, the largest difference between our z-scores and the published ones.
 
     Raises:
         InputError: if a file is missing or differs from the published one.
@@ -50,8 +50,8 @@ def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, 
     tables = (masked, classifiers) if classifiers.is_file() else (masked,)
     parts = [published_scores(judgements, path) for path in tables]
     models = parts[0].models
-    # Published z-scores and ours, both (n_sentences, n_models), computed over all sentences with
-    # the population's standard deviation
+    # Both published z-scores and ours, (n_sentences, n_models), are over all sentences and use the
+    # population's standard deviation
     columns = AcceptabilitySettings(column=tuple(f"{name}_zscores" for name in models))
     published = published_scores(judgements, masked, columns)
     largest = np.abs(z_scores(parts[0].values) - published.values).max(axis=0)
@@ -62,7 +62,7 @@ def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, 
 def claims(
     evaluation: AcceptabilityEvaluation, differences: Mapping[str, float]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield topic, published result and our result of each claim; see `reproduce_adc`."""
+    """Yield (topic, published result, our result) for each claim; see `reproduce_adc`."""
     judgements = evaluation.judgements
     judged = zip(judgements.sentences, judgements.values, strict=True)
     unjudged = {name for name, judgement in judged if np.isnan(judgement)}
@@ -70,8 +70,8 @@ def claims(
     yield "sentences", "4,178, 2 without a judgement", ours
     ours = f"{len(judgements.pairs):,}, {len(evaluation.excluded)} not evaluated"
     yield "minimal pairs", "2,393, 28 not evaluated", ours
-    # The paper's ADC counts two of the discarded pairs, which lack a judgement, as met. Our counts
-    # only contain evaluated pairs, so these are added here
+    # The paper's counts of pairs that meet the ADC include the discarded pairs that lack a
+    # judgement. Our counts contain only evaluated pairs, so these pairs are added here.
     n_unjudged_pairs = sum(
         bool({p.acceptable, p.unacceptable} & unjudged) for p in judgements.pairs
     )

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     Claim = tuple[str, str, str]  # about, published, ours
 
-# By model, in the order of `_ORDER`: correctly predicted choices of 900 on random pairs, and
-# cosines over all trials
+# For each model in `_ORDER`: number of correctly predicted choices, of 900, on random pairs; and
+# signed-rank cosine over all trials
 _CORRECT = "675 641 637 643 631 637 605 605 585"
 _COSINES = ".626882 .602620 .569057 .507873 .452131 .444224 .308928 .323389 .269957"
 _ORDER = ("gpt2", "roberta", "electra", "bert", "xlm", "lstm", "rnn", "trigram", "bigram")
@@ -49,12 +49,11 @@ def locate(data: Path | str, ratings: Path | str | None = None) -> tuple[Path, P
     Args:
         data: a folder with `contstimlang` and `contstimlang-fork/data`, or a checkout of
             contstimlang itself.
-        ratings: path of the file of ratings, if it is elsewhere.
+        ratings: path of the file of ratings; None: `contstimlang-fork/data` in the folder.
 
     Raises:
-        InputError: if one of them is missing.
+        InputError: if the repository or the file is missing.
     """
-    # A folder of both repositories, or a checkout of the first one with the path of the ratings
     data = Path(data)
     folder = next((f for f in (data / "contstimlang", data) if (f / "resources").is_dir()), None)
     if folder is None:
@@ -77,7 +76,7 @@ def analyze_golan2023(
     *,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Analysis:
-    """Analyse the published experiment like any other.
+    """Analyse the published experiment with `analyze`; overall results include catch trials.
 
     Args:
         folder: folder of the repository dpmlab/contstimlang.
@@ -93,7 +92,7 @@ def analyze_golan2023(
 
 
 def claims(analysis: Analysis) -> list[Claim]:
-    """Return topic, published result and our result of all claims, in the paper's order."""
+    """Return (topic, published result, our result) for each claim, in the paper's order."""
     parts = (_size_claims, _random_pair_claims, _controversial_pair_claims, _overall_claims)
     return [claim for part in parts for claim in part(analysis)]
 
@@ -102,7 +101,7 @@ def _size_claims(analysis: Analysis) -> Iterator[Claim]:
     groups, people = analysis.ratings.groups, len(analysis.ratings.participants)
     sizes = sum(group.ratings.size for group in groups)
     yield "ratings", _SIZE, f"{sizes:,} of {people:,} participants in {len(groups)} groups"
-    # A single entry if all participants saw the same number of trials of each condition
+    # The set has one entry if all participants saw the same number of trials of each condition
     designs = {
         ", ".join(f"{counts[c]} {name}" for c, name in _CONDITIONS.items())
         for counts in (Counter(trial.condition for trial in group.trials) for group in groups)
@@ -181,8 +180,8 @@ def _overall_claims(analysis: Analysis) -> Iterator[Claim]:
 def _published_ceiling(ratings: Ratings) -> float:
     """Compute the lower noise ceiling of the cosine with floating-point means, as published.
 
-    Values that tie in exact arithmetic (as in `analyze`) may differ there in the last bit, and so
-    in rank.
+    Means that are equal in exact arithmetic may differ in the last bit, and so in rank. `analyze`
+    rounds them, so that they tie.
     """
     cosines = []
     for group in ratings.groups:

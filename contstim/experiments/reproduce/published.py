@@ -1,10 +1,10 @@
-"""Fetching and reading of the 2023 study's scores, stimuli, words and ratings; pickles run no code.
+"""Fetching and reading of the 2023 study's scores, stimuli, words and ratings.
 
 Files come from the repository dpmlab/contstimlang and keep their paths; `registry.txt` pins each by
-the SHA-256 of its content.
+the SHA-256 of its content. Reading a pickle runs no code of the file.
 
-Every reader takes the folder of the repository dpmlab/contstimlang; scores and words also its
-folder `resources` alone. Sentences are `Sentence.text`, with an end mark, and orientation is ours:
+Every reader takes the folder of the repository dpmlab/contstimlang. Readers of scores and words
+also accept its folder `resources` alone. As everywhere in contstim, sentences have end marks, and
 model_1 rejects sentence_1 and synthetic_1.
 
 The published file of experiment 1 is a list of 16,500 ratings. Models and conditions of trials
@@ -82,8 +82,7 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
         raise InputError(
             f"{path} does not contain a score for each sentence: {error!r}."
         ) from error
-    # The file has a dictionary for each model, sentence → nats, in the same order: columns become
-    # (n_sentences, n_models)
+    # The file has a dictionary for each model, sentence → nats, all with the same sentences
     parsed_sentences = tuple(parsed(path, "the sentences", sentences, Sentence.parse, "sentence"))
     return ScoreTable(parsed_sentences, MODELS, np.array(columns).T)
 
@@ -91,8 +90,8 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
 def read_natural_pairs(folder: Path | str) -> tuple[Pair, ...]:
     """Read the study's 360 natural controversial pairs.
 
-    Rows are those of `read_stimulus_scores`, because corpus line numbers were not published. Ranks
-    are the published ones, among 231,725 sentences.
+    The rows of a pair refer to `read_stimulus_scores`, because corpus line numbers were not
+    published. The ranks of a pair are the published ones, among 231,725 sentences.
 
     Raises:
         InputError: if a file is missing, lacks a column, or has a sentence without scores.
@@ -119,10 +118,10 @@ def read_natural_pairs(folder: Path | str) -> tuple[Pair, ...]:
 
 
 def read_triplets(folder: Path | str, *, selected: bool = False) -> tuple[Triplet, ...]:
-    """Read the study's 3,600 synthesized triplets in file order, or the 360 shown ones.
+    """Read the study's 3,600 synthesized triplets in file order, or the 360 shown triplets.
 
-    The files name S1 the sentence that their second model rejects; here synthetic_1 is the one that
-    model_1 rejects, as in Eq. 4.
+    In the files, S1 is the sentence that the second model rejects. Here, synthetic_1 is the
+    sentence that model_1 rejects, as in Eq. 4.
 
     Raises:
         InputError: if the file is missing, lacks a column, or a score is not a number.
@@ -199,7 +198,7 @@ def _read_columns(
     table = read_table(path)
     readers: dict[str, CellReader] = dict.fromkeys(texts, (Sentence.parse, "text"))
     readers |= dict.fromkeys(numbers, (number, "number"))
-    parsed_columns(path, table, readers)  # only raises errors
+    parsed_columns(path, table, readers)  # raises errors of invalid cells
     return list(zip(*(table[name] for name in readers), strict=True))
 
 
@@ -303,7 +302,7 @@ def read_experiment(
     """
     rows = _read_rows(ratings_file)
     groups = _assign_groups([pair for pair, *_ in rows], ratings_file)
-    # The 1,440 controversial trials by their sentences, in either order; groups are assigned below
+    # The 1,440 controversial trials, by their sentences in any order; groups are assigned below
     candidates = [pair_trial(pair) for pair in read_natural_pairs(contstimlang_folder)]
     for triplet in read_triplets(contstimlang_folder, selected=True):
         candidates += triplet_trials(triplet, twins=True)
@@ -324,7 +323,7 @@ def read_experiment(
                 f"p{participant + 1:03}",
                 trial.group,
                 trial.trial_id,
-                # The file rates from its first sentence to its second, we from sentence_1
+                # In the file, ratings go from its first sentence to its second
                 rating if pair[0] == trial.sentence_1 else trial.scale.mirrored(rating),
                 UNKNOWN,
                 position,
@@ -368,8 +367,8 @@ def _assign_groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str)
         frozenset(map(frozenset, pairs[start : start + TRIALS_EACH]))
         for start in range(0, len(pairs), TRIALS_EACH)
     ]
-    # Groups share no pairs. A pair in two different sets of 165 pairs means that rows are missing
-    # or out of order
+    # Groups share no pairs, so if two different sets of 165 pairs share one, rows are missing or
+    # out of order
     numbers = {pairs_seen: n for n, pairs_seen in enumerate(dict.fromkeys(seen), start=1)}
     owners = Counter(pair for pairs_seen in numbers for pair in pairs_seen)
     if any(len(pairs_seen) < TRIALS_EACH for pairs_seen in seen) or max(owners.values()) > 1:

@@ -3,7 +3,7 @@
 table        reading and writing responses.csv; escaping formulas; counts of people and of
              artificial participants
 questionnaire questions that a page asks in addition to the trials, and their answers
-alignment    platforms' recorded ratings in the canonical order of their trials
-checks       responses compared with trials: every problem by name
-admission    exclusion rules; participants who are included in an analysis or excluded, with reasons
+alignment    the trial of each rating that a platform recorded, and its rating from sentence_1 to 2
+checks       problems of responses, found by comparing them with the trials
+admission    exclusion rules; participants whom an analysis includes or excludes, with reasons
 """

@@ -47,13 +47,14 @@ class CatchRule:
     12.
 
     Attributes:
-        number: minimum of correct catch trials.
-        share: minimum share of the catch trials shown, rounded up.
-        lenient: lowers a share that would exclude more than 1 % of the people who lapse in 2 % of
-            trials, such as 5 of 6 instead of 6.
+        number: minimum number of correct catch trials.
+        share: minimum share of the shown catch trials; the required number is rounded up.
+        lenient: whether the required number is lowered if it would exclude more than 1 % of the
+            people who guess in 2 % of trials: 5 of 6 instead of 6.
 
     Raises:
-        InputError: if neither or both are given, the number is negative or the share not in 0..1.
+        InputError: if both or neither of number and share are set, the number is negative, or the
+            share is not from 0 to 1.
     """
 
     number: int | None = None
@@ -82,7 +83,7 @@ class CatchRule:
             InputError: if the required number is greater than `n_trials`.
         """
         if self.share is not None:
-            # In floating point 0.07 * 100 is slightly more than 7
+            # Subtract a tolerance: in floating point, 0.07 * 100 is slightly more than 7
             required = math.ceil(self.share * n_trials - 1e-9)
             if not self.lenient:
                 return required
@@ -102,11 +103,11 @@ class CatchRule:
         return self.number
 
     def dropped(self, n_trials: int, lapses: float) -> float:
-        """Return the expected share of excluded participants among those with a given lapse rate.
+        """Return the expected share of participants with a given lapse rate whom the rule excludes.
 
         Args:
             n_trials: number of catch trials shown.
-            lapses: share of trials that they guess, half of them correctly; 1 for people who
+            lapses: share of trials in which participants guess, half of them correctly; 1 if they
                 always guess.
         """
         return float(_probability_below(self.required(n_trials), n_trials, lapses))
@@ -134,8 +135,8 @@ class Admission:
         participants: included participants, in order of their first response.
         excluded: excluded participants → reason, in order of their first response.
         report: findings of the checks before any exclusion.
-        counts: rules, in the order of their application → number of excluded participants; the
-            last entry counts partially used sessions, if these are included.
+        counts: rule → number of participants that it excludes, in the order of application. If
+            unfinished sessions are included, the last entry is their number.
         partial: ratings of unfinished sessions that break no other rule, if these are included.
     """
 
@@ -160,7 +161,7 @@ class Admission:
 
     @property
     def origin(self) -> ResponseOrigin:
-        """Numbers of people and of artificial participants among the included ones."""
+        """Numbers of people and of artificial participants who are included."""
         return origin_of(self.responses)
 
     def __str__(self) -> str:
@@ -174,7 +175,7 @@ def admit(
 ) -> Admission:
     """Exclude participants who did not finish, failed the catch trials, or break another rule.
 
-    Their rule has no effect if the design has no catch trials.
+    The rule for catch trials has no effect if the design has no catch trials.
 
     Args:
         trials: trials of the design.
@@ -213,7 +214,8 @@ def admit(
     remaining = [r for r in responses if r.participant not in reasons]
     if exclusions.partial:
         counts[_PARTIAL_SESSIONS_LABEL] = len(unfinished.keys() - reasons.keys())
-    reasons = unfinished | reasons  # unfinished sessions are excluded from the full participants
+    # Participants with unfinished sessions are excluded even if some analyses use their ratings
+    reasons = unfinished | reasons
     participants = tuple(p for p in report.participants if p not in reasons)
     excluded = {p: reasons[p] for p in report.participants if p in reasons}
     if not participants:
@@ -232,20 +234,20 @@ def admit(
 def _find_failed_catch(
     trials: Sequence[Trial], catch: CatchRule, answers: Mapping[str, Sequence[Response]]
 ) -> dict[str, str]:
-    """Find participants with too few correct catch trials; unrated ones do not count as wrong."""
+    """Find participants with too few correct catch trials; trials not shown are not wrong."""
     n_catch_by_group = Counter(
         trial.group for trial in trials if trial.condition is Condition.CATCH
     )
     all_responses = [response for responses in answers.values() for response in responses]
     failures = {}
-    for name, (right, rated) in catch_scores(trials, all_responses).items():
+    for name, (right, shown) in catch_scores(trials, all_responses).items():
         n_trials = n_catch_by_group[answers[name][0].group]
-        if not rated:
+        if not shown:
             continue
-        wrong = n_trials - catch.required(n_trials)
-        if right < rated - wrong:
+        required = shown - (n_trials - catch.required(n_trials))
+        if right < required:
             failures[name] = (
-                f"{right} of {quantity(rated, 'catch trial')} right, {rated - wrong} are required"
+                f"{right} of {quantity(shown, 'catch trial')} right, {required} are required"
             )
     return failures
 
@@ -257,14 +259,14 @@ def catch_scores(
     catch = {trial.trial_id for trial in trials if trial.condition is Condition.CATCH}
     scores: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for response in responses:
-        right, rated = scores[response.participant]
+        right, shown = scores[response.participant]
         if response.trial_id in catch:
             # sentence_1 of a catch trial is the unshuffled sentence
-            scores[response.participant] = (right + (response.choice == 1), rated + 1)
+            scores[response.participant] = (right + (response.choice == 1), shown + 1)
     return dict(scores)
 
 
-# Measures of a participant → phrase of the rule, with placeholders for side and limit
+# Measure of a participant → phrase of the rule; the placeholders are `below` or `above`, and limit
 _MEASURES = {
     "median_rt": "a median reaction time {} {:g} ms",
     "minutes": "reaction times {} {:g} minutes in all",
@@ -328,7 +330,7 @@ class Exclusions:
             raise InputError(f"`require` must be COLUMN=VALUE, got {wrong[0]!r}.")
 
     def rules(self) -> Iterator[Rule]:
-        """Yield each rule as a phrase and a function that finds violations with reasons."""
+        """Yield each rule: a phrase, and a function that returns participants with reasons."""
         if self.exclude is not None:
             yield "named in a table", partial(_find_listed, self.exclude)
         for side, word in _SIDES.items():
@@ -344,7 +346,7 @@ class Exclusions:
 
 
 def _find_listed(path: Path, answers: Answers) -> dict[str, str]:
-    """Read the participants of a table, each with its stated reason."""
+    """Read the participants that a table excludes, with the reasons in the table."""
     table = read_table(path)
     (participants,) = needed_columns(path, table, ["participant"])
     reasons = _cell_by_participant(
@@ -359,7 +361,7 @@ def _find_listed(path: Path, answers: Answers) -> dict[str, str]:
 
 
 def _find_beyond_limit(key: str, limit: float, answers: Answers) -> dict[str, str]:
-    """Find participants whose measure is beyond a limit; missing measures are accepted."""
+    """Find participants whose measure is beyond a limit; an unrecorded measure breaks no rule."""
     side, _, measure = key.partition("_")
     values = {name: _compute_measure(measure, responses) for name, responses in answers.items()}
     if all(map(math.isnan, values.values())):
@@ -398,7 +400,8 @@ def _find_other_value(
     if path is None:
         raise InputError("`require` needs a table `participants`. Set both, or neither.")
     table = read_table(path)
-    if column not in table and {"question", "answer"} <= table.keys():  # as our own page writes it
+    # In a table of answers to questions, the required column is a question
+    if column not in table and {"question", "answer"} <= table.keys():
         cells = needed_columns(path, table, ("participant", "question", "answer"))
         rows = zip(*(map(_cell, column_cells) for column_cells in cells), strict=True)
         # The last answer counts: a check of the instructions is repeated until it is correct

@@ -60,11 +60,11 @@ class RecordedAnswer(BaseModel):
 
 
 class NoTrialsError(InputError):
-    """Error for a file without trials; the other files are read."""
+    """Error for a file without trials, which does not prevent reading the other files."""
 
 
 def recorded_or_unreadable(where: str, **cells: object) -> RecordedAnswer | InputError:
-    """Parse an answer from cells; return the problem, with its place, if a cell is invalid."""
+    """Parse an answer from cells; return an error that names the place if a cell is invalid."""
     try:
         return RecordedAnswer.model_validate({"where": where, **cells})
     except ValidationError as error:
@@ -73,16 +73,16 @@ def recorded_or_unreadable(where: str, **cells: object) -> RecordedAnswer | Inpu
 
 @dataclass(frozen=True)
 class Imported:
-    """Responses in canonical order with their trials, and all ratings that were left out.
+    """Responses, rated from sentence_1 to sentence_2, their trials, and all skipped ratings.
 
     Attributes:
         trials: trials as passed, or as built from published data.
         responses: responses in the order of the files.
-        notes: decisions of the import, and data that it ignored.
+        notes: messages on decisions of the import and on ignored data.
         unmatched: ratings of trials that are not in `trials`; they are not in `responses`.
-        unreadable: problems of skipped rows, with file, line and reason.
+        unreadable: errors of skipped rows, with file, line and reason.
         questions: answers to questions other than the trials.
-        rows: participant of each answer, and its row if the reader provides it.
+        rows: participant and row of each response; rows are empty if the reader keeps none.
     """
 
     trials: tuple[Trial, ...]
@@ -95,7 +95,7 @@ class Imported:
 
     @property
     def report(self) -> checks.CheckReport:
-        """Result of checking the responses, with the unmatched ratings."""
+        """Findings about the responses (`check_responses`), and about unmatched ratings."""
         report = checks.check_responses(self.trials, self.responses)
         return checks.CheckReport(
             report.responses, report.participants, self.unmatched + report.findings
@@ -103,7 +103,7 @@ class Imported:
 
 
 _Part: TypeAlias = RecordedAnswer | InputError | QuestionAnswer | str
-"""An answer, an unreadable row, an answer to a question, or a note."""
+"""An answer, an error of an unreadable row, an answer to a question, or a note."""
 
 
 def import_files(
@@ -111,7 +111,7 @@ def import_files(
     trials: Sequence[Trial],
     read: Callable[[Path], Iterable[_Part]],
 ) -> Imported:
-    """Find the trial of each answer, and convert its rating to the trial's canonical order.
+    """Find the trial of each answer, and convert its rating to the order of the trial's sentences.
 
     Unreadable rows are skipped, and so are ratings outside the scale of their trial.
 
@@ -122,8 +122,9 @@ def import_files(
             (strings).
 
     Raises:
-        InputError: if more than half of the trials' rows in a file are unreadable, if ratings
-            seem to be off by one, if no answer belongs to a trial, or if `read` raises it.
+        InputError: if more than half of the trials' rows in a file are unreadable, if the codes of
+            ratings seem to be shifted by one, if no answer belongs to a trial, or if `read` raises
+            it.
     """
     by_id = {trial.trial_id: trial for trial in trials}
     files = list(files)
@@ -140,7 +141,7 @@ def import_files(
             f"No answer belongs to any of the {len(trials):,} trials; the first answer is "
             f"about {first}. Name the table of the trials that participants saw."
         )
-    unknown: dict[str, dict[str, None]] = defaultdict(dict)  # distinct trials by participant
+    unknown: dict[str, dict[str, None]] = defaultdict(dict)  # participant → distinct trial_ids
     for answer in unmatched:
         unknown[answer.participant][answer.trial_id] = None
     return Imported(
@@ -164,12 +165,12 @@ def _read_file(
     *,
     is_only: bool,
 ) -> list[_Part]:
-    """Read a file; ratings outside the scale become unreadable rows.
+    """Read a file; ratings outside the scale become errors of unreadable rows.
 
-    If there are several files, one without trials contributes only a note.
+    If there are several files, a file without trials contributes only a note.
 
     Raises:
-        InputError: if ratings are off by one, or most rows are unreadable; see `import_files`.
+        InputError: see `import_files`.
     """
     parts: list[_Part] = []
     outside: list[RecordedAnswer] = []
@@ -207,7 +208,7 @@ def _refuse_shifted_ratings(
     outside: Sequence[RecordedAnswer],
     by_id: Mapping[str, Trial],
 ) -> None:
-    """Refuse ratings coded off by one: those within the scale would be wrong, too."""
+    """Refuse a file whose codes seem to be shifted by one: all of its ratings would be wrong."""
     if len(outside) < 2:
         return
     scale = by_id[outside[0].trial_id].scale.answers
@@ -242,7 +243,7 @@ def _to_response(answer: RecordedAnswer, trial: Trial) -> table.Response:
 
 
 def kept_columns(imported: Imported, names: Iterable[str]) -> list[QuestionAnswer]:
-    """Return values of columns of a platform's data, as participants' answers to questions.
+    """Return columns of a platform's data as answers, one for each participant and column.
 
     Raises:
         InputError: if a column is missing, or has several values for a participant.
@@ -267,7 +268,7 @@ def kept_columns(imported: Imported, names: Iterable[str]) -> list[QuestionAnswe
 
 
 def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
-    """Keep one rating of each trial by each participant; notes list the others."""
+    """Keep one rating of each trial by each participant; notes list the excluded ratings."""
     chosen: dict[tuple[str, str], table.Response] = {}
     repeated: dict[str, list[str]] = defaultdict(list)
     for response in imported.responses:

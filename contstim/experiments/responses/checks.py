@@ -1,4 +1,4 @@
-"""Checks of responses against trials: they report every problem and drop nothing."""
+"""Checks of responses against trials, which report every problem and exclude no response."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Problem(StrEnum):
-    """Problem of a participant's responses; the value is the message to users."""
+    """Problem of a participant's responses; the participant's name and the value form a message."""
 
     UNKNOWN_TRIAL = "rated trials that are not in the table of trials"
     DUPLICATE = "rated the same trial more than once"
@@ -42,15 +42,18 @@ class Problem(StrEnum):
 
 
 REPAIRABLE = frozenset({Problem.NO_RATING, Problem.UNFINISHED})
-"""Problems solved by excluding the participant; others, unless harmless, mean unmatched files."""
+"""Problems that are solved by excluding the participant.
+
+All other problems, unless harmless, mean that the responses do not belong to the trials.
+"""
 
 HARMLESS = frozenset({Problem.ONE_RATING, Problem.ONE_BUTTON, Problem.TOO_FAST, Problem.ABSENT})
-"""Problems that are reported only; the participants are analysed."""
+"""Problems that are only reported; the participants are analysed."""
 
 
 @dataclass(frozen=True)
 class ResponseFinding:
-    """One problem of one participant, and the trials (or groups) concerned."""
+    """One problem of one participant, and the trials, groups or values that have it."""
 
     problem: Problem
     participant: str
@@ -91,10 +94,10 @@ class CheckReport:
         return tuple(f for f in self.findings if f.problem not in REPAIRABLE | HARMLESS)
 
     def raise_errors(self) -> None:
-        """Raise an error if the files contradict each other or the scale.
+        """Raise an error if there are `errors`.
 
         Raises:
-            InputError: if there are such findings; names the participants and trials.
+            InputError: if there are such findings; the message names participants and trials.
         """
         if self.errors:
             errors = "\n".join(f"  {finding}" for finding in self.errors[:20])
@@ -116,8 +119,7 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
 
     Raises:
         InputError: if two trials have the same trial_id, a trial does not fit its condition
-            (`check_trials`), responses are on two scales, or the trials ask for choices and the
-            responses are not choices.
+            (`check_trials`), or responses and trials have different scales.
     """
     trials = tuple(trials)
     check_trials(trials)
@@ -128,7 +130,7 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
             raise InputError(f"The trial {trial.trial_id!r} is in the table of trials twice.")
         groups[trial.trial_id] = trial.group
         if trial.scale is not Scale.CONFIDENCE:
-            scales.add(trial.scale)  # CONFIDENCE is also the default of trials without a scale
+            scales.add(trial.scale)  # CONFIDENCE may be the default of trials that name no scale
     if len(scales) > 1:
         listed_scales = ", others on the scale ".join(sorted(scales))
         raise InputError(f"Some trials or responses are on the scale {listed_scales}.")
@@ -162,7 +164,7 @@ def _find_problems(groups: dict[str, int], responses: list[Response]) -> dict[Pr
     expected = [trial_id for trial_id, group in groups.items() if group in own_groups]
     return {
         Problem.UNKNOWN_TRIAL: [t for t in counts if t not in groups],
-        # An identifier counts once however often it was rated, and also without a rating
+        # A trial_id is listed once, however often the trial occurs, rated or not
         Problem.DUPLICATE: [t for t, count in counts.items() if count > 1],
         Problem.OUTSIDE_SCALE: [
             f"{r.trial_id}: {r.rating}"
@@ -178,7 +180,7 @@ def _find_problems(groups: dict[str, int], responses: list[Response]) -> dict[Pr
         ],
         Problem.NO_RATING: [r.trial_id for r in responses if r.rating == UNRATED],
         Problem.UNFINISHED: [t for t in expected if t not in rated],
-        # One rating alone is no evidence of identical ratings
+        # A single rating does not show that a participant always gives the same one
         Problem.ONE_RATING: [*map(str, ratings)] if len(ratings) == 1 and len(rated) > 1 else [],
         Problem.ONE_BUTTON: [*map(str, buttons)] if len(buttons) == 1 < len(ratings) else [],
         Problem.TOO_FAST: [f"{r.trial_id}: {r.rt_ms:.0f} ms" for r in responses if r.rt_ms < 500],

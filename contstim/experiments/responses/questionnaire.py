@@ -77,7 +77,7 @@ _READERS: dict[str, Reader] = {
     "optional": (_choice_parser("", "no", "yes"), "yes or a no"),
 }
 COLUMNS = tuple(_READERS)
-"""Columns of a table of questions; two may be translated, as in `question_de`."""
+"""Columns of a table of questions; question and options may be translated, as in `question_de`."""
 FURTHER_COLUMN = re.compile(r"(question|options)_[A-Za-z][A-Za-z0-9-]*")
 
 
@@ -129,14 +129,14 @@ def _parse_question(cells: Mapping[str, str], language: str) -> Question:
             raise ValueError(column, f"{cells.get(column, '')!r} is not a {description}.") from None
     filled = {name: cell.strip() for name, cell in cells.items() if cell.strip()}
     options: dict[str, dict[str, Any]] = {}
-    # In every language, so that errors are reported whichever language is requested
+    # Options of every language are parsed, so that errors do not depend on the requested language
     for column in ("options", *(name for name in filled if name.startswith("options_"))):
         try:
             options[column] = _parse_options(values["when"], values["kind"], filled.get(column, ""))
             both = (options[column], options["options"])
             marks, first = ([c == o["right"] for c in o.get("choices", ())] for o in both)
             if marks != first:
-                raise ValueError("must list the texts of the options, in their order.")
+                raise ValueError("translations must have the number and order of the options.")
         except ValueError as error:
             raise ValueError(column, f"{filled.get(column, '')!r}: {error}") from None
     languages = (language, language.partition("-")[0])
@@ -155,16 +155,16 @@ def questions_of(
     """Parse the questions of a table or a study file, and collect problems of invalid rows.
 
     Args:
-        rows: rows with these columns. name; when (before the instructions, after the last trial,
-            or as a check of the instructions); kind (choice, number, text); question; options: of
-            a choice separated by `|`, in a check with `*` before the correct one, of a number the
-            lowest and the highest, such as `18|99`; optional: yes if an answer may be omitted;
-            translations `question_de`, and `options_de` of a choice. Answers are stored as in
-            options.
+        rows: rows with these columns. `name`. `when`: before (the instructions), after (the last
+            trial), or check (of the instructions). `kind`: choice, number or text. `question`.
+            `options`: the options of a choice, separated by `|`, with `*` before the correct one
+            of a check; or the lowest and the highest number, such as `18|99`. `optional`: yes if an
+            answer may be omitted. Translations, such as `question_de` and, for choices,
+            `options_de`; stored answers are the untranslated options.
         language: preferred language of the displayed texts.
 
     Returns:
-        The questions; and row (from 0), column and problem of each invalid row.
+        The questions; and (row from 0, column, problem) for each invalid row.
     """
     questions: dict[str, Question] = {}
     wrong = []
@@ -185,7 +185,7 @@ def read_questions(path: Path, language: str = "") -> tuple[Question, ...]:
     """Read the questions of a table; see `questions_of`.
 
     Raises:
-        InputError: if the table cannot be read, or a row is invalid; gives the reason.
+        InputError: if the table cannot be read, or a row is invalid.
     """
     table = read_csv(path)
     needed_columns(path, table, [name for name in COLUMNS if name != "optional"])
@@ -205,7 +205,7 @@ class QuestionAnswer:
 
 
 def questions_beside(responses: Path) -> Path:
-    """Path of the table of answers to questions, next to a table of responses."""
+    """Return the path of the table of answers to questions, next to a table of responses."""
     return Path(f"{responses}.questions.csv")
 
 
@@ -229,9 +229,9 @@ def read_answers(path: Path) -> list[QuestionAnswer]:
 
 
 def described(questions: Iterable[Question], answers: Iterable[QuestionAnswer]) -> list[str]:
-    """Summarize answers to each number (mean and range) and choice (frequencies of options).
+    """Summarise the answers to each question: mean and range of numbers, frequencies of choices.
 
-    Free texts are left out: they may identify participants.
+    Free texts are left out, because they may identify participants.
     """
     texts_by_question: dict[str, list[str]] = defaultdict(list)
     for answer in answers:

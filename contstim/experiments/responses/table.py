@@ -1,9 +1,9 @@
 """The table of responses, with a row for each rating of a participant.
 
 Excel and LibreOffice treat cells that begin with certain signs as formulas, even if quoted. A
-leading mark prevents this: an apostrophe in tables that we read again. For cells read on a screen,
-where an apostrophe would show, it is a no-break space (which `Sentence.parse` ignores). Text that
-already looks escaped gets one more mark, so that `unescape_formula` restores every text.
+leading mark prevents this. In tables that contstim reads again, the mark is an apostrophe. In cells
+that people read on a screen, it is an invisible no-break space, which `Sentence.parse` ignores.
+Text that already looks escaped gets one more mark, so that `unescape_formula` restores every text.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 UNKNOWN = 0  # value of left and position if not recorded
 UNRATED = -1  # rating of a trial that was shown but not rated; 0 is a valid slider rating
 OBSERVED = ("input", "blurs", "away_ms", "received")  # columns that few platforms provide
-SIMULATED = "simulated"  # column of tables with artificial participants only
-SCALE = "scale"  # key in the record of a table
+SIMULATED = "simulated"  # column that only tables with artificial participants have
+SCALE = "scale"  # key of the response scale in the record of a table
 SIMULATED_NAME = "simulated-"  # prefix of the names of artificial participants
 
 
@@ -61,7 +61,7 @@ def unescape_formula(text: str, mark: str = APOSTROPHE) -> str:
 
 
 def _is_formula(text: str, mark: str) -> bool:
-    # Any number of marks: a text that begins with marks and a sign gets one more mark
+    # Texts that begin with any number of marks and then a sign also need one more mark
     return re.match(f"{mark}*[{re.escape(FORMULA_SIGNS)}]", text) is not None
 
 
@@ -70,7 +70,7 @@ def _strip(cell: Any) -> Any:
 
 
 def _parser(parse: Callable[[Any], Any], unknown: float) -> BeforeValidator:
-    """Return a parser of cells that maps empty cells to `unknown`."""
+    """Return a validator that parses cells and maps empty cells to `unknown`."""
     return BeforeValidator(
         lambda cell: unknown if _strip(cell) in ("", None) else parse(_strip(cell))
     )
@@ -123,18 +123,18 @@ def mistake(wrong: ErrorDetails) -> str:
 class Response:
     """A participant's rating of one trial; its fields are the columns of responses.csv.
 
-    Unrecorded values are empty cells in the file. Here they are -1 (rating), 0 (left, position),
-    nan (rt_ms, away_ms), None (blurs) or an empty text. Columns from `input` on are written only if
-    they have a value, and `simulated` (true or false) only if an answer is simulated. If that
-    column or its cell is missing, a person answered, unless the participant's name begins with
-    `simulated-`. The scale belongs to a whole table and is stored in its record.
+    Unrecorded values are empty cells in the file. In this class, they are -1 (rating), 0 (left,
+    position), nan (rt_ms, away_ms), None (blurs) or an empty text. Columns from `input` on are
+    written only if they have a value, and `simulated` (true or false) only if an answer is
+    simulated. Without that column or its cell, the participant is a person, unless the name begins
+    with `simulated-`. The scale is not a column: it is stored in the record of the table.
     """
 
     participant: Name
     group: Annotated[int, BeforeValidator(whole_number), Field(ge=1)]
     trial_id: Name
     rating: Rating  # on the scale from sentence_1 to sentence_2, independent of their sides
-    left: Whole  # 1 or 2: the sentence shown left
+    left: Whole  # the sentence shown on the left, 1 or 2
     position: Position
     rt_ms: Time
     simulated: Mark = False
@@ -145,13 +145,13 @@ class Response:
     received: Text = field(default="", compare=False)  # time when the server received it, UTC
 
     def __post_init__(self) -> None:
-        # The dataclass is frozen. A table that lost the column must not pass for people's answers
+        # If a table has lost the column, the name still identifies artificial participants
         if self.participant.startswith(SIMULATED_NAME):
-            object.__setattr__(self, SIMULATED, True)
+            object.__setattr__(self, SIMULATED, True)  # the dataclass is frozen
 
     @property
     def button(self) -> int | None:
-        """Rating from left to right, 0 is possible for a slider; None if not recorded."""
+        """Rating counted from the left (0 is a valid slider value); None if not recorded."""
         if self.rating == UNRATED or self.left == UNKNOWN:
             return None
         return self.rating if self.left == 1 else self.scale.mirrored(self.rating)
@@ -184,13 +184,13 @@ class ResponseOrigin:
         """Warning for every result of these responses; empty if all participants are people."""
         if not self.simulated:
             return ""
-        nobody = "" if self.people else "there are no human participants; "
-        return f"Artificial participants: {nobody}{self.share} participants were simulated."
+        no_people = "" if self.people else "there are no human participants; "
+        return f"Artificial participants: {no_people}{self.share} participants were simulated."
 
 
 def origin_of(responses: Iterable[Response]) -> ResponseOrigin:
     """Count people and artificial participants."""
-    # One simulated answer is enough: analyses do not count such a participant as a person
+    # A participant with even one simulated answer is not counted as a person
     participants, artificial = set(), set()
     for response in responses:
         participants.add(response.participant)
@@ -200,7 +200,7 @@ def origin_of(responses: Iterable[Response]) -> ResponseOrigin:
 
 
 def numbered(responses: Sequence[Response]) -> list[Response]:
-    """Rename participants: P1, P2, … for people, simulated-1, … for artificial ones."""
+    """Replace names by numbers in order of first responses: P1 for a person, or simulated-1."""
     names = dict.fromkeys(response.participant for response in responses)
     artificial = {response.participant for response in responses if response.simulated}
     # Leading zeros, so that names sort by number
@@ -225,7 +225,7 @@ def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
 
 
 _ROW_PARSER = TypeAdapter(list[Response])
-_PAGE_COLUMNS = ("seed", "assigned_by", "device", "viewport")  # further columns of our own page
+_PAGE_COLUMNS = ("seed", "assigned_by", "device", "viewport")  # written by pages, but not read
 
 
 def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
@@ -233,7 +233,7 @@ def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
     rows = [cells_of(response, APOSTROPHE) for response in responses]
     names = [column.name for column in fields(Response) if column.name != SCALE]
     columns = {name: [row[name] for row in rows] for name in names}
-    if "true" not in columns[SIMULATED]:  # tables of people have no such column
+    if "true" not in columns[SIMULATED]:  # all participants are people
         del columns[SIMULATED]
     return {name: c for name, c in columns.items() if name not in OBSERVED or {*c} - {None, ""}}
 
@@ -241,10 +241,10 @@ def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
 def cells_of(row: DataclassInstance, mark: str) -> dict[str, Any]:
     """Convert the fields of a row to cells: texts escaped with a mark, unknown numbers empty."""
     cells: dict[str, Any] = {}
-    # The scale belongs to the whole table and is stored in its record
+    # The scale is stored in the record of the table
     for name in (column.name for column in fields(row) if column.name != SCALE):
         value = getattr(row, name)
-        # In other columns 0 is a number; in these it means "not recorded"
+        # In these columns the value means "not recorded"; in all others it is a number
         unknown = value == {"rating": UNRATED, "left": UNKNOWN, "position": UNKNOWN}.get(name)
         if isinstance(value, str | Sentence):
             value = escape_formula(str(value), mark)
@@ -259,9 +259,9 @@ def read_responses(
 ) -> tuple[Response, ...]:
     """Read a table that `write_responses` wrote; further columns are ignored, with a warning.
 
-    The scale is the one named in the table's record (`responses.csv.meta.json`), else the `scale`
-    passed, else that of the trials. Ratings outside it are accepted: `check_responses` reports
-    them.
+    The scale is the one named in the table's record (`responses.csv.meta.json`), else the argument
+    `scale`, else that of the trials. Ratings outside the scale are accepted here and reported by
+    `check_responses`.
 
     Args:
         path: path of the table.
@@ -270,8 +270,8 @@ def read_responses(
 
     Raises:
         InputError: if the file cannot be read, lacks a column, has a row without participant or
-            trial, or a value of another type; if the record names another scale than `scale`; or
-            if no scale is named and all ratings are 1 or 2.
+            trial, or a cell with an invalid value; if the record names another scale than `scale`;
+            or if no scale is named and all ratings are 1 or 2.
     """
     columns = read_table(path)
     required_by_name = {f.name: f.default is MISSING for f in fields(Response) if f.name != SCALE}
@@ -306,7 +306,7 @@ def read_responses(
 
 
 def scale_of(source: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Scale:
-    """Return the scale of answers that do not name it: that of the trials.
+    """Return the scale of the trials for answers that name no scale.
 
     Args:
         source: source of the answers, for messages.
@@ -314,8 +314,8 @@ def scale_of(source: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Sc
         ratings: all ratings.
 
     Raises:
-        InputError: if the ratings look like choices (1 and 2) and the trials do not ask for
-            choices: on the other scale 2 would prefer sentence_1.
+        InputError: if all ratings are 1 or 2 and the trials do not ask for choices. As a rating of
+            confidence, 2 prefers sentence_1; as a choice, it prefers sentence_2.
     """
     if scales := {trial.scale for trial in trials} - {Scale.CONFIDENCE}:
         return scales.pop()

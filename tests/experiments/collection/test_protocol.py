@@ -236,7 +236,7 @@ def test_without_its_database_the_server_acknowledges_nothing(serve: Serve, dama
     ]
     assert [given.status_code for given in refused] == [503] * 5
     assert {given.json()["error"] for given in refused} == {
-        "Answers cannot be saved now: the database of the server is gone. Try again."
+        "Answers cannot be saved now: the database of the server is missing. Try again."
     }
     assert "code" not in refused[2].json()
 

@@ -127,7 +127,7 @@ def test_catch_trials_never_compare_a_sentence_with_itself(texts: list[list[str]
         ({"groups": 0}, InputError, "groups must be at least 1"),
         ({"groups": 1}, InfeasibleError, r"three different groups: .* at least 3, got 1\."),
         ({"groups": 2}, InfeasibleError, r"three different groups: .* at least 3, got 2\."),
-        ({**dict.fromkeys(EMPTY, ()), **dict.fromkeys(FILLERS, 0)}, InputError, "has no items"),
+        ({**dict.fromkeys(EMPTY, ()), **dict.fromkeys(FILLERS, 0)}, InputError, "has no trials"),
         ({"natural": natural(59)}, InfeasibleError, "60 in total; only 59 are not used"),
         ({"catch_per_group": -1}, InputError, "must be at least 0"),
         ({"pairs": [*PAIRS, PAIRS[0]]}, InputError, "occurs twice"),
@@ -185,7 +185,7 @@ def uncapitalise(trials: list[Trial]) -> None:
 @pytest.mark.parametrize(
     ("forge", "message"),
     [
-        (swap_groups, "different shares"),
+        (swap_groups, "different numbers of trials"),
         (repeat_sentence, "sees .* 2 times"),
         (lambda trials: trials.pop(0), "is compared 0 times, not 1"),
         (change(Condition.CATCH, sentence_2=Sentence.parse("The cat sees.")), "not a reordering"),
@@ -248,7 +248,10 @@ def test_an_attention_trial_twice_or_in_no_group_fails_the_check(table: Path) ->
     trials = build_design(natural=sentences, **asked, attention=read_attention(table)).trials  # type: ignore[arg-type]
     added = next(t for t in trials if t.kind_1 is Kind.INSTRUCTION)
     again, moved = [*trials, added], [t for t in trials if t is not added]
-    for wrong, message in ((again, "names 2 trials"), (moved, "asked 0 times in group 1")):
+    for wrong, message in (
+        (again, "names 2 trials"),
+        (moved, "group 1 has the attention trial .* 0 times, not 1"),
+    ):
         with pytest.raises(VerificationError, match=message):
             verify_design(wrong, (), (), sentences, twins=False, **asked)
 

@@ -112,7 +112,7 @@ def test_texts_that_nobody_edited_follow_scale_and_language(tmp_path: Path) -> N
         assert again == new
     (tmp_path / "page" / "instructions.md").write_text("Choose one of six.")
     export_jspsych(slider, tmp_path / "page", settings)
-    with pytest.raises(InputError, match=r"the scale slider, but .* edited: instructions.md"):
+    with pytest.raises(InputError, match=r"edited texts \(instructions.md\) for the scale slider"):
         export_jspsych(TRIALS, tmp_path / "page")
 
 
@@ -180,7 +180,7 @@ def test_texts_that_the_page_cannot_use_are_named(
         ({"title": " "}, "title must not be empty"),
         ({"save": "datapipe"}, "`datapipe_id` must be set"),
         ({"datapipe_id": "abc"}, "`datapipe_id` must be set"),
-        ({"save": "datapipe", "datapipe_id": "a'b"}, "`datapipe_id` must have letters"),
+        ({"save": "datapipe", "datapipe_id": "a'b"}, "`datapipe_id` must have only letters"),
         ({"language": 'en"><script>'}, "`language` must be a code such as en"),
         ({"redirect": "javascript:alert(1)"}, "not a web address"),
     ],

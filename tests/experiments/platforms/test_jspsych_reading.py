@@ -111,7 +111,7 @@ def test_a_file_without_names_is_a_participant(tmp_path: Path) -> None:
         files.append(write(tmp_path / f"{name}.json", rows))
     found = import_jspsych(files, TRIALS)
     assert list(found.responses) == RESPONSES
-    assert any("of one participant, named ann" in note for note in found.notes)
+    assert any("as one participant, named ann" in note for note in found.notes)
 
 
 def test_a_run_a_line_as_jatos_writes_them(tmp_path: Path) -> None:

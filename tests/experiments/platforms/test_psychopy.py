@@ -62,7 +62,7 @@ def test_conditions_are_as_psychopy_wants_them(folder: Path) -> None:
 
 
 def test_sentences_that_would_be_evaluated_are_refused_all_at_once(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="PsychoPy would not show these") as refused:
+    with pytest.raises(InputError, match="PsychoPy would change these") as refused:
         export_psychopy(hostile_trials(), tmp_path / "out")
     named = str(refused.value).splitlines()[1:]
     assert [line.split(":")[0].strip() for line in named] == [f"trial-1-{n}" for n in range(14, 18)]
@@ -245,7 +245,7 @@ def test_other_components_and_people_without_names(folder: Path, tmp_path: Path)
         import_psychopy([path], TRIALS)
     found = import_psychopy([path], TRIALS, component="choice")
     assert {r.participant for r in found.responses} == {path.stem}
-    assert any(f"of one participant, named {path.stem}" in note for note in found.notes)
+    assert any(f"as one participant, named {path.stem}" in note for note in found.notes)
 
 
 def test_who_left_before_the_first_trial_does_not_stop_the_others(

@@ -2,11 +2,11 @@
 
 Fits are compared by the difference of their log-likelihoods. Its uncertainty follows Vuong's (1989)
 test for models that are not nested. Contributions to the difference vary between randomly drawn
-units, and their variance gives the variance of the sum. Here two kinds of units are random, trials
-and participants. By the delta method, the influence of a trial is the logarithm of its ratings'
-likelihood, integrated over the trial's effect, with participants' effects at the mode; likewise for
-a participant. The variances of both are added, and that of single ratings, which is in both, is
-subtracted (Cameron, Gelbach & Miller 2011).
+units, and their variance gives the variance of the sum. Here both trials and participants are
+random units. By the delta method, the influence of a trial is the log-likelihood of its ratings,
+integrated over the trial's effect, with participants' effects at the mode; and the other way round
+for a participant. The variances over trials and over participants are added. The variance over
+single ratings, which both contain, is subtracted (Cameron, Gelbach & Miller 2011).
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class MixedAnalysis:
     Attributes:
         settings: settings of all fits.
         empty: the fit without models.
-        fits: one for each model that can be fitted, in the order of the scores.
-        joint: fits of several models.
-        comparisons: a row for each pair of models: the first log-likelihood minus the second in
-            nats (`difference`), with an error over trials and participants (see the module) and
-            degrees of freedom one less than the smaller number of these.
-        additions: contributions of each model in addition to each other one.
+        fits: a fit of each model that can be fitted, in the order of the scores.
+        joint: fits of several models together.
+        comparisons: a row for each pair of models. `difference` is the first log-likelihood minus
+            the second, in nats. Its standard error is over trials and participants (see the
+            module); its degrees of freedom are one less than the smaller number of these.
+        additions: contribution of each model in addition to each other model.
         left_out: model that cannot be fitted → reason.
     """
 
@@ -60,7 +60,7 @@ class MixedAnalysis:
 
     @property
     def all_fits(self) -> tuple[MixedFit, ...]:
-        """Fits without models, of each model, and of several."""
+        """The fit without models, the fits of single models, and those of several models."""
         return (self.empty, *self.fits, *self.joint)
 
     @property
@@ -68,8 +68,8 @@ class MixedAnalysis:
         """Rows of the table of fits.
 
         `gain` is the log-likelihood minus that of the fit without models. `trials_explained` is the
-        share by which the variance of trials decreases from that fit; nan if trials have no effect.
-        `sided` counts the ratings for which the sides of the sentences are recorded.
+        share of that fit's variance of trials that the models explain; nan if that variance is
+        zero. `sided` counts the ratings for which the sides of the sentences are recorded.
         """
         variance = self.empty.parameters.trials**2
         return [
@@ -171,7 +171,7 @@ def compare_mixed(
 
 
 def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> list[Row]:
-    """Compare every pair of fits to the same ratings, with variance over trials and participants.
+    """Compare every pair of fits; the variance is over trials and participants.
 
     Args:
         fits: fits to the same ratings, with equal numbers of parameters.
@@ -190,11 +190,11 @@ def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> list[Row]:
         of_people = np.concatenate([a.of_participants - b.of_participants for a, b in pairs])
         of_ratings = np.concatenate([(a.of_ratings - b.of_ratings).ravel() for a, b in pairs])
         by_trials, by_people = _sum_variance(of_trials), _sum_variance(of_people)
-        # A difference of variances may be too small with few units
+        # With few units, this difference of variances may be too small, hence the maximum
         total = by_trials + by_people - _sum_variance(of_ratings)
         error = float(np.sqrt(max(total, by_trials, by_people)))
-        # One participant, or one trial, is no sample: the test then generalises over the other
-        # factor only.
+        # A single participant or trial is no sample, so the test generalises only over the other
+        # factor
         freedom = min(len(units) for units in (of_trials, of_people) if len(units) > 1) - 1
         difference = first.log_likelihood - second.log_likelihood
         estimate = Estimate.by_t(difference, error, freedom, level)
@@ -214,7 +214,7 @@ def _additions(
 ) -> list[Row]:
     """Return each model's coefficient and gain in fit when added to each other model.
 
-    If the AIC gain is negative, the model adds less than it costs.
+    A negative `aic_gain` means that the gain in fit does not justify the additional parameters.
     """
     rows: list[Row] = []
     for model, beyond in permutations(fit_by_model, 2):

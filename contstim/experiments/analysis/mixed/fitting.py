@@ -1,8 +1,8 @@
-"""Estimates of a cumulative mixed model: the maximum of the approximate likelihood, and its shape.
+"""Estimates of a cumulative mixed model, at the maximum of the approximate likelihood.
 
-    thresholds    flexible: all separate, one less than the number of levels
-                  symmetric: 0 in the middle, the others mirrored: -t2 -t1 0 t1 t2
-                  (choices only have the one in the middle)
+    flexible thresholds     one less than the number of levels, all estimated separately
+    symmetric thresholds    0 in the middle, the others mirrored: -t2 -t1 0 t1 t2
+                            (for choices, only the threshold in the middle)
 
 It is a convention which sentence of a trial is called sentence_1. With symmetric thresholds,
 exchanging the sentences of any trials changes nothing, because ratings are mirrored, and ratios and
@@ -47,11 +47,13 @@ class ThresholdScheme:
     """Scheme that maps estimated thresholds to all finite ones, and ratings to levels.
 
     Attributes:
-        names: names of the estimated thresholds, such as `1|2`, or `5|6` (and, mirrored, `1|2`).
-        matrix: (n_finite, n_estimated); finite thresholds are the matrix times the estimated ones.
+        names: names of the estimated thresholds, such as `1|2`. A symmetric threshold `5|6` also
+            stands for the mirrored one, `1|2`.
+        matrix: (n_finite, n_estimated); the finite thresholds are the matrix times the estimated
+            thresholds.
         level_of: rating → level, 0 to n_finite.
-        first_step: number of estimated thresholds before the first positive step; 0 if they ascend
-            from zero.
+        first_step: index of the first estimated threshold that is a positive step above the one
+            before, or above zero.
     """
 
     names: tuple[str, ...]
@@ -61,7 +63,7 @@ class ThresholdScheme:
 
 
 def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> ThresholdScheme:
-    """Return the thresholds between the ratings that occur; others are left out.
+    """Return the scheme of the thresholds between ratings that occur.
 
     Args:
         kind: symmetric or flexible.
@@ -81,8 +83,8 @@ def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> Th
         names = [f"{low}|{high}" for low, high in pairwise(distinct)]
         levels = {rating: level for level, rating in enumerate(distinct)}
         return ThresholdScheme(tuple(names), np.eye(len(names)), levels, 1)
-    # Certainty of a rating, in steps from the middle: 4 5 6 for sentence_2, 3 2 1 for sentence_1. A
-    # degree that does not occur on either side is left out on both.
+    # The degree of a rating is its distance from the middle: 4 5 6 for sentence_2 have the degrees
+    # of 3 2 1 for sentence_1. A degree that occurs on neither side is left out.
     degrees = sorted({abs(rating - scale.middle) for rating in distinct})
     n, neither = len(degrees), int(0 in degrees)  # ratings in the middle have a separate level
     up = n - neither
@@ -97,10 +99,11 @@ def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> Th
 Estimates: TypeAlias = (
     "tuple[MixedParameters, FloatArray, list[float], tuple[BlockLikelihood, ...]]"
 )
-"""Parameters at the maximum, with positive standard deviations, and the fit.
+"""Result of a fit.
 
-Then the estimated thresholds and slopes, their standard errors from the second derivatives of the
-log-likelihood, variances included, and the log-likelihood of each group."""
+The parameters at the maximum, with positive standard deviations; the estimated thresholds and
+slopes; their standard errors, from the second derivatives of the log-likelihood by all parameters;
+and the log-likelihood of each group."""
 
 
 def fit_blocks(
@@ -117,7 +120,7 @@ def fit_blocks(
         trials_vary: whether trials have a random intercept.
 
     Raises:
-        InputError: if no finite estimates fit best, or the ratings do not determine them.
+        InputError: if the best estimates are infinite, or the ratings do not determine them.
     """
     require_overlap(scheme, blocks)
     n_effects = blocks[0].effects.shape[2]
@@ -133,12 +136,12 @@ def fit_blocks(
         thresholds = np.concatenate([[-np.inf], scheme.matrix @ estimated, [np.inf]])
         return MixedParameters(thresholds, slopes, deviations[:n_effects], trials)
 
-    def likelihood(point: FloatArray, afresh: bool = False) -> _Value:
-        # Search modes from those of the last point, which is close, unless it failed.
+    def likelihood(point: FloatArray, from_zero: bool = False) -> _Value:
+        # The search for modes starts from those of the last point, which is close, if it had any
         last_modes, modes[:] = [*modes], [None] * len(blocks)
         at, of_blocks = parameters_at(point), zip(blocks, last_modes, strict=True)
         results = tuple(
-            block_likelihood(link, block, at, None if afresh else start_modes)
+            block_likelihood(link, block, at, None if from_zero else start_modes)
             for block, start_modes in of_blocks
         )
         by_all = reduce(np.add, [result.gradient for result in results])
@@ -149,15 +152,16 @@ def fit_blocks(
             modes[:] = [result.modes for result in results]
         return value, gradient, results
 
-    if not len(start):  # choices without predictors and effects: both have equal probability
+    if not len(start):  # choices without predictors and effects: there is nothing to estimate
         return parameters_at(start), start, [], likelihood(start)[2]
     point = _maximise(likelihood, start, scheme, n_ratings)
     hessian = _second_derivatives(likelihood, point)
-    # BFGS stops close to the maximum; one Newton step then gives full precision.
+    # BFGS stops close to the maximum; one Newton step then gives full precision
     point = point - np.linalg.lstsq(hessian, likelihood(point)[1], rcond=1e-10)[0]
     point[n_fixed:] = np.abs(point[n_fixed:])
-    # Modes change sign if the standard deviation of their effect was negative
-    _value, gradient, results = likelihood(point, afresh=True)
+    # Where a standard deviation was negative, the modes have changed sign, so they are searched
+    # from zero
+    _value, gradient, results = likelihood(point, from_zero=True)
     parameters = parameters_at(point)
     sizes = [*np.abs(parameters.slopes), *parameters.participants, parameters.trials]
     if max(sizes, default=0) > _MAX_ESTIMATE or not np.all(np.abs(gradient) < 1e-3 * n_ratings):
@@ -169,10 +173,10 @@ def fit_blocks(
 
 
 _Value: TypeAlias = "tuple[float, FloatArray, tuple[BlockLikelihood, ...]]"
-"""Log-likelihood, gradient, and groups' likelihoods for one vector.
+"""Log-likelihood, its gradient, and the likelihoods of groups, for one vector of parameters.
 
-The vector has estimated thresholds, slopes, standard deviations of participants' effects, and that
-of trials, if they vary."""
+The vector has the estimated thresholds, the slopes, the standard deviations of participants'
+effects, and, if trials have an intercept, that of trials."""
 
 
 def _starting_point(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> FloatArray:
@@ -182,7 +186,7 @@ def _starting_point(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> Fl
     levels = np.concatenate([block.levels.ravel() for block in blocks])
     counts = np.bincount(levels[levels >= 0], minlength=len(scheme.matrix) + 1)
     if scheme.first_step == 0:
-        counts = counts + counts[::-1]  # equal on both sides
+        counts = counts + counts[::-1]  # makes the thresholds symmetric
     shares = np.cumsum(counts)[:-1] / counts.sum()
     finite = ndtri(np.clip(shares, 1e-3, 1 - 1e-3))
     steps = np.diff(finite[len(finite) - len(scheme.names) :], prepend=0.0)
@@ -201,8 +205,8 @@ def _maximise(
 
     n, first = len(scheme.names), scheme.first_step
 
-    # Thresholds ascend for any vector: the first one (unless the first step starts from zero), then
-    # logarithms of steps.
+    # With logarithms of steps, thresholds ascend for any vector. A first threshold that is no step
+    # is unrestricted.
     def to_point(free: FloatArray) -> tuple[FloatArray, FloatArray]:
         steps = free[:n].copy()
         steps[first:] = np.exp(np.clip(steps[first:], -30, 30))
@@ -229,7 +233,7 @@ def _maximise(
 def _second_derivatives(
     likelihood: Callable[[FloatArray], _Value], point: FloatArray
 ) -> FloatArray:
-    """Return central differences of the exact gradient, symmetric."""
+    """Return the symmetric matrix of second derivatives, by differences of the exact gradient."""
     size = 1e-4
     rows = [
         (likelihood(point + size * step)[1] - likelihood(point - size * step)[1]) / (2 * size)
@@ -239,13 +243,13 @@ def _second_derivatives(
 
 
 def _standard_errors(hessian: FloatArray, n_fixed: int) -> list[float]:
-    """Return standard errors of thresholds and slopes, given the uncertainty of the variances.
+    """Return standard errors of thresholds and slopes; standard deviations are uncertain too.
 
     Raises:
         InputError: if the ratings do not determine the estimates.
     """
-    # The inverse of the Schur complement is the corner of the whole inverse. With a variance of
-    # zero, the likelihood may be flat in some directions.
+    # The inverse of this Schur complement is a corner of the inverse of the whole matrix. The
+    # pseudo-inverse is needed if a variance is zero, because the likelihood may then be flat.
     between, varying = -hessian[:n_fixed, n_fixed:], -hessian[n_fixed:, n_fixed:]
     absorbed = between @ np.linalg.pinv(varying, rcond=1e-10, hermitian=True) @ between.T
     information = -hessian[:n_fixed, :n_fixed] - absorbed
@@ -263,11 +267,11 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
     """Check that predictors do not separate the ratings perfectly.
 
     Raises:
-        InputError: if they do: steeper slopes always fit better.
+        InputError: if they do, because steeper slopes then always fit better.
     """
-    # Separation is a direction of slopes and thresholds along which no rating becomes less likely,
-    # and some become more likely: every latent value stays between its thresholds. A trial's lowest
-    # rating restricts upper thresholds most, its highest rating lower ones.
+    # Predictors separate the ratings if there is a direction of slopes and thresholds along which
+    # no rating becomes less likely and some become more likely. For each trial, its lowest rating
+    # is the strictest condition on upper thresholds, its highest rating that on lower ones.
     n_finite = len(scheme.matrix)
     lowest = np.concatenate(
         [np.where(b.levels < 0, n_finite, b.levels).min(axis=0) for b in blocks]

@@ -7,15 +7,15 @@ The latent value of participant p and trial t is
 where a[p, t], (n_effects,), is the design vector of the participant's effects times the
 participants' standard deviations. Its entries are ±1 for a side bias, by the sides of the
 sentences, and the ratios for slopes. b is the standard deviation of trials. Given u and r, ratings
-are independent. The integral over all u and r is replaced by that of the normal density that fits
-at the mode (Tierney & Kadane 1986; as in R's `ordinal::clmm`):
+are independent. In the integral over all u and r, the integrand is replaced by a normal density
+with the same mode and curvature (Tierney & Kadane 1986; as in R's `ordinal::clmm`):
 
     log-likelihood ≈ log p(ratings, mode) - ½ log det H,       H = minus the second derivatives
 
 All participants of a group saw every trial of the group, and groups share nothing, so their
 log-likelihoods add. Within a group, H has a block for each participant, a block for each trial, and
-full blocks between the two factors. The larger factor is eliminated block by block. The rest is a
-matrix of the size of the smaller factor (its Schur complement), for any number of ratings.
+full blocks between the two factors. The larger factor is eliminated block by block. The remaining
+matrix, the Schur complement, has only the size of the smaller factor.
 """
 
 from __future__ import annotations
@@ -34,9 +34,8 @@ Link: TypeAlias = Literal["probit", "logit"]
 
 _MAX_STEPS = 100  # maximum number of Newton steps to a mode; a few are typical
 _ZERO = np.zeros(1)
-_CONVERGED_GAIN = (
-    1e-6  # expected gain of a step, nats; below, one more step reaches the mode within rounding
-)
+# Expected gain of a Newton step, nats; after a step with less, the mode is exact within rounding
+_CONVERGED_GAIN = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +62,7 @@ class MixedParameters:
         thresholds: (n_levels + 1,) ascending, from -inf to inf.
         slopes: (n_predictors,).
         participants: (n_effects,), standard deviations of participants' effects.
-        trials: standard deviation of trials; signs of standard deviations do not matter.
+        trials: standard deviation of trials. The signs of standard deviations do not matter.
     """
 
     thresholds: FloatArray
@@ -73,9 +72,7 @@ class MixedParameters:
 
 
 BlockModes: TypeAlias = "tuple[FloatArray, FloatArray]"
-"""Modes of the effects of a group, in units of their standard deviation (see the module).
-
-Participants, (n_participants, n_effects), and trials, (n_trials,)."""
+"""Modes of the effects of a group: u, (n_participants, n_effects), and r, (n_trials,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,14 +80,16 @@ class BlockLikelihood:
     """The log-likelihood of a group, its gradient, and contributions of participants and trials.
 
     Attributes:
-        log_likelihood: nats.
-        modes: modes at which it was approximated.
-        gradient: derivatives by the finite thresholds, the fixed slopes, the standard deviations of
-            participants' effects, and that of trials.
+        log_likelihood: approximate log-likelihood, nats.
+        modes: modes of the effects.
+        gradient: derivatives of the log-likelihood by the finite thresholds, the fixed slopes, the
+            standard deviations of participants' effects, and that of trials.
         of_trials: (n_trials,), log-likelihood of each trial's ratings, integrated over the trial's
             effect, with participants' effects at the mode.
-        of_participants: (n_participants,), likewise, with participants and trials exchanged.
-        of_ratings: (n_participants, n_trials), log-likelihood of each rating with both at the mode.
+        of_participants: (n_participants,), log-likelihood of each participant's ratings, integrated
+            over the participant's effects, with trials' effects at the mode.
+        of_ratings: (n_participants, n_trials), log-likelihood of each rating, with all effects at
+            the mode.
     """
 
     log_likelihood: float
@@ -110,7 +109,7 @@ def block_likelihood(
         link: distribution of the noise.
         block: ratings of the group.
         parameters: parameters at which to evaluate.
-        start: nearby modes, from an earlier evaluation.
+        start: modes from which the search starts; None starts from zero.
 
     Raises:
         InputError: if no mode is found.
@@ -164,7 +163,7 @@ def block_likelihood(
 def _find_modes(
     link: Link, block: RatedBlock, parameters: MixedParameters, start: BlockModes | None
 ) -> tuple[BlockModes, CellDerivatives, _Curvature]:
-    """Find the modes by Newton's method; short steps increase the log-concave density."""
+    """Find the modes by Newton's method; a step that does not increase the density is halved."""
     n_people, n_trials = block.levels.shape
     fixed = block.predictors @ parameters.slopes
     loadings = block.effects * parameters.participants
@@ -205,14 +204,14 @@ def _cell_values(loadings: FloatArray, people: FloatArray) -> FloatArray:
 
 
 class _Curvature:
-    """H of a group, factorised: the smaller factor is retained, the larger eliminated.
+    """The matrix H of a group, inverted by eliminating the larger of the two random factors.
 
     With K for the retained and E for the eliminated factor, H = [K C; Cᵀ E], where K and E are
     block diagonal, and
 
         S = K - C E⁻¹ Cᵀ,    H⁻¹ = [S⁻¹, -S⁻¹ M; -Mᵀ S⁻¹, E⁻¹ + Mᵀ S⁻¹ M],    M = C E⁻¹
 
-    Arrays over cells have the axes (n_k, n_e, …).
+    Arrays over ratings have the axes (n_k, n_e, …), the numbers of units of both factors.
 
     Args:
         weights: (n_participants, n_trials), minus the second derivatives by eta.
@@ -221,8 +220,8 @@ class _Curvature:
 
     Attributes:
         log: log-determinant of H.
-        log_people: (n_participants,), log-determinants of the diagonal blocks of H.
-        log_trials: (n_trials,), likewise.
+        log_people: (n_participants,), log-determinants of the participants' diagonal blocks of H.
+        log_trials: (n_trials,), log-determinants of the trials' diagonal blocks of H.
     """
 
     def __init__(self, weights: FloatArray, loadings: FloatArray, scale: float) -> None:
@@ -254,12 +253,12 @@ class _Curvature:
     def solve(
         self, by_eta: FloatArray, people: FloatArray = _ZERO, trials: FloatArray = _ZERO
     ) -> tuple[FloatArray, FloatArray]:
-        """Return H⁻¹ times the gradient from a derivative by eta, minus the effects if passed.
+        """Return H⁻¹ times a gradient by the effects.
 
         Args:
-            by_eta: (n_participants, n_trials), a derivative by eta.
-            people: (n_participants, n_effects) to subtract.
-            trials: (n_trials,) to subtract.
+            by_eta: (n_participants, n_trials), derivative by eta, from which the gradient follows.
+            people: (n_participants, n_effects), subtracted from the gradient.
+            trials: (n_trials,), subtracted from the gradient.
 
         Returns:
             Solutions for participants, (n_participants, n_effects), and trials, (n_trials,).
@@ -276,10 +275,11 @@ class _Curvature:
         return of_people, of_trials[:, 0]
 
     def cells(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return H⁻¹ z of each cell, for its participant and its trial, and zᵀ H⁻¹ z.
+        """Return H⁻¹ z for the design vector z of each rating, and zᵀ H⁻¹ z.
 
         Returns:
-            Shapes (n_participants, n_trials, n_effects), and twice (n_participants, n_trials).
+            The part of H⁻¹ z for the rating's participant, (n_participants, n_trials, n_effects);
+            the part for its trial, and zᵀ H⁻¹ z, both (n_participants, n_trials).
         """
         n_k, n_e, q_k = self._z_k.shape
         q_e = self._z_e.shape[2]
@@ -303,7 +303,8 @@ CellDerivatives: TypeAlias = "tuple[FloatArray, list[FloatArray], list[list[Floa
 """Log P of each rating and its derivatives, all with the shape of the ratings.
 
 The second entry has the first, second and third derivative by eta. The third entry has, for the
-upper and the lower threshold, the derivative by it, and once and twice more by eta."""
+upper and for the lower threshold, the derivative by this threshold, and the first and second
+derivative of that by eta."""
 
 
 def cell_derivatives(
@@ -313,18 +314,19 @@ def cell_derivatives(
 
     Args:
         link: distribution of the noise.
-        levels: levels of the ratings, 0 to n_levels - 1; -1 if missing, with log P = 0 everywhere.
+        levels: levels of the ratings, 0 to n_levels - 1; a missing rating has the level -1 and a
+            log P of 0.
         eta: centres of the latent values, same shape.
         thresholds: (n_levels + 1,) ascending, from -inf to inf.
     """
     upper = np.where(levels < 0, np.inf, thresholds[levels + 1] - eta)
     lower = np.where(levels < 0, -np.inf, thresholds[levels] - eta)
     log_prob = _log_difference(link, upper, lower)
-    # Ratios of derivatives of F to P: a, a1, a2 = F', F'', F''' at the upper end, b, … at the
-    # lower. Division is in logs, because both density and P may underflow.
+    # a, a1, a2 are F', F'', F''' at the upper end, divided by P; b, b1, b2 are those at the lower
+    # end. The division is in logs, because both density and P may underflow.
     a, a1, a2 = _ratios(link, upper, log_prob)
     b, b1, b2 = _ratios(link, lower, log_prob)
-    # Derivatives of log P by its ends: h by the upper, l by the lower.
+    # Derivatives of log P: hl, for example, is the derivative by the upper and the lower end
     hh, ll, hl = a1 - a * a, -b1 - b * b, a * b
     hhh = a2 - 3 * a * a1 + 2 * a**3
     hhl = b * (a1 - 2 * a * a)
@@ -338,7 +340,7 @@ def cell_derivatives(
 
 def _log_difference(link: Link, upper: FloatArray, lower: FloatArray) -> FloatArray:
     """Return log(F(upper) - F(lower)) without cancellation."""
-    # In the upper tail both are nearly 1. The mirror image, F(-lower) - F(-upper), is equal.
+    # In the upper tail, both F are nearly 1, so the equal difference F(-lower) - F(-upper) is used
     mirrored = lower > 0
     low, high = np.where(mirrored, -upper, lower), np.where(mirrored, -lower, upper)
     log_low, log_high = _log_cdf(link, low), _log_cdf(link, high)

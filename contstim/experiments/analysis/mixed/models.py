@@ -39,27 +39,28 @@ class MixedSettings:
         link: probit or logit.
         thresholds: symmetric, so that the order of a trial's sentences does not matter; or
             flexible, the default of R's `clmm`, with results that depend on it.
-        people: none, without participants' effects; intercept, a bias towards the side on which a
-            sentence is shown; or slopes, also for each model's ratio. Without slopes, a coefficient
-            holds for these participants only, and its standard error is too small for others.
+        people: effects of participants. none; intercept: a bias towards the left or right sentence;
+            or slopes: this bias, and a slope for each model's ratio. Without slopes, a coefficient
+            is valid for these participants only, and its standard error is too small for others.
             Intercept and slopes are independent. Ratings without a recorded side have no side bias.
         items: whether trials have random intercepts. A trial has one ratio of each model, so a
             random slope could not be distinguished from the intercept.
-        ratios: in nats, with infinite ones replaced by the model's largest finite one; or their
-            signed ranks among the trials, divided by the number of trials.
+        ratios: nats, with infinite ratios replaced by the model's largest finite ratio; or ranks:
+            signed ranks of the ratios among the trials, divided by the number of trials.
         level: confidence level of the intervals.
     """
 
-    link: Annotated[Link, Help("Noise: normal or logistic.")] = "probit"
+    link: Annotated[Link, Help("probit for normal noise, logit for logistic noise.")] = "probit"
     thresholds: Annotated[
-        ThresholdKind, Help("flexible: as R's clmm, depends on which sentence is sentence_1.")
+        ThresholdKind,
+        Help("flexible: as in R's clmm; results depend on which sentence is sentence_1."),
     ] = "symmetric"
     people: Annotated[
         PeopleEffects,
         Help("Whether participants differ in slopes and intercepts, in intercepts, or not."),
     ] = "slopes"
     items: bool = True
-    ratios: Annotated[RatioScale, Help("Ratios: nats or signed ranks.")] = "nats"
+    ratios: Annotated[RatioScale, Help("Ratios in nats, or their signed ranks.")] = "nats"
     level: float = 0.95
 
     def __post_init__(self) -> None:
@@ -78,8 +79,8 @@ class MixedFit:
         models: models whose ratios are predictors; empty for the model without ratios.
         settings: settings of the fit.
         rated: the ratings.
-        sizes: for each model, the typical size of its ratios, by which they are divided, the number
-            of infinite ones, and their replacement.
+        sizes: for each model, the typical size of its ratios, by which they are divided; the number
+            of infinite ratios; and the finite ratio that replaces these.
         scheme: scheme of the thresholds.
         parameters: parameters for predictors of unit size; see `fitting.Estimates`.
         estimated: thresholds, then slopes.
@@ -121,15 +122,16 @@ class MixedFit:
     def coefficients(self) -> list[Row]:
         """Coefficients of each model's ratio for the latent value of a rating.
 
-        The unit of that value is the standard deviation of the noise for probit, log odds for
-        logit. The estimate is per nat, or per unit of the signed ranks; its error is from the
-        second derivatives of the log-likelihood. Degrees of freedom are one less than the smallest
-        number of random units: trials, and participants if slopes are random; otherwise ratings.
-        `typical_effect` is the effect of a `typical_ratio`, the root mean square, and is comparable
-        between models. `capped` counts trials with an infinite ratio, which is replaced by `cap`,
-        the largest finite one. P-values are not in a family.
+        The unit of latent values is the standard deviation of the noise for probit, log odds for
+        logit. The estimate is per nat, or per unit of the signed ranks. Its standard error is from
+        the second derivatives of the log-likelihood. Degrees of freedom are one less than the
+        smallest number of random units: trials, and participants if slopes are random. Without
+        random units, they are one less than the number of ratings. `typical_effect` is the effect
+        of a `typical_ratio`, the root mean square, and can be compared between models. `capped`
+        counts trials with an infinite ratio, which is replaced by `cap`, the largest finite ratio.
+        P-values are not in a family.
         """
-        # The mean of a few people's slopes is less certain than a normal distribution implies
+        # With few units, Student's t accounts for the uncertainty of the variance
         units = [self.rated.n_trials] * self.settings.items
         units += [len(self.rated.participants)] * (self.settings.people == "slopes")
         freedom, level = min(units, default=self.rated.size) - 1, self.settings.level
@@ -163,10 +165,10 @@ class MixedFit:
 
     @property
     def variances(self) -> list[Row]:
-        """Standard deviations and variances of trials and participants; `levels` are their numbers.
+        """Standard deviations and variances of trials and participants; `levels` is their number.
 
-        An effect is an intercept (for participants, the side bias), or the model that has a random
-        slope. A slope is for a ratio of typical size.
+        `effect` is `intercept` (for participants, the side bias), or the name of the model with a
+        random slope. Slopes are per ratio of typical size.
         """
         parameters, people = self.parameters, len(self.rated.participants)
         effects = [("trials", "intercept", self.rated.n_trials, parameters.trials)]
@@ -207,8 +209,8 @@ def fit_mixed(
     Ratios are log p(sentence_2) - log p(sentence_1). With several models, each coefficient is the
     model's contribution in addition to the others. Without models, only thresholds and random
     effects are fitted. Likelihood and approximation are those of R's `ordinal::clmm` (Christensen
-    2019). For choices, and for ratings with one degree of confidence, it is a binary probit (or
-    logit) model without an intercept.
+    2019). For choices, and for ratings with one degree of confidence, symmetric thresholds give a
+    binary probit (or logit) model without an intercept.
 
     Args:
         ratings: ratings and log-probabilities.
@@ -217,10 +219,10 @@ def fit_mixed(
         conditions: conditions of the trials; by default all but catch trials.
 
     Raises:
-        InputError: if there is no such model or trial; if a random effect has no variation (one
-            participant, one trial, no trial that two people rated); if all ratings are equal; if a
-            model ties everywhere or has no finite ratio; if models determine each other; or if the
-            ratios separate the ratings perfectly.
+        InputError: if there is no such model or trial; if the variance of a random effect cannot be
+            estimated (one participant, one trial, no trial that two people rated); if all ratings
+            are equal; if a model ties on all trials or has no finite ratio; if ratios are
+            collinear; or if the ratios separate the ratings perfectly.
     """
     settings = settings or MixedSettings()
     unknown = [model for model in models if model not in ratings.models]
@@ -272,8 +274,8 @@ def _blocks(
         rows = slice(start, start + len(group.trials))
         is_given = np.isfinite(group.ratings)
         levels = np.where(is_given, level_of[np.nan_to_num(group.ratings).astype(np.int64)], -1)
-        # 1 if sentence_2 was shown left, -1 for sentence_1, 0 if unknown. Exchanging the sentences
-        # of a trial changes the sign of all columns.
+        # 1 if sentence_2 was shown on the left, -1 for sentence_1, 0 if unknown. So exchanging the
+        # sentences of a trial changes the sign of sides and ratios.
         sides = np.array([0.0, -1.0, 1.0])[group.left.astype(np.int64), None]
         slopes = np.broadcast_to(values[rows], (*levels.shape, len(models)))
         side_effects = sides[..., : settings.people != "none" and rated.sided > 0]
@@ -297,7 +299,7 @@ def _predictor(
         )
     finite = np.isfinite(ratios)
     if settings.ratios == "ranks":
-        # Infinite ratios have the highest ranks, so that none is capped
+        # Infinite ratios have the highest ranks and are not capped
         ratios, finite = signed_ranks(ratios) / len(ratios), np.ones(len(ratios), np.bool_)
     cap = float(np.abs(ratios[finite]).max(initial=0))
     if cap == 0:
@@ -311,10 +313,10 @@ def _predictor(
 
 
 def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
-    """Check that random effects have variation.
+    """Check that the variances of random effects can be estimated.
 
     Raises:
-        InputError: if they have none.
+        InputError: if one cannot be estimated.
     """
     people, trials = len(rated.participants), rated.n_trials
     n_people = quantity(people, "participant")

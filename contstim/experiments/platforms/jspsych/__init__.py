@@ -4,7 +4,7 @@ study       the researcher's settings, and study.json: trials by group, where to
 library     jsPsych itself: pinned versions, from a CDN or copied into the folder
 folder      the export, and its texts and tables, which the researcher can edit
 jatos       the page as a study archive for JATOS
-reading     data of our page and of other jsPsych pages
+reading     reader of the data of this page and of other jsPsych pages
 page/       source of the page: HTML, CSS and JavaScript without a build step
 vendor/     licence of jsPsych's files
 readme/     instructions for the folder, for each destination of answers

@@ -41,7 +41,7 @@ TEXTS = ("consent.md", "instructions.md", "debrief.md", "labels.csv", "examples.
 PRACTICE, QUESTIONS = "practice.csv", "questions.csv"
 
 _LATER_LABELS = ("withdrawn", "preview")
-"""Labels that tables of earlier versions lack; an export adds them."""
+"""Labels that label tables of earlier versions lack; an export adds them."""
 
 _COLUMNS = {
     "labels.csv": ("name", "text"),
@@ -59,10 +59,10 @@ _SCRIPTS = ("parts/escape.js", "study.js", *(f"parts/{name}.js" for name in _PAR
 def export_jspsych(
     trials: Sequence[Trial], folder: Path | str, settings: PageSettings | None = None
 ) -> Exported:
-    """Write a page on which people compare the sentences of each trial, and say how sure they are.
+    """Write a web page on which people compare the two sentences of each trial.
 
-    The folder holds everything: the page, consent, instructions, examples and debriefing to edit,
-    and a README that says what to do. Exported again, it keeps the texts.
+    The folder contains the page; consent, instructions, examples and debriefing to edit; and a
+    README that says what to do. A later export into the same folder keeps edited texts.
 
     Example: `contstim export jspsych --trials trials.csv --out experiment --vendor`
 
@@ -74,7 +74,7 @@ def export_jspsych(
 
     Raises:
         InputError: if the folder contains other files, a text or table in it is invalid, jsPsych
-            is not available, or there are no trials.
+            is not available, or `check_trials` refuses the trials.
         SentenceError: if a sentence of the trials has no words.
     """
     settings, folder = settings or PageSettings(), Path(folder)
@@ -103,8 +103,8 @@ def new_page(
         inside: subfolder for the page; empty if the page is in the target folder itself.
 
     Yields:
-        The temporary folder; the content of study.json; and scripts of the earlier page that the
-        new one does not load, which will be removed.
+        The temporary folder; the content of study.json; and the scripts of the earlier page that
+        the new page does not load, which will be removed.
 
     Raises:
         InputError: if the folder contains other files, a text or table is invalid, or jsPsych is
@@ -117,7 +117,7 @@ def new_page(
         refuse_others(page, ours=(*TEXTS, PRACTICE, QUESTIONS))
         if inside:
             refuse_others(folder, ours=(inside,))
-    build_study(trials, settings, {})  # reports problems of the trials before all others
+    build_study(trials, settings, {})  # raises errors about the trials before all other errors
     with staged(folder) as work:
         study = _write_page(trials, work / inside, settings, earlier=page)
         stale = _stale_scripts(page, work / inside)
@@ -160,10 +160,10 @@ def _write_page(
 
 
 def _stale_scripts(earlier: Path, page: Path) -> set[str]:
-    """Return our scripts that an earlier export of a page loads and the new one does not.
+    """Return the scripts that the page of an earlier export loads and the new page does not.
 
-    They belong to another version or destination of answers. Only scripts named in the earlier
-    index.html are returned, so that the researcher's files are safe.
+    Such scripts belong to another version or destination of answers. Files that the earlier
+    index.html does not name, such as the researcher's, are not returned.
 
     Args:
         earlier: folder of the earlier export; may be missing.
@@ -178,7 +178,7 @@ def _stale_scripts(earlier: Path, page: Path) -> set[str]:
 
 def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
     page = resources.files(_PACKAGE) / "page"
-    # Our file must not be named jatos.js, which is JATOS's own script
+    # The file must not be named jatos.js, which is the name of JATOS's own script
     backend = f"parts/backends/{settings.save}_backend.js"
     scripts = [*_SCRIPTS, "parts/backends/no_server.js", backend, "experiment.js"]
     # study.js is generated from the trials, not copied
@@ -203,21 +203,22 @@ def keep_texts(
     into: Path,
     marks: tuple[str, ...] = (Scale.CONFIDENCE,),
 ) -> dict[str, str]:
-    """Write missing and outdated texts, and return the texts that the page reads.
+    """Write missing and unedited texts, and return the texts that the page reads.
 
-    Unedited texts are rewritten, because scale or language may have changed. All existing texts are
-    read before anything is written.
+    Edited texts are kept. Unedited texts are written again, because scale or language may have
+    changed. All existing texts are read before any text is written.
 
     Args:
         folder: folder of an earlier export; may be missing.
-        settings: paths of new tables of practice and questions; None: existing tables are kept.
+        settings: settings of the page. If they name no table of practice pairs or questions,
+            existing tables are kept.
         into: destination of new texts.
         marks: marks of the lines to include: the scale first, then other properties of the page.
 
     Raises:
         InputError: if a text cannot be read, or a table lacks a column or has an invalid cell.
     """
-    # Labels last, since other tables determine which are needed
+    # Labels are checked last, because the other tables determine which labels are needed
     names = sorted((*TEXTS, PRACTICE, QUESTIONS), key="labels.csv".__eq__)
     existing = [name for name in names if (folder / name).exists()]
     stale = _find_unedited(folder, existing, marks[0])
@@ -231,19 +232,19 @@ def keep_texts(
     language = settings.language
     texts = {name: _read_text(folder / name, name, marks, language) for name in existing}
     new_texts = {name: text_of(name, language, marks) for name in TEXTS if name not in texts}
-    # A table that is in the folder already is not copied onto itself
+    # A table that the settings name in the folder itself is in `texts` already
     new_texts |= {name: _read_text(path, name, marks, language) for name, path in added.items()}
     if rows := _missing_labels(texts.get("labels.csv", ""), language):
         new_texts["labels.csv"] = texts["labels.csv"].rstrip("\n") + "\n" + rows
     for name, text in new_texts.items():
         write_text(into / name, text)
     texts |= new_texts
-    # Questions are part of study.json, since the page itself cannot report errors in their table
+    # Questions are not returned: study.json contains them, already checked
     return {name: texts[name] for name in (*TEXTS, PRACTICE) if name in texts}
 
 
 def _missing_labels(table: str, language: str) -> str:
-    """Return rows of labels that a table of an earlier version lacks."""
+    """Return, as CSV rows, the labels that a table of an earlier version lacks."""
     if not table:
         return ""
     header, *rows = table.splitlines()
@@ -256,17 +257,17 @@ def _missing_labels(table: str, language: str) -> str:
 
 
 def _load_questions(folder: Path, settings: PageSettings) -> tuple[Question, ...]:
-    """Read the questions of the settings, or else of an earlier export."""
+    """Read the table of questions that the settings name, or else that of an earlier export."""
     path = settings.questions or folder / QUESTIONS
     has_table = settings.questions or path.exists()
     return read_questions(path, settings.language) if has_table else ()
 
 
 def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[str]:
-    """Return texts that have not been edited since an earlier export.
+    """Return the names of texts that are as an earlier export wrote them.
 
     Raises:
-        InputError: if edited texts are about another scale than this one.
+        InputError: if texts were edited and the earlier export has another scale.
     """
     try:
         study = PageStudy.model_validate_json((folder / "study.json").read_bytes())
@@ -274,7 +275,8 @@ def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[s
         return set()
     has = {"break": study.break_every, "deadline": study.deadline, "practice": PRACTICE in existing}
     known_marks = (study.scale, *(mark for mark, value in has.items() if value))
-    # study.json does not record the other marks, so all their combinations are compared
+    # study.json does not record the other marks and the language, so a text is compared with the
+    # default texts for all their combinations
     unknown_marks = product(LANGUAGES, ("personal_code", "no_code"), ((), ("check",)))
     pages = [(language, (*known_marks, code, *check)) for language, code, check in unknown_marks]
     defaults = {name: {text_of(name, *page) for page in pages} for name in TEXTS}
@@ -283,8 +285,9 @@ def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[s
     edited = sorted(texts.keys() - unedited - {"debrief.md"})
     if edited and study.scale != scale:
         raise InputError(
-            f"{folder} needs answers on the scale {study.scale}, but these texts were edited: "
-            f"{', '.join(edited)}. Move them to another folder, or export to another folder."
+            f"{folder} has edited texts ({', '.join(edited)}) for the scale {study.scale}, but the "
+            f"trials have the scale {scale}. Move these texts to another folder, or export to "
+            "another folder."
         )
     return unedited
 
@@ -306,16 +309,16 @@ def check_practice(path: Path) -> None:
     """Refuse an invalid table of practice pairs.
 
     Raises:
-        InputError: if it cannot be read, lacks a column, or has an invalid cell.
+        InputError: if the table cannot be read, lacks a column, or has an invalid cell.
     """
     _check_table(path, PRACTICE, (), LANGUAGES[0])
 
 
 def _check_table(path: Path, name: str, marks: tuple[str, ...], language: str) -> None:
-    # A page may have no examples, but it needs labels, and practice must not be empty
+    # Only the table of examples may have no rows
     table = read_csv(path, may_be_empty=name == "examples.csv")
     needed_columns(path, table, _COLUMNS[name])
-    # Labels have no sentence columns, so nothing is parsed there
+    # A table of labels has no sentences
     for sentence in ("sentence_1", "sentence_2"):
         parsed(path, sentence, table.get(sentence, ()), Sentence.parse, "sentence")
     if name == "examples.csv":
@@ -343,8 +346,8 @@ _BRACKETS = re.compile(r"\[[^\]\n]+\](?!\()")
 
 
 def unfilled_warning(folder: Path) -> str:
-    """Warning about unfilled placeholders of our texts; empty if all are filled in."""
-    # Only brackets of our default texts count; researchers may write their own
+    """Return a warning about placeholders in the texts; empty if all are filled in."""
+    # Only the placeholders of the default texts count; researchers may write other brackets
     defaults = "".join(text_of(name, language) for name in TEXTS for language in LANGUAGES)
     unfilled = []
     for name in TEXTS:
@@ -356,5 +359,5 @@ def unfilled_warning(folder: Path) -> str:
         return ""
     return (
         f"the texts of {folder} still contain placeholders, which participants would see. "
-        f"Edit them before the study starts. {'; '.join(unfilled)}"
+        f"Replace these before the study starts. {'; '.join(unfilled)}"
     )

@@ -1,4 +1,4 @@
-"""Study archives for JATOS: our page with the study's properties.
+"""Study archives for JATOS: the page of `export jspsych` with the properties of a JATOS study.
 
 The archive (`.jzip`) is a zip file with a folder of assets and a `.jas` file with the study's
 properties in version 3 of the JATOS format
@@ -44,13 +44,13 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # fixed date of all members, so that archives ar
 def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSettings) -> Exported:
     """Write the page of `export jspsych` as a study archive (.jzip) that JATOS imports.
 
-    The folder holds `page`, with the texts to edit, and the archive made of it. Run the command
-    again after an edit: the archive is the same study, which JATOS offers to overwrite.
+    The folder contains `page`, with the texts to edit, and the archive of this page. After edits,
+    run the command again: the new archive has the same study, which JATOS offers to overwrite.
 
     Example: `contstim export jatos --trials trials.csv --out study --vendor`
 
     Args:
-        trials: trials of all groups. They and the title identify the study, not the texts.
+        trials: trials of all groups. Trials and title identify the study; texts may change.
         folder: folder for the page (in `page`) and the archive.
         settings: settings of a page that saves to JATOS.
 
@@ -62,8 +62,8 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
         raise InputError(f"save must be jatos for a JATOS study, got {settings.save}.")
     if len(settings.heading) > _LONGEST_TITLE or set("<>&") & set(settings.heading):
         raise InputError(
-            f"The title of a JATOS study must have at most {_LONGEST_TITLE} characters, "
-            "without <, > and &."
+            f"`title` must have at most {_LONGEST_TITLE} characters for a JATOS study, without <, "
+            f"> and &, got {settings.heading!r}."
         )
     folder = Path(folder)
     page = folder / "page"
@@ -71,7 +71,7 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
     name = "contstim_" + "_".join(re.findall(r"[A-Za-z0-9]+", settings.heading))[:80].lower()
     with new_page(trials, folder, settings, inside="page") as (work, study, stale):
         about = {"version": _VERSION, "data": _properties(settings.heading, study.id, name)}
-        # Kept texts are still in the earlier page, all other files in the new one
+        # Texts that are kept are in the earlier page; all other files are in the new page
         files = _archived_files(page) | _archived_files(work / "page")
         contents = {
             f"{name}/{member}": files[member].read_bytes()
@@ -82,7 +82,7 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
     archive = folder / ARCHIVE
     return Exported(
         archive,
-        f"{archive}: import it in JATOS. Edit the texts in {page} and export again; "
+        f"Import {archive} in JATOS. If you edit the texts in {page}, export again. "
         f"{page / 'README.md'} describes the next steps.",
         warning=unfilled_warning(page),
         facts={},
@@ -91,7 +91,7 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
 
 
 def import_jatos(files: Sequence[Path | str], trials: Sequence[Trial]) -> Imported:
-    """Read the results of a study in JATOS, exported there as plain text.
+    """Read the results of a JATOS study that were exported from JATOS as plain text.
 
     Example: `contstim import jatos jatos_results.txt --trials trials.csv --out responses.csv`
 
@@ -112,7 +112,7 @@ def _write_archive(archive: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def _archived_files(page: Path) -> dict[str, Path]:
-    """Return the page's files for the archive, by their relative path."""
+    """Return the files of a page that belong into the archive, by their relative paths."""
     return {
         path.relative_to(page).as_posix(): path
         for path in page.rglob("*")
@@ -121,7 +121,7 @@ def _archived_files(page: Path) -> dict[str, Path]:
 
 
 def _properties(title: str, study: str, name: str) -> dict[str, Any]:
-    """Return the study's properties; null values are JATOS's defaults."""
+    """Return the study's properties from the template; null values are JATOS's defaults."""
     properties: dict[str, Any] = json.loads(template("jatos.json"))
     (component,), (batch,) = properties["componentList"], properties["batchList"]
     # The same title and trials give the same identifiers, by which JATOS recognises a study

@@ -1,7 +1,7 @@
-"""jsPsych itself: the files of the page, pinned by the checksum of their content.
+"""jsPsych itself: the JavaScript files that the page loads, pinned by checksums of their content.
 
-The files are the browser builds in the npm packages. The CDN serves them under the same paths, so
-one checksum is valid for both.
+The files are the browser builds in the npm packages. The CDN serves the same files, so one checksum
+is valid for both sources.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _VENDOR = resources.files("contstim.experiments.platforms.jspsych") / "vendor"
 LIBRARY: tuple[dict[str, str], ...] = tuple(
     json.loads((_VENDOR / "library.json").read_text(encoding="utf-8"))
 )
-"""JavaScript files of npm packages: package and exact version; `integrity`, the SHA-384 of the file
-as browsers check it; `archive`, the SHA-512 of the package's archive as published by npm; and the
-name of the file in a folder.
+"""JavaScript files of npm packages. The keys are `package` and `version`; `integrity`, the SHA-384
+of the file as browsers check it; `archive`, the SHA-512 of the package's archive as published by
+npm; and `name`, the name of the file in a folder.
 """
 
 
@@ -65,8 +65,8 @@ def fetch_library(
     Args:
         folder: destination; created when missing.
         source: folder with the files, in the layout of `folder` or of npm (`node_modules`). None:
-            the packages are fetched from npm over HTTPS, except files that are already in
-            `folder`.
+            files that are valid in `folder` or `earlier` are used, and all others are fetched from
+            npm over HTTPS.
         earlier: folder of an earlier export, which may contain the files.
 
     Raises:
@@ -91,7 +91,7 @@ def fetch_library(
 
 
 def _read_from(file: dict[str, str], source: Path) -> bytes:
-    """Read a file from the folder of an earlier export, or as installed by npm."""
+    """Read a file from a folder `vendor` of an earlier export, or from `node_modules`."""
     name, package = file["name"], file["package"]
     for path in (source / name, source / package / _BUILD):
         if path.is_file():
@@ -109,10 +109,10 @@ def _fetch(file: dict[str, str]) -> bytes:
             archive = answer.read()
     except OSError as error:
         raise InputError(
-            f"Cannot fetch {address}: {error}. Give a folder with the files (`library`), or leave "
-            "`vendor` out: then browsers load them from a CDN."
+            f"Cannot fetch {address}: {error}. Give a folder with the files (`library`), or remove "
+            "`vendor`, so that browsers load the files from a CDN."
         ) from error
-    # The archive is checked before it is unpacked; the caller checks the file in it
+    # The archive is checked before it is unpacked; the caller checks the unpacked file
     _check(archive, file["archive"], address)
     with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
         member = packed.extractfile(f"package/{_BUILD}")

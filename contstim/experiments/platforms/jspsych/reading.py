@@ -1,8 +1,8 @@
-"""Data of jsPsych pages: html-button-response trials with trial_id and left.
+"""Reader of data of jsPsych pages, with `trial_id` and `left` in the data of each trial.
 
-A file is CSV or JSON, for one participant or many; JATOS writes several of these into one file. The
-content determines the format, not the file name. Data of our own page are read too; their reaction
-time is named rt_ms.
+A file is CSV or JSON, of one participant or many; JATOS joins the data of several runs to one file.
+The content determines the format, not the file name. The page of `export jspsych` writes CSV, with
+the reaction time in `rt_ms`.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ PARTICIPANT = ("participant", "participant_id", "PROLIFIC_PID", "subject", "subj
 def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> alignment.Imported:
     """Read data of a jsPsych page: trials with trial_id, left, rating (or response) and rt.
 
-    A file that names no participant is one participant.
+    A file that names no participant is read as the data of one participant.
 
     Example: `contstim import jspsych data/*.json --trials trials.csv --out responses.csv`
 
     Args:
         files: data files of one participant or many. Rows with a trial_id are trials, rows with a
             question are answers to questions; all others are skipped and counted. `left` is the
-            trial's sentence shown on the left (1 or 2). The rating is `rating`, on the trials'
-            scale from sentence_1 to sentence_2, or follows from `response`, from left to right: the
-            index (from 0) of the button, or a slider's value. If a row has both, they must agree.
-            Simulated answers are marked in `simulated`. A participant is named in a column of
-            `PARTICIPANT`, else by the file. Identical answers count once: a reloaded page may send
-            an answer twice.
+            sentence shown on the left (1 or 2). The rating is in `rating`, on the trials' scale
+            from sentence_1 to sentence_2. Or it is computed from `response`, which counts from the
+            left: the index (from 0) of the button, or the value of a slider. If a row has both,
+            they must agree. Simulated answers are marked in `simulated`. The first column of
+            `PARTICIPANT` with a value names the participants, else the file name does. Identical
+            answers count once, because a reloaded page may send an answer twice.
         trials: trials that were shown.
 
     Raises:
-        InputError: if a file cannot be read or has no trial, or a row has no side or contradictory
-            ratings; see also `import_files`.
+        InputError: if a file cannot be read or has no trial, or a row has contradictory ratings;
+            see also `import_files`.
     """
     by_id = {trial.trial_id: trial for trial in trials}
     seen: set[tuple[object, ...]] = set()
@@ -64,11 +64,14 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> alig
 def _read_answers(
     path: Path, by_id: Mapping[str, Trial], seen: set[tuple[object, ...]]
 ) -> Iterator[alignment.RecordedAnswer | InputError | QuestionAnswer | str]:
-    """Yield new answers of a file, its unreadable rows, and notes; `seen` is updated."""
+    """Yield a file's answers that are not in `seen`, errors of unreadable rows, and notes.
+
+    Keys of these answers are added to `seen`.
+    """
     rows, column = _read_rows(path)
     if column is None:
         yield (
-            f"{path} has no name of a participant: all rows are of one participant, named "
+            f"{path} names no participant, so all its rows are read as one participant, named "
             f"{path.stem}."
         )
     n_trials: Counter[str] = Counter()
@@ -114,7 +117,7 @@ def _parse_answer(
     """Parse the answer of a row, or return why it is unreadable.
 
     Raises:
-        InputError: if the row has contradictory ratings, since other rows may be miscoded, too.
+        InputError: if the row has contradictory ratings, because other rows may be miscoded too.
     """
     if not {"rating", "response"} & row.keys():
         return InputError(f"{where}: has neither a rating nor a response.")
@@ -123,7 +126,7 @@ def _parse_answer(
         "trial_id": _cell(row, "trial_id"),
         "left": _cell(row, "left"),
         "position": _cell(row, "position") or position,
-        # jsPsych names the time rt; our own page names it rt_ms
+        # jsPsych names the reaction time rt; the page of `export jspsych` names it rt_ms
         "rt_ms": _cell(row, "rt") or _cell(row, "rt_ms"),
         **{name: _cell(row, name) for name in (SIMULATED, "input", "blurs", "away_ms")},
         "row": row,
@@ -132,9 +135,9 @@ def _parse_answer(
     if isinstance(answer, InputError):
         return answer
     trial = by_id.get(answer.trial_id)
-    # Unknown trials are reported later, all together
+    # `import_files` reports unknown trials, all together
     scale = trial.scale if trial else Scale.CONFIDENCE
-    # Buttons and sliders are coded from the left, the stated rating from sentence_1
+    # `response` counts from the left, `rating` from sentence_1
     rating = answer.rating if answer.left == 1 else scale.mirrored(answer.rating)
     response = _cell(row, "response")
     if response != "":
@@ -151,16 +154,16 @@ def _parse_answer(
 
 
 def _cell(row: Mapping[str, Any], name: str) -> Any:
-    """Return a value as text; jsPsych writes missing values as null, empty, or not at all."""
+    """Return a value as text, empty if missing; jsPsych writes null, an empty text, or nothing."""
     value = row.get(name)
     if isinstance(value, bool | list | dict):
-        return value  # rejected by the parsers
+        return value  # an invalid value, which the parsers reject
     text = str(value).strip()
     return "" if text in MISSING else text
 
 
 def _read_rows(path: Path) -> tuple[list[Row | InputError], str | None]:
-    """Read the rows of a file, and find the column of participants' names; None if missing."""
+    """Return the rows of a file, and the column of participants' names, or None."""
     text = read_data(path)
     rows = json_rows(path, text) if looks_like_json(text) else table_rows(path, text)
     readable = [row for row in rows if isinstance(row, Row)]
@@ -170,11 +173,11 @@ def _read_rows(path: Path) -> tuple[list[Row | InputError], str | None]:
         raise kind(f"{path} has no row with a trial_id, and therefore no trials.")
     candidates = (name for name in PARTICIPANT if any(_cell(row.cells, name) for row in readable))
     column = next(candidates, None)
-    # A file of one run can name its participant; one of several runs cannot
+    # The file name can name the participant of a single run, but not those of several runs
     runs = len({row.run for row in readable} - {None})
     if column is None and runs > 1:
         raise InputError(
             f"{path} contains {runs} runs but no name of a participant in any of the columns "
-            f"{', '.join(PARTICIPANT)}."
+            f"{', '.join(PARTICIPANT)}. Add one of these columns, or read a file for each run."
         )
     return rows, column

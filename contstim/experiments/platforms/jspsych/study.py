@@ -1,4 +1,4 @@
-"""The researcher's settings of a page, and study.json, which page and server read."""
+"""The researcher's settings of a page, and the study.json that page and server read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 STUDY = "STUDY_ID"
 PROLIFIC = ("PROLIFIC_PID", STUDY, "SESSION_ID")
 SIGNED = "participant"
-"""Parameter of the page's address whose value the parameter `token` proves."""
+"""Parameter of the page's address whose value is valid only with the parameter `token`."""
 IDENTITY = (*PROLIFIC, SIGNED, "sona_id", "workerId", "assignmentId", "hitId")
 """Parameters of the page's address by which platforms identify participants."""
 VISIT = ("SESSION_ID", "assignmentId", "hitId")
@@ -39,10 +39,10 @@ _OTHER_PARAMETERS = {"group", "fresh", "simulate", "token"}
 
 
 def check_web_address(address: str) -> None:
-    """Refuse anything but web addresses, such as `javascript:…` or a bare host.
+    """Refuse a text that is not a web address, such as `javascript:…` or a bare host.
 
     Raises:
-        InputError: if it does not begin with https:// or http://, or has no host.
+        InputError: if the text does not begin with https:// or http://, or has no host.
     """
     try:
         parts = urlsplit(address)
@@ -70,26 +70,27 @@ class PageSettings:
             JATOS, or a file that the participant downloads.
         datapipe_id: DataPipe's ID of the experiment; empty for other destinations.
         datapipe_address: address of DataPipe's API, with a slash at the end.
-        completion_code: code shown when all answers are saved; empty: none, or from the server
-            an individual code unless there is a redirect.
-        redirect: address after completion, such as Prolific's completion link; empty: none.
+        completion_code: code shown when all answers are saved. If this and `redirect` are empty, a
+            server gives each participant an individual code; other destinations give none.
+        redirect: address to which the page leads after completion, such as Prolific's completion
+            link; empty: none.
         return_link: address for participants who decline, fail a check, or come when the study is
             full; empty: none.
-        title: title of the browser's window; empty: `heading`.
+        title: title of the browser's window; empty: the default title in the page's language.
         language: language of sentences and texts, as an HTML language code.
-        practice: table of practice pairs with sentence_1 and sentence_2; None: no practice, or that
-            of an earlier export into the same folder.
+        practice: table of practice pairs with sentence_1 and sentence_2; None: the table of an
+            earlier export into the same folder, or no practice.
         identify: parameters of the page's address that identify a person, in addition to
             `IDENTITY`.
         identities: whether identities in participants.csv are hashed or plain.
-        questions: table of questions (`read_questions`); None: none, or that of an earlier export
-            into the same folder.
-        check_attempts: maximum number of times that instructions are shown until the check is
-            passed.
+        questions: table of questions (`read_questions`); None: the table of an earlier export into
+            the same folder, or no questions.
+        check_attempts: maximum number of attempts at the comprehension check; the instructions are
+            shown again before each.
         break_every: number of pairs between breaks; 0 for no breaks.
         deadline: seconds until an unanswered pair is skipped as missing; 0 for no limit.
         vendor: whether to copy jsPsych into the folder, so that the page needs no other server.
-        library: folder with jsPsych's files to copy; None: they are fetched from npm.
+        library: folder from which jsPsych's files are copied; None: they are fetched from npm.
 
     Raises:
         InputError: if settings contradict each other, or an address is invalid.
@@ -106,8 +107,8 @@ class PageSettings:
     redirect: Annotated[
         str,
         Help(
-            "Web address that participants go to afterwards, such as Prolific's link; {sona_id} "
-            "is replaced by the participant's ID."
+            "Web address to which participants go after completion, such as Prolific's link; "
+            "{sona_id} is replaced by the participant's ID."
         ),
     ] = ""
     return_link: Annotated[
@@ -154,7 +155,7 @@ class PageSettings:
     ] = ()
     identities: Annotated[
         Literal["hashed", "plain"],
-        Help("IDs in participants.csv of `contstim collect`: hashed, or unchanged."),
+        Help("Whether IDs in participants.csv of `contstim collect` are hashed or unchanged."),
     ] = "hashed"
     library: Annotated[
         Path | None,
@@ -167,14 +168,14 @@ class PageSettings:
 
     @property
     def has_secret(self) -> bool:
-        """True if the settings contain the code or link that proves participation."""
+        """Whether the settings contain a code or link that proves participation."""
         return bool(self.completion_code or self.redirect)
 
     @property
     def marks(self) -> tuple[str, ...]:
         """Marks of the page's optional features; see `texts.text_of`."""
         has = {"break": self.break_every, "deadline": self.deadline}
-        # Only the server has individual codes, if no code or link is set: see `Service.complete`
+        # The server gives individual codes if no code or link is set; see `Service.complete`
         has_personal_code = self.save == "server" and not self.has_secret
         code = "personal_code" if has_personal_code else "no_code"
         return (*(mark for mark, value in has.items() if value), code)
@@ -193,10 +194,10 @@ class PageSettings:
                 "`datapipe_id` must be set if and only if answers are saved to DataPipe: it "
                 "is the ID of the experiment on pipe.jspsych.org."
             )
-        # It becomes part of a script and of an address; these characters need no escaping
+        # The ID becomes part of a script and of an address; these characters need no escaping
         if not re.fullmatch(r"[A-Za-z0-9_-]*", self.datapipe_id):
             raise InputError(
-                f"`datapipe_id` must have letters and digits only, got {self.datapipe_id!r}."
+                f"`datapipe_id` must have only letters, digits, - and _, got {self.datapipe_id!r}."
             )
         if not re.fullmatch(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", self.language):
             raise InputError(
@@ -220,14 +221,14 @@ class PageSettings:
 _VERSION = 2
 _COPIED_SETTINGS = ("check_attempts", "break_every", "deadline", "identities", "return_link")
 _MINUTES_OF_READING = 3  # consent, instructions, examples, debriefing
-# Numbers instead of names, because participants can read the source of a page
+# The page has numbers instead of names of conditions, because participants can read its source
 _STRATA = {condition: number for number, condition in enumerate(Condition)}
 
 Text = Annotated[str, Field(min_length=1)]
 
 
 class PageTrial(BaseModel):
-    """A trial for the page: sentences without full stops, and a number for the condition."""
+    """A trial for the page: displayed sentences, and a number for the condition."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -242,21 +243,20 @@ class PageStudy(BaseModel):
 
     Attributes:
         version: version of this format.
-        id: identifier of the trials: a browser does not resume with other trials.
+        id: identifier of the trials; a browser does not resume a session with another identifier.
         title: title of the page.
-        minutes: duration for the longest group, including reading.
+        minutes: expected duration for the group with most trials, including reading.
         scale: scale of the ratings.
-        check_attempts: maximum number of times that instructions are shown until the check is
-            passed.
+        check_attempts: maximum number of attempts at the comprehension check.
         break_every: number of pairs between breaks; 0 for no breaks.
         deadline: seconds to answer a pair; 0 for no limit.
-        save: destination of answers, under `to`; for DataPipe also `experiment` and `address`.
-        completion: `code` and `redirect`; None if only the server has them.
+        save: `to`, the destination of answers; for DataPipe also `experiment` and `address`.
+        completion: `code` and `redirect`; None in the content for a page, if the server sends them.
         texts: texts by file name.
         questions: questions other than the trials, in their order.
         groups: trials of each group, by group number.
         identify: parameters of the address that identify a person.
-        visit: those of them that differ between visits of the same person.
+        visit: parameters among `identify` that differ between visits of the same person.
         identities: `hashed` or `plain` identities in participants.csv.
         return_link: address for participants who do not take part; empty for none.
     """
@@ -289,7 +289,7 @@ class PageStudy(BaseModel):
 
     @property
     def public(self) -> dict[str, Any]:
-        """Content without code and redirect, which the server only reveals on completion."""
+        """Content without code and redirect, which the server sends only after completion."""
         return self.model_dump() | {"completion": None}
 
     @property
@@ -304,7 +304,7 @@ class PageStudy(BaseModel):
 
     @cached_property
     def trials(self) -> dict[str, frozenset[str]]:
-        """Identifiers of the trials of each group, sorted by group number."""
+        """Group number → identifiers of the group's trials, in the order of group numbers."""
         groups = sorted(self.groups.items(), key=lambda group: int(group[0]))
         return {group: frozenset(trial.trial_id for trial in trials) for group, trials in groups}
 
@@ -321,9 +321,9 @@ class PageStudy(BaseModel):
 
     @property
     def script(self) -> str:
-        """Content of study.js: the study for a page opened from disk, which cannot read files.
+        """Content of study.js, from which the page reads the study, because it may be on a disk.
 
-        The collecting server sends codes and redirects itself, so its page does not contain them.
+        If answers are saved to a server, the script has no code and redirect.
         """
         content = self.public if self.save["to"] == "server" else self.model_dump()
         script = json.dumps(content, indent=1)
@@ -339,12 +339,12 @@ def build_study(
     """Build the content of study.json.
 
     Raises:
-        InputError: if the trials cannot be traced back.
-        SentenceError: if a text has no words.
+        InputError: if `check_trials` refuses the trials.
+        SentenceError: if a sentence has no words.
     """
     check_trials(trials)
     groups: dict[str, list[PageTrial]] = {}
-    # Sorted, so that the order of the trials does not matter
+    # Trials are sorted, so that the identifier does not depend on their order
     for trial in sorted(trials, key=lambda trial: (trial.group, trial.trial_id)):
         groups.setdefault(str(trial.group), []).append(
             PageTrial(
@@ -362,7 +362,7 @@ def build_study(
     scale = trials[0].scale
     if scale is not Scale.CONFIDENCE:
         content["scale"] = scale
-    # `{minutes}` in the consent text: the longest group at the pace of 2023, and reading
+    # Minutes for the group with most trials, at the speed of the participants of 2023
     pairs = max(map(len, groups.values()))
     save = {"to": str(settings.save)}
     if settings.save == "datapipe":

@@ -1,7 +1,7 @@
 """Default texts for participants: a folder for each language.
 
-A line may begin with marks in braces, such as `{choice,slider}`: it is only for pages with one of
-these properties.
+A line that begins with marks in braces, such as `{choice,slider}`, appears only on pages that have
+one of these properties.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 LANGUAGES = ("en", "de", "fr", "es", "nl", "zh")
 Language: TypeAlias = Annotated[
-    str, Help(f"Language of sentences and texts: {', '.join(LANGUAGES)}; also as in de-AT.")
+    str,
+    Help(f"Language of sentences and texts: {', '.join(LANGUAGES)}; or with a region: de-AT."),
 ]
 
 _MARK = re.compile(
@@ -29,7 +30,7 @@ _MARK = re.compile(
 
 
 def has_texts(language: str) -> bool:
-    """Return true if there are texts in a language or, for de-AT, in the one without region."""
+    """Return whether there are texts in a language; a region (`de-AT`) does not matter."""
     return _without_region(language) in LANGUAGES
 
 
@@ -38,7 +39,7 @@ def _without_region(language: str) -> str:
 
 
 def text_of(name: str, language: str, marks: Collection[str] = ()) -> str:
-    """Return a text, without marked lines that have none of the given marks.
+    """Return a text, without the marked lines that have none of `marks`.
 
     Raises:
         InputError: if there are no texts in the language.
@@ -69,11 +70,11 @@ BUTTONS = {
     Scale.CONFIDENCE: ("very_confident", "confident", "somewhat_confident"),
     Scale.CHOICE: ("choose",),
 }
-"""Label names of a page's buttons, from the left to the middle."""
+"""Scale → names of the labels of a page's buttons, from the left button to the middle."""
 
 
 def button_labels(scale: Scale, language: str) -> tuple[str, ...]:
-    """Return the labels of buttons in a row, from left (1) to right."""
+    """Return the labels of a row of buttons from left to right."""
     words = labels(language, "lists", scale)
     if scale is Scale.CHOICE:
         return words["left"], words["right"]
