@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 N_SENTENCES = 50
-"""Number of sentences of the embedded English for testing a model."""
+"""Number of generated sentences for the facts about a model."""
 
 MAX_SECONDS = 20.0
-"""Seconds after which no further sentences are scored."""
+"""Seconds after which no further block of sentences is scored."""
 
 WORSE_CONTEXT = 3.0
-"""Nats per sentence: minimum gain of another context for a warning."""
+"""Nats per sentence that another context must gain to cause a warning."""
 
 
 @dataclass(frozen=True)
 class ContextScore:
-    """Scores of sentences after a context.
+    """Mean score of sentences after a context, the text that a model reads before a sentence.
 
     Attributes:
         text: context, in the notation of the option `context`.
         tokens: tokens of the context.
         mean: mean score of the sentences, in the unit of the model.
-        is_read: whether the model reads this context.
+        is_read: whether this is the context that the model is set to read.
     """
 
     text: str
@@ -50,7 +50,7 @@ class ContextGain:
     """Gain in likelihood of sentences by the best context over the model's context.
 
     Attributes:
-        own: the context of the model.
+        own: the context that the model is set to read.
         best: the context with the highest mean score.
         nats: difference of the mean scores of a sentence; 0 if both are the same context.
     """
@@ -78,9 +78,10 @@ class ModelOverview:
         n_parameters: number of weights, or of n-grams; None if unknown.
         convention: scoring convention.
         contexts: scores by context, the best first; empty if the model reads no context.
-        n_sentences: number of scored sentences, fewer than `N_SENTENCES` for a slow model.
-        mean: mean score of these.
-        n_better: number of sentences with a higher score than their shuffled words.
+        n_sentences: number of scored sentences, at most `N_SENTENCES`; fewer if the model is slow
+            or cannot score some.
+        mean: mean score of the scored sentences.
+        n_better: number of sentences that score higher than the same words in random order.
         n_words: number of distinct words of the sentences.
         unknown: words that the model does not know.
         speed: sentences per second.
@@ -98,7 +99,7 @@ class ModelOverview:
 
 
 def model_overview(scorer: Scorer) -> ModelOverview:
-    """Score sentences of the embedded English with a model, also shuffled and in other contexts.
+    """Score generated sentences with a model, also with shuffled words and after other contexts.
 
     Raises:
         ModelError: if the model can score none of the sentences; or see `Scorer.scores`.
@@ -127,7 +128,7 @@ def model_overview(scorer: Scorer) -> ModelOverview:
 def _score_within(
     scorer: Scorer, sentences: Sequence[Sentence], seconds: float
 ) -> tuple[FloatArray, float]:
-    """Score as many sentences as the time allows, and return the seconds used."""
+    """Score as many sentences as the time allows; return their scores and the seconds used."""
     blocks: list[FloatArray] = []
     began, done, size = perf_counter(), 0, 2
     while done < len(sentences) and perf_counter() - began < seconds:
@@ -140,7 +141,7 @@ def scorable_sentences(scorer: Scorer, n: int) -> list[Sentence]:
     """Generate n sentences of the embedded English, and return those that a model can score.
 
     Raises:
-        ModelError: if it can score none of them.
+        ModelError: if the model can score none of them.
     """
     from contstim.english import generate
 
@@ -158,19 +159,19 @@ def context_scores(
     """Return the mean score of sentences after each candidate context, the best first.
 
     Args:
-        scorer: the model; its own context is among the candidates.
+        scorer: the model; its current context and the default context are also candidates.
         sentences: sentences to score.
-        seconds: time limit, after which only the own and the default context are scored.
+        seconds: time limit. At least two different contexts are scored regardless of it.
     """
     began, scores = perf_counter(), dict[tuple[str, ...], ContextScore]()
     candidates = scorer.candidate_contexts()
-    # The model's own context, the default and the others
+    # The current context, the default context (None) and the other candidates
     for number, text in enumerate((None, None, *candidates) if candidates else ()):
         if len(scores) > 1 and perf_counter() - began > seconds:
             break
         try:
             variant = scorer.with_context(text) if number else scorer
-        except ModelError:  # such as a token that the network has no row for
+        except ModelError:  # for example, the network has no embedding of a token
             continue
         tokens = variant.convention.context_tokens
         if tokens not in scores:
@@ -181,12 +182,12 @@ def context_scores(
 
 
 def context_gain(scorer: Scorer, *, n: int, seconds: float) -> ContextGain | None:
-    """Compare a model's context with others; None if the model reads none.
+    """Compare a model's context with other contexts; None if the model reads no context.
 
     Args:
         scorer: the model.
-        n: number of sentences of the embedded English to score.
-        seconds: time limit, after which only the own and the default context are scored.
+        n: number of generated sentences to score.
+        seconds: time limit; see `context_scores`.
 
     Raises:
         ModelError: see `model_overview`.
@@ -199,7 +200,7 @@ def context_gain(scorer: Scorer, *, n: int, seconds: float) -> ContextGain | Non
 
 
 def _shuffle(sentence: Sentence) -> Sentence:
-    """Return the same words in another order, if there is one."""
+    """Shuffle the words until their order differs, if they can be in another order."""
     words, rng = list(sentence.words), random.Random(0)
     while tuple(words) == sentence.words and len(set(words)) > 1:
         rng.shuffle(words)
