@@ -1,4 +1,4 @@
-"""Figure of the effect of each new word in synthetic sentences, by model pair."""
+"""Figure of the effect of each new word in synthetic sentences, by pair of models."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ALTERNATIVE = "drop in log-probability under the rejecting model (nats), by number of new words"
+"""Alternative text of the figure."""
 
-_ACROSS = 3  # panels in a row
+_ACROSS = 3  # maximum number of panels next to each other
 
 
 def frontier_figure(table: Mapping[str, Sequence[Any]], enough: float) -> Figure:
-    """Plot nats against the number of new words: a panel per model pair, a line per search.
+    """Plot the drop in log-probability against the number of new words, with a line per search.
 
-    The dot at the end of a line is the sentence that the search chose.
+    A panel contains the searches of a pair of models. The dot at the end of a line is the sentence
+    that the search selected.
 
     Args:
         table: columns of `contstim triplets --frontier`.

@@ -111,7 +111,7 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not in the table of trials: practice-1"):
         write_psych_ds(TRIALS, tmp_path / "b", ABOUT, responses=[stray])
     bare = ScoreTable(None, scores().models, scores().log_probs)
-    with pytest.raises(InputError, match="The table of scores has no sentences"):
+    with pytest.raises(InputError, match="The scores have no sentences"):
         write_psych_ds(TRIALS, tmp_path / "c", ABOUT, scores=bare)
     named = ScoreTable(scores().sentences, ("rating", "b"), scores().log_probs[:, :2])
     with pytest.raises(InputError, match="rating must not be the name of a model"):
