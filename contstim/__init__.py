@@ -1,7 +1,8 @@
 """Make language models disagree, and let people decide which one is right.
 
-The public names of the package. Each one is imported at its first use, so that `import contstim` is
-fast. Type checkers read the imports below, and `__getattr__` finds the module of a name in them.
+This module defines the public names of the package. Each name is imported at its first use, so that
+`import contstim` is fast. Type checkers read the imports below, which are not executed.
+`__getattr__` parses them to find the module of a name.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from importlib import import_module
 
 from contstim.version import __version__ as __version__
 
-TYPE_CHECKING = False  # instead of importing typing, which is slower than all the rest
+TYPE_CHECKING = False  # not imported from typing, which is slower than all other imports here
 if TYPE_CHECKING:
     from contstim import plot as plot
     from contstim.cli.output import ProgressBars as ProgressBars
@@ -112,7 +113,7 @@ if TYPE_CHECKING:
 
 @cache
 def _modules() -> dict[str, str]:
-    """Return the module of each public name, from the imports above."""
+    """Return public name → module, from the source of the imports above."""
     import ast
     from pkgutil import get_data
 

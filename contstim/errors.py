@@ -8,12 +8,13 @@
     │   └── ScoreError                a score table is malformed: nan, lengths, names
     ├── ModelError                    a model cannot be found, loaded, or used for this task
     ├── InfeasibleError               no set of stimuli satisfies the constraints; says why
-    ├── StoreError                    the study's database is locked, damaged, or not ours
-    ├── WorkerError                   workers of a job cannot be started, or exit early
+    ├── StoreError                    a database or lock is in use, damaged, or of another program
+    ├── WorkerError                   a worker of a job cannot be started, or exits early; or an
+    │                                 optional package is not installed
     └── VerificationError             a result failed its independent check; never use it
 
-Every message states the value, the constraint and a remedy. The command line prints it without a
-traceback and exits with status 2.
+Every message states the value, the constraint and a remedy. The command line prints the message
+without a traceback, and exits with status 2.
 """
 
 from __future__ import annotations
@@ -58,11 +59,11 @@ class InfeasibleError(ContstimError):
 
 
 class StoreError(ContstimError):
-    """The study's database is locked, damaged, or made by another program."""
+    """A database or lock is in use, damaged, or made by another program."""
 
 
 class WorkerError(ContstimError):
-    """Workers of a job cannot be started, or exit early."""
+    """A worker of a job cannot be started or exits early, or a package is not installed."""
 
 
 class VerificationError(ContstimError):
@@ -71,10 +72,14 @@ class VerificationError(ContstimError):
 
 @contextmanager
 def needing(extra: str, feature: str) -> Iterator[None]:
-    """Wrap imports that need an extra of the package.
+    """Report missing packages of imports that need an optional dependency ("extra") of contstim.
+
+    Args:
+        extra: name of the extra.
+        feature: feature that needs it, for the message.
 
     Raises:
-        WorkerError: if a package is not installed; the message has the installation command.
+        WorkerError: if a package is not installed; the message names the command to install it.
     """
     try:
         yield

@@ -1,9 +1,10 @@
 """Figures of reports, as editable axes of matplotlib.
 
-Every function returns all axes of one figure, from the upper left; those of a heat map are the map
-and its scale. Notebooks display the figure, other programs call `matplotlib.pyplot.show`;
-`axes[0].figure.savefig` writes it. If a report has several figures, their names are the names of
-the files in its folder `figures/`. Titles are on the left::
+Every function returns the axes of one figure, beginning at the upper left. A heat map has two axes:
+the map and its colour scale. Notebooks display the figure; in other programs, call
+`matplotlib.pyplot.show`. To write the figure, call `axes[0].figure.savefig`. If a report has
+several figures, the argument `name` is the name of the figure's file, without the suffix. Titles
+are on the left::
 
     bars, significance = contstim.plot.analysis(result, "accuracy-random-natural")
     bars.set_title("Random pairs", loc="left")
@@ -60,17 +61,17 @@ def ranks(scores: ScoreTable) -> list[Axes]:
         scores: scores of two or more models.
 
     Raises:
-        InputError: if the scores are of a single model.
+        InputError: if there are fewer than two models.
     """
     from contstim.evaluation.comparison import ranks_figure
 
     if len(scores.models) < 2:
-        raise InputError("Ranks are drawn under two models or more; the scores are of one.")
+        raise InputError(f"The scores must be of at least 2 models, got {len(scores.models)}.")
     return _draw(lambda: ranks_figure(scores))
 
 
 def design(design: Design, text: Iterable[Sentence]) -> list[Axes]:
-    """Plot trials by group and condition, sentences by source, and the balance between sides.
+    """Plot trials by group and condition, sentences by source, and the balance of sides.
 
     Args:
         design: design from `build_design`.
@@ -83,7 +84,7 @@ def design(design: Design, text: Iterable[Sentence]) -> list[Axes]:
 
 
 def power(power: DesignPower) -> list[Axes]:
-    """Plot the smallest detectable difference of accuracies by participants, for each scope.
+    """Plot the smallest detectable difference of accuracies by number of participants and scope.
 
     Args:
         power: power from `design_power`.
@@ -100,10 +101,11 @@ def analysis(
 
     Args:
         analysis: analysis from `analyze`.
-        name: `accuracy-` with a scope other than `overall`; `signed-rank-cosine-overall` (for
-            choices `accuracy-overall`), the default; `agreement-random-natural`; `dominance-` with
-            a condition; `roles-natural-synthetic`; `ranks`; `reliability`.
-        pair: two models of `ranks`; by default the two rivals most consistent with participants.
+        name: `signed-rank-cosine-overall` (for choices `accuracy-overall`), the default;
+            `accuracy-SCOPE` for another scope; `agreement-random-natural`; `dominance-CONDITION`;
+            `roles-natural-synthetic`; `ranks`; `reliability`.
+        pair: two models for `ranks`; by default the two rivals that are most consistent with
+            participants.
 
     Raises:
         InputError: if the analysis has no such figure, or no trial compares the two models.
@@ -130,8 +132,7 @@ def minimal_pairs(evaluation: MinimalPairEvaluation, name: str) -> list[Axes]:
 
     Args:
         evaluation: evaluation from `evaluate_minimal_pairs`.
-        name: `phenomena-full-sentence`, or `phenomena-` with another method to compare pairs;
-            `correlations`; `profile`.
+        name: `phenomena-METHOD`, such as `phenomena-full-sentence`; `correlations`; `profile`.
 
     Raises:
         InputError: if the evaluation has no such figure.
@@ -146,7 +147,8 @@ def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") ->
 
     Args:
         evaluation: evaluation from `evaluate_acceptability`.
-        name: `scatter`, judgements against scores; or `correlations` of differences within pairs.
+        name: `scatter` (judgements against scores), or `correlations` (of differences within
+            pairs).
 
     Raises:
         InputError: if there is no such figure.
@@ -157,7 +159,7 @@ def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") ->
 
 
 def desiderata(desiderata: Desiderata) -> list[Axes]:
-    """Plot scores against length, frequency and, if available, the reference, for each model.
+    """Plot the scores of each model against length, frequency and, if available, the reference.
 
     Args:
         desiderata: evaluation from `evaluate_desiderata`.
@@ -168,13 +170,13 @@ def desiderata(desiderata: Desiderata) -> list[Axes]:
 
 
 def _select_figure(name: str, figures: Iterable[tuple[str, Figure]]) -> Figure:
-    """Return the first figure with a name, without drawing later figures."""
+    """Return the first figure with a name; later figures are not drawn."""
     names = []
     for figure_name, figure in figures:
         if figure_name == name:
             return figure
         names.append(figure_name)
-    raise InputError(f"There is no figure {name!r} here; there are {', '.join(names)}.")
+    raise InputError(f"There is no figure {name!r}; the figures are {', '.join(names)}.")
 
 
 def _draw(make: Callable[[], Figure]) -> list[Axes]:

@@ -14,7 +14,7 @@ _ITEMS_PER_UPDATE = 10_000
 
 
 class Reporter:
-    """Receiver of messages and progress. This class ignores them; subclasses print them."""
+    """Receiver of messages and progress; this class ignores them, subclasses print them."""
 
     def __enter__(self) -> Self:
         """Start to report a step."""
@@ -24,10 +24,10 @@ class Reporter:
         """Stop reporting the step."""
 
     def say(self, text: str) -> None:
-        """Report a line about the work."""
+        """Report a message of one line."""
 
     def say_once(self, text: str) -> None:
-        """Report a line with `say`, but only the first time."""
+        """Report a message with `say`, unless the same message was reported before."""
         lines: set[str] = vars(self).setdefault("_said", set())
         if text not in lines:
             lines.add(text)
@@ -47,14 +47,14 @@ class Reporter:
             done: number of finished parts; in the first call of a resumed task, the number finished
                 before the interruption.
             total: number of all parts; None if unknown.
-            note: further current value, such as the loss of a network.
+            note: text about the current state, such as the loss of a network.
         """
 
     def show(self, tables: Callable[[], Iterable[Part]]) -> None:
-        """Offer tables of preliminary results, which are made when `tables` is called."""
+        """Offer preliminary results: a reporter that shows them calls `tables` to make them."""
 
     def reading(self, task: str, items: Iterable[_Item]) -> Iterator[_Item]:
-        """Yield the items and report how many have been read."""
+        """Yield the items, and report every 10,000 items how many have been read."""
         for number, item in enumerate(items, start=1):
             if number % _ITEMS_PER_UPDATE == 0:
                 self.progress(task, number, None)

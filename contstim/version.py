@@ -1,4 +1,4 @@
-"""The version, in one place for the build, the records and the command line."""
+"""The version of the package, which the build, the records and the command line read."""
 
 __version__ = "0.1.0"
-"""The version of the package that is installed."""
+"""Version of the package."""

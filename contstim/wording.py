@@ -16,11 +16,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 def quantity(number: int, noun: str, plural: str = "") -> str:
-    """Format a number with its noun: `1 group`, `1,200 groups`, `2 matrices`.
+    """Format a number with a noun: `1 group`, `1,200 groups`, `2 matrices`.
 
     Args:
-        number: count.
-        noun: singular noun, with its modifiers ("natural pair").
+        number: number of things.
+        noun: singular noun, which may have modifiers ("natural pair").
         plural: plural noun; by default the singular with an s.
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
@@ -29,8 +29,8 @@ def quantity(number: int, noun: str, plural: str = "") -> str:
 def printable(text: str) -> str:
     """Escape the control characters of a text, except line ends and tabs.
 
-    Texts from a user's file must not move the cursor or change the colours or the text direction of
-    a terminal.
+    Otherwise, texts from a file could move the cursor of a terminal, or change its colours or the
+    direction of text.
     """
     return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
@@ -46,7 +46,7 @@ def p_text(p_value: float) -> str:
 
 
 def duration_range(shortest: float, longest: float) -> str:
-    """Format a range of durations, such as `8 to 30 min`; similar ones give a single duration."""
+    """Format a range of durations, such as `8 to 30 min`; a narrow one as `about 15 min`."""
     if longest <= 1.5 * shortest or longest < 10:
         return f"about {duration((shortest * longest) ** 0.5 if shortest else longest)}"
     low, high = duration(shortest), duration(longest)

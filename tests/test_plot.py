@@ -93,7 +93,7 @@ def test_ranks_under_two_models(scores: ScoreTable) -> None:
 
 def test_a_single_model_has_no_ranks_to_compare(scores: ScoreTable) -> None:
     single = ScoreTable(scores.sentences, ("a",), scores.log_probs[:, :1])
-    with pytest.raises(InputError, match="two models or more"):
+    with pytest.raises(InputError, match="at least 2 models"):
         plot.ranks(single)
 
 

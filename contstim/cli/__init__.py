@@ -1,8 +1,9 @@
 """Entry point, exit and interrupts of the command line.
 
-An input error prints one message on standard error and exits with status 2. An interrupt at any
-time exits silently with status 130. Therefore this module imports little: it imports the commands
-after its interrupt handler is set. An interrupt during later imports waits until they end.
+For an input error, the program prints a message on standard error, and exits with status 2. For an
+interrupt, it exits silently with status 130. To do so at any time, this module imports little, and
+imports the commands after its interrupt handler is set. An interrupt during later imports waits
+until they end.
 """
 
 from __future__ import annotations
@@ -15,25 +16,26 @@ import warnings
 
 from contstim.errors import ContstimError, InputError
 
-TYPE_CHECKING = False  # instead of importing typing, which is slower than all the rest
+TYPE_CHECKING = False  # not imported from typing, which is slower than all other imports here
 if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn, TextIO
 
 _INPUT_ERROR, _INTERRUPTED, _CLOSED_PIPE = 2, 130, 1
-_RETRY_DELAY, _MAX_TRIES = 0.05, 100  # seconds until the next try of an interrupt; tries
+_RETRY_DELAY = 0.05  # seconds until an interrupt during an import is tried again
+_MAX_TRIES = 100
 _n_tries = 0
 
 
 def main() -> None:
     """Run the `contstim` program."""
-    # Exit at once on an interrupt during imports; later, the command handles interrupts
+    # During these imports, an interrupt exits at once; later, `_interrupt` handles it
     handler = signal.signal(signal.SIGINT, _exit_at_once)
     from contstim.cli.output import show_warning
     from contstim.cli.program import app
 
     warnings.showwarning = show_warning
-    # A shell's background job may have been started to ignore interrupts
+    # A handler other than the default is kept: a shell may start jobs that ignore interrupts
     signal.signal(signal.SIGINT, _interrupt if handler is signal.default_int_handler else handler)
     try:
         # Records, tables and pages are UTF-8, so arguments in other encodings cannot be stored
@@ -49,7 +51,7 @@ def main() -> None:
             app()
         finally:
             if sys.stdout is not None:  # None if it was closed before the program began
-                sys.stdout.flush()  # fails here, where the error can be reported
+                sys.stdout.flush()  # an error is raised here, where it can be reported
             if _n_tries:  # an interrupt during an import is still pending
                 raise KeyboardInterrupt
     except ContstimError as error:
@@ -67,20 +69,20 @@ def main() -> None:
         )
     except MemoryError:
         _exit_with_error(
-            "error: There is not enough memory. Use smaller numbers or another machine."
+            "error: There is not enough memory. Use fewer items, or a machine with more memory."
         )
     except KeyboardInterrupt:
         _discard(sys.stdout)
         sys.exit(_INTERRUPTED)
     finally:
-        # Print no traceback on an interrupt during the exit
+        # An interrupt during the exit must not print a traceback
         signal.signal(signal.SIGINT, _exit_at_once)
 
 
 def _interrupt(_signal: int, frame: FrameType | None) -> None:
-    """Stop the command; during an import, retry every `_RETRY_DELAY` seconds.
+    """Raise KeyboardInterrupt; during an import, send the signal again after `_RETRY_DELAY`.
 
-    Python raises a different error for an interrupt inside a class body, or loses it.
+    If it is raised during an import, Python may convert it to another error, or lose it.
     """
     global _n_tries
     while frame is not None and _n_tries < _MAX_TRIES:
@@ -98,12 +100,12 @@ def _interrupt(_signal: int, frame: FrameType | None) -> None:
 
 
 def _exit_at_once(*_signal: object) -> NoReturn:
-    # Skip Python's shutdown, which would import and print more
+    # Python's normal exit would import modules and print messages
     os._exit(_INTERRUPTED)
 
 
 def _exit_with_error(message: str) -> NoReturn:
-    """Print an error message after the standard output, and exit."""
+    """Flush standard output, print an error message, and exit."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -44,9 +44,9 @@ def models(
 ) -> None:
     """Test models on 50 sentences of the embedded English, or list the families of models.
 
-    Prints for each model its parameters, rule, context, unknown words and speed, the proportion of
-    sentences that it prefers to a shuffled version, and, for a causal model, the mean
-    log-probability of the sentences after each candidate context.
+    Prints for each model its number of parameters, rule, context, unknown words and speed, and the
+    number of sentences that it prefers to a shuffled version. For a causal model, it also prints
+    the mean log-probability of the sentences after each candidate context.
 
     Without a model, it lists the families that can be loaded, and the nine models of the 2023
     study.
@@ -148,7 +148,7 @@ def check(
     folder: Annotated[Path, typer.Argument(help="The folder to check.")],
     quiet: Quiet = False,
 ) -> None:
-    """Check a folder against the rules of a format; the exit status is 1 if it violates one.
+    """Check a folder against the rules of a format; the exit status is 1 if a rule is violated.
 
     Example: `contstim check psych-ds dataset`
     """
@@ -175,8 +175,8 @@ def demo(
     """Show the main workflow from start to end, on embedded text and small models.
 
     Trains a 2-gram, a 3-gram, an RNN, an LSTM, a small GPT-2 and a small BERT, which takes about a
-    minute the first time. It shows sentences on which two models disagree as soon as both models
-    are trained. When called again, it uses the trained models in the folder.
+    minute. Prints sentences on which two models disagree as soon as both models are trained. A
+    second run with the same folder uses the trained models.
 
     Example: `contstim demo --out contstim-demo`
     """

@@ -1,6 +1,6 @@
 """Output of the commands: results on standard output; remarks and progress on standard error.
 
-Long work has progress bars; without a terminal, it prints a line per minute.
+Long tasks have progress bars. Without a terminal, they print a line per minute.
 """
 
 from __future__ import annotations
@@ -32,21 +32,18 @@ Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 
 _MAX_COLUMNS_WITH_LINES = 6
 INCOMPLETE = 3
-"""Exit status if a search found nothing, or fewer results than requested."""
+"""Exit status if a step produced fewer results than requested, or none."""
 
 
 def terminal(*, stderr: bool = False) -> Console:
-    """Return a console for tables and bars that prints names without interpreting markup.
-
-    All commands use it, so that they can print a model named `[bold]`.
-    """
+    """Return a console for tables and bars, which prints a name such as `[bold]` unchanged."""
     from rich.console import Console
 
     return Console(stderr=stderr, markup=False, emoji=False)
 
 
 def results_table(*header: str, texts: int = 1, title: str | None = None) -> Table:
-    """Return an empty table with `texts` text columns, then numbers; wide cells are folded."""
+    """Return an empty table: `texts` columns of texts, then columns of numbers."""
     from rich.box import HEAVY_HEAD, SIMPLE_HEAD
     from rich.table import Table
 
@@ -59,7 +56,7 @@ def results_table(*header: str, texts: int = 1, title: str | None = None) -> Tab
 
 
 def print_table(table: Table, names: Mapping[str, str]) -> None:
-    """Print a table and, below it, the full names of models with shortened names."""
+    """Print a table and, below it, the full names of models; `names` maps them to short names."""
     console = terminal()
     console.print(table)
     for name, short in names.items():
@@ -70,14 +67,14 @@ def print_table(table: Table, names: Mapping[str, str]) -> None:
 def print_rows(
     header: Sequence[str], rows: Iterable[Sequence[object]], *, texts: int = 1, title: str = ""
 ) -> None:
-    """Print a table with text columns, then numbers; integers have thousands separators.
+    """Print a table; integers have thousands separators.
 
     Long names of models are shortened in the table and printed in full below it.
 
     Args:
         header: column headings.
         rows: cells by row.
-        texts: number of text columns, from the left.
+        texts: number of columns of texts on the left; the others are right-aligned.
         title: title above the table; empty for none.
     """
     from contstim.files.plugins import plugin_names
@@ -100,7 +97,7 @@ def print_rows(
 
 
 def print_sentences(changed: ChangedSentences) -> None:
-    """Print a table of sentences; words that differ from the natural one are bold and coloured."""
+    """Print a table of sentences, in which new words are bold and coloured."""
     from rich.text import Text
 
     columns = list(changed.names.values())
@@ -110,7 +107,7 @@ def print_sentences(changed: ChangedSentences) -> None:
     for label, sentence, scores in changed.rows:
         words = [
             Text(word, style="" if word == old else "bold magenta")
-            # Searches never add words, so both sentences have the same length
+            # Searches only replace words, so both sentences have the same length
             for word, old in zip(sentence.words, changed.natural.words, strict=True)
         ]
         marked = Text(" ").join(words) + sentence.end
@@ -119,13 +116,13 @@ def print_sentences(changed: ChangedSentences) -> None:
 
 
 def remark(text: str, *, quiet: bool = False) -> None:
-    """Print a line on standard error, unless quiet."""
+    """Print a line on standard error, unless `quiet` is set."""
     if not quiet:
         print(printable(text), file=sys.stderr)
 
 
 def warn(text: str) -> None:
-    """Print a warning on standard error, even if quiet; an empty text prints nothing."""
+    """Print a warning on standard error; an empty text prints nothing."""
     if text:
         print(f"warning: {printable(text)}", file=sys.stderr)
 
@@ -133,7 +130,7 @@ def warn(text: str) -> None:
 def show_warning(
     message: Warning | str, category: type[Warning], *_where: object, **_options: object
 ) -> None:
-    """Print a Python warning as a sentence, without its line of code."""
+    """Print a Python warning without the line of code; replaces `warnings.showwarning`."""
     del category
     warn(str(message))
 
@@ -145,13 +142,13 @@ _as_key = partial(re.compile(r"`([a-z][a-z0-9_]*)`").sub, r"\1")
 class ProgressBars(Reporter):
     """Messages and progress bars of a step, in a terminal or a notebook.
 
-    Every step accepts it: `contstim.ScoreSentences(...).run(contstim.ProgressBars())`. In a
-    notebook, bars need ipywidgets; without it, and in a log, it prints a line per minute.
+    Pass it to a step's `run`: `contstim.ScoreSentences(...).run(contstim.ProgressBars())`. In a
+    notebook, bars need ipywidgets. Without it, or without a terminal, a line a minute is printed.
 
     Args:
         quiet: whether to print only warnings.
-        named: function that replaces field names between backticks in a message by the names for
-            its reader.
+        name_field: function that replaces field names between backticks in a message by the names
+            that the reader knows, such as options.
     """
 
     def __init__(self, *, quiet: bool = False, name_field: Callable[[str], str] = _as_key) -> None:
@@ -200,9 +197,9 @@ class ProgressBars(Reporter):
         amount, remaining = f"{done:,.0f}", ""
         if total:
             percent = f"{100 * done / total:.0f} %"
-            # A fraction is work weighted by its cost, not a count
+            # Fractional progress is a cost and not a count, so only the percentage is shown
             amount = f"{amount} of {total:,.0f} ({percent})" if done == int(done) else percent
-            # Use the speed of this process only, not of an earlier run
+            # Only progress of this process counts, because its duration is known
             done_now = done - bar.fields["before"]
             if done_now > 0 and done < total:
                 remaining = f"about {duration((bar.elapsed or 0) * (total - done) / done_now)} left"

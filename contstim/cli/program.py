@@ -1,4 +1,4 @@
-"""The program and its commands, created from steps and functions when they are called.
+"""The program and its commands; a command is created when it is called.
 
 A step's docstring is its help page, and its fields are its options (`contstim.steps.step`). Other
 commands, such as `contstim run`, are functions with parameters annotated for Typer.
@@ -44,8 +44,11 @@ if TYPE_CHECKING:
 Targets: TypeAlias = "Mapping[str, str | TyperGroup | Callable[[], Any]]"
 
 FURTHER = {"review": ("contstim.cli.serving:REVIEW_OPTIONS", "contstim.cli.serving:review")}
-"""Additional options of a step's command, and a function that gets the step and these options and
-returns True if it has finished the command; both as `module:name`."""
+"""Name of a step → its command's additional options, and a function that replaces the step's run.
+
+Both are `module:name`. The function receives the step and the additional options. If it returns
+False, the step is run as usual.
+"""
 
 GROUPS: dict[str, Any] = {
     "no_args_is_help": True,
@@ -54,13 +57,16 @@ GROUPS: dict[str, Any] = {
 }
 """Settings of all groups."""
 
-_N_FIRST = 5  # options that help shows first
+_N_FIRST = 5  # number of options that the help shows first
 _NAME = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
 def deferred(name: str, page: str, make: Callable[[], Any]) -> Any:
-    """Return a placeholder for a command until it is called; lists only need name and help."""
-    # The first clause, if it fits into a line of the list
+    """Return a placeholder that makes the command when it is called.
+
+    Lists of commands need only the name and `page`, the help text.
+    """
+    # Lists show the first clause if it fits into a line
     short = re.match(r".{1,62}?(?=[.,:;](?:\s|$))", page.partition("\n\n")[0])
     text = short and short[0]
     command: Any = TyperCommand(name, callback=lambda: None, help=cleandoc(page), short_help=text)
@@ -72,9 +78,9 @@ class CommandGroup(TyperGroup):
     """A group of commands, such as `contstim train`, that imports a command when it is called.
 
     Args:
-        targets: targets by name of the command: `module:name` of a step or a function, another
-            group, or a function that returns a step or None for no command. May also be a function
-            that returns these targets. By default the targets of the program.
+        targets: name of a command → target, or a function that returns this mapping; by default
+            `TARGETS`. A target is `module:name` of a step or a function, another group, or a
+            function that returns a step, or None if there is no such command.
         about: arguments of Typer's groups.
     """
 
@@ -86,7 +92,7 @@ class CommandGroup(TyperGroup):
 
     @property
     def targets(self) -> Targets:
-        """Targets by name of the command."""
+        """Name of a command → target."""
         targets = self._targets or TARGETS
         return targets() if callable(targets) else targets
 
@@ -115,19 +121,19 @@ class CommandGroup(TyperGroup):
 
 
 def group(name: str, summary: str, targets: Targets | Callable[[], Targets]) -> CommandGroup:
-    """Return a group of commands; the group without a command lists them."""
+    """Return a group of commands; a call of the group without a command lists them."""
     return CommandGroup(targets, name=name, help=summary, short_help=summary[:-1], **GROUPS)
 
 
 def _read_docstring(target: str) -> str:
-    """Return the docstring of a step or a function, read without imports."""
+    """Return the docstring of a step or a function, if possible without importing it."""
     module, _, name = target.partition(":")
     return _read_docstrings(module).get(name) or import_target(target).__doc__ or ""
 
 
 @cache
 def _read_docstrings(module: str) -> dict[str, str]:
-    """Return the docstrings of the classes and functions of a module by name."""
+    """Return name → docstring of the classes and functions in the source of a module."""
     spec = find_spec(module)
     if spec is None or spec.origin is None:
         return {}
@@ -161,7 +167,7 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
                 "Unknown option --prompt. Use --context NAME=TEXT, which is for one model."
             )
         further_values = {option.name: options.pop(option.name) for option in further}
-        # Typer passes lists for repeatable options, and None or an empty list for missing ones
+        # Typer passes a list for a repeatable option, and None for an option that is not set
         values = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in options.items()
@@ -197,7 +203,7 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
 
 
 def _order_fields(step: type[Step[Any]]) -> Iterator[Field]:
-    """Yield required fields, models, and other fields in the order of help, with their panels."""
+    """Yield fields in the order of the help: required fields, models, others, other panels."""
     main = [field for field in fields_of(step) if not field.panel]
     main.sort(key=lambda field: (field.default is not MISSING, not isinstance(field.note, Models)))
     yield from main[:_N_FIRST]
@@ -216,13 +222,13 @@ def option(field: Field) -> Parameter:
         item: Any = get_args(kind)[0]
         kind, default = (list[item], default) if default is MISSING else (list[item] | None, None)
     elif number := next((n for n in (int, float) if n in (kind, *get_args(kind))), None):
-        # Read as text, so that our own message reports invalid numbers
+        # The option is a text for Typer, so that the step's message reports invalid numbers
         metavar = metavar or f"<{number.__name__}>"
         kind, default = str | None, default if default in (None, MISSING) else str(default)
     if isinstance(note, Reads) and note.argument:
         typed: Any = typer.Argument(help=note.text, metavar=metavar or None)
     else:
-        # Booleans that default to False need no `--no-` flag
+        # An explicit flag prevents Typer from adding a `--no-` flag
         plain = kind is bool and default is False
         flags = [note.flag or dashed(field.name)] if note.flag or plain else []
         typed = typer.Option(
@@ -231,7 +237,7 @@ def option(field: Field) -> Parameter:
             metavar=metavar or None,
             rich_help_panel=field.panel or None,
         )
-    # mypy does not allow computed annotations
+    # mypy does not accept variables as annotations
     annotated: Any = Annotated
     return parameter(field.name, annotated[kind, typed], default)
 
@@ -243,7 +249,7 @@ def parameter(name: str, annotation: object, default: object = MISSING) -> Param
 
 
 def _print_outcome(outcome: Outcome[Any], record: Path | None, *, quiet: bool) -> None:
-    """Print a step's result and the path of its report page, and set the exit status."""
+    """Print a step's result and the path of its page; raise Exit unless all is well."""
     for part in outcome.parts:
         if isinstance(part, str):
             print(printable(part))
@@ -254,13 +260,12 @@ def _print_outcome(outcome: Outcome[Any], record: Path | None, *, quiet: bool) -
     page = record.with_name("report.html") if record else None
     if page and page.is_file():
         remark(f"The results are in {page.parent}/; open {page} in a browser.", quiet=quiet)
-    # Exit after everything is written and printed, because the status is for scripts
     if not (outcome.holds and outcome.complete):
         raise typer.Exit(INCOMPLETE if outcome.holds else 1)
 
 
 def dashed(name: str) -> str:
-    """Return the option name of a field."""
+    """Return the option for a field, such as `--per-pair` for `per_pair`."""
     return f"--{name.replace('_', '-')}"
 
 
@@ -271,13 +276,13 @@ def as_flags(message: str, step: type[Step[Any]]) -> str:
 
 
 def _platform_targets(word: str) -> dict[str, Any]:
-    """Return a command for each platform; platforms are imported when called or listed."""
+    """Return platform → function that returns the step `word`, such as export, for it."""
     from contstim.experiments.platforms.platform import platform_names
 
     return {name: partial(step_named, f"{word} {name}") for name in platform_names()}
 
 
-_GROUPS = {
+_GROUPS = {  # group of steps -> summary
     "train": "Train a model on a text.",
     "select": "Select the best stimuli, exactly.",
     "evaluate": (
@@ -286,7 +291,6 @@ _GROUPS = {
     "reproduce": "Analyse published data again, claim by claim.",
     "generate": "Make test sentences from the embedded English.",
 }
-"""Groups of steps, with their summaries."""
 
 _EXPORT = "Turn trials into an experiment for participants, or into a public data set."
 _IMPORT = "Make responses.csv from the data of a platform."
@@ -299,11 +303,11 @@ _LISTED_AFTER: dict[str, dict[str, Any]] = {
     },
     "simulate": {"import": group("import", _IMPORT, partial(_platform_targets, "import"))},
 }
-"""Commands listed after those of a step."""
+"""Name of a step or group → other commands that the help lists after it."""
 
 
 def _make_targets() -> dict[str, Any]:
-    """Return the targets of all commands in the order of help, steps in the order of `STEPS`."""
+    """Return the targets of all commands in the order of the help."""
     study = ("new", "plan", "run", "status", "verify", "archive")
     targets: dict[str, Any] = {name: f"contstim.cli.study:{name}" for name in study}
     targets["models"] = "contstim.cli.looking:models"

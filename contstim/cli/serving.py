@@ -50,7 +50,7 @@ def collect(
         float,
         typer.Option(
             min=0.1,
-            help="Minutes without an answer after which another participant can take the place.",
+            help="Minutes without an answer after which a participant's place becomes free.",
         ),
     ] = 30,
     participants: Annotated[
@@ -103,9 +103,9 @@ def collect(
 ) -> None:
     """Serve an experiment and save every answer when it arrives, until Ctrl-C.
 
-    The page reports an answer as saved only after it is on disk. When the server is started again,
-    it continues with the same database. To download responses, use the administrator's token, which
-    is in a file next to the database, or in the environment variable CONTSTIM_ADMIN_TOKEN.
+    The page reports an answer as saved only after it is on disk. A server that is started again
+    continues with the same database. To download responses, use the administrator's token. It is in
+    a file next to the database, or in the environment variable CONTSTIM_ADMIN_TOKEN.
 
     Example: `contstim collect experiment --port 8000`
     """
@@ -124,9 +124,9 @@ def collect(
     warn(unfilled_warning(folder))
 
     def report_start(url: str, token_file: Path | None) -> None:
-        # Private, because the command may contain the completion code and the link
+        # The record is private: its command line may contain the completion code and the link
         facts = {"folder": str(folder), "dropout_minutes": dropout, "participants": participants}
-        # No checksum of the database, because it will change
+        # Without outputs, because a checksum of the database would soon be out of date
         Record.of(record_path(path), inputs={}, outputs=(), facts=facts).write(private=True)
         # The only line on standard output, for scripts that wait for the address
         print(url, flush=True)
@@ -178,7 +178,7 @@ def _print_links(folder: Path, database: Path, identities: Path, url: str) -> No
 
 
 def _find_person(database: Path, whose: str | None, withdraw: str | None) -> None:
-    """Print the participant with a name, and delete a participant who withdraws."""
+    """Print the participant named by `whose`; delete the participant named by `withdraw`."""
     from contstim.experiments.collection import participants
 
     if whose is not None:
@@ -192,17 +192,17 @@ def _find_person(database: Path, whose: str | None, withdraw: str | None) -> Non
 
 
 def _public_address(url: str, host: str, port: int) -> str:
-    """Return the address of the page for participants.
+    """Return the address of the page for participants: `url`, or one with host and port.
 
     Raises:
-        InputError: if there is no `url`, and host and port do not determine it.
+        InputError: if `url` is empty, and host and port do not determine the address.
     """
     if url:
         return url
     if not port or host in ("0.0.0.0", "::"):
         raise InputError(
-            f"url must be the public address of the page, got none with host {host} "
-            f"and port {port}. Set --url, such as --url https://experiment.example.org/."
+            f"The public address of the page is unknown for host {host} and port {port}. Set "
+            "--url, such as --url https://experiment.example.org/."
         )
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
@@ -217,7 +217,7 @@ _PORT = Annotated[
 
 
 def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> bool:
-    """Serve the page until the server is stopped, if `serve`; return whether it was served."""
+    """If `serve` is set, serve the page until the server is stopped; return `serve`."""
     if not serve:
         return False
     with needing("collect", "Serving"):

@@ -27,8 +27,8 @@ def new(
 ) -> None:
     """Write a small study file to start from, which can be run without changes.
 
-    It trains toy models on the embedded English, and runs in a minute or two. Change it step by
-    step: `contstim run` repeats only the stages that a change affects.
+    The study trains toy models on the embedded English, and runs in a minute or two. Change the
+    file step by step: `contstim run` repeats only the stages that a change affects.
 
     Example: `contstim new my-study`
     """
@@ -57,9 +57,9 @@ def run(
 
     A stage is up to date if its input files, its keys in the study file and the version of its code
     are unchanged. An interrupted run continues where it stopped. Results are written to the folder
-    results next to the study file, and index.html shows them.
+    results next to the study file; index.html in this folder shows them.
 
-    Files that were changed by hand are named, and used as they are.
+    If results were changed by hand, later stages use the changed files, and a warning names them.
 
     Example: `contstim run study.toml`
     """
@@ -110,8 +110,9 @@ def plan(
 ) -> None:
     """Print what a run would do, whether it can succeed, its expected power, and its duration.
 
-    Trainings, models and searches are measured briefly, unless an earlier plan or run did so. This
-    takes a minute at most. Measured times are saved in the folder results; nothing else is written.
+    Durations of trainings, models and searches are measured briefly, unless an earlier plan or run
+    measured them. This takes a minute at most. Only measured durations are written, to the folder
+    results.
 
     Example: `contstim plan study.toml`
     """
@@ -140,8 +141,8 @@ def _print_plan(planned: StudyPlan) -> None:
             print("For a better estimate run `contstim run --until model`, and plan again.")
         else:
             print(
-                "For a better estimate plan again. If searches take longer than a plan, start the "
-                "run: it measures every search that ends, and later plans use these times."
+                "For a better estimate plan again. If a search takes longer than a plan, start the "
+                "run: it measures each finished search, and later plans use these times."
             )
     numbers = planned.numbers
     if numbers.groups:
@@ -167,7 +168,7 @@ def _time_text(row: StagePlan) -> str:
 
 
 def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
-    """Print the number of natural sentences, and how many sentences of a text pass each rule."""
+    """Print the number of natural sentences, and for a text, how many pass each rule."""
     enough = f"{planned.missing_sentences:,} too few" if planned.missing_sentences else "enough"
     fewer = ", or fewer if a model does not know all words" if supply.may_be_fewer else ""
     print(
@@ -182,8 +183,8 @@ def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
 def status(study: StudyFile = _STUDY_FILE) -> None:
     """Print for every stage whether it is done, when, how long it took, and why it is stale.
 
-    A stage that is being computed is running; a stage that was stopped, was killed or failed is
-    interrupted. If a run was killed, index.html shows this after the command.
+    A stage is "running" while it is computed, and "interrupted" if it failed or a run was stopped.
+    The command also updates index.html if a run was killed.
 
     Example: `contstim status study.toml`
     """
@@ -220,7 +221,7 @@ def verify(
     wrote it, and "goes on changing" if commands add to it, such as a database. An archive, a folder
     or a zip, is also compared with its archive.json, which reveals edited, added and removed files.
     For an archive that was run again, it prints whether the results equal those of the archive. The
-    exit status is 1 if a file is wrong.
+    exit status is 1 if a file is edited, added, missing, stale, unfinished or unreadable.
 
     Example: `contstim verify my-study`
     """

@@ -2,15 +2,17 @@
 
 A rule is a production over categories with features (Gazdar, Klein, Pullum & Sag 1985,
 *Generalized Phrase Structure Grammar*). The notation is NLTK's notation of feature grammars:
-variables (`?n`) that occur twice have one value. Two things are added: a weight in brackets at the
-end of every alternative, and `+H` on heads, whose frequency weights the values of a variable.
+a variable (`?n`) has the same value at each occurrence in a rule. There are two additions: a weight
+in brackets at the end of every alternative, and `+H` on heads. If a variable has several values,
+the more frequent the words of the head with a value, the greater the weight of this value.
 
-Starting from the root, each rule is expanded for every binding of its variables. A variable is
-bound by the left side first. Then the lexicon binds it, so that only existing verbs with their
-objects are expanded. Last, it takes all values that features of its name have anywhere.
-Expansions that derive no words are dropped. The rules are not recursive (a clause inside a clause
-has a separate category). Every symbol therefore derives finitely many sentences, and the
-probabilities of their lengths are exact.
+Starting from the root, each rule is expanded for every binding of its variables to values. The
+symbol on the left side binds its variables first. Variables of words then take the values in the
+lexicon, so that only existing combinations, such as verbs with their objects, are expanded. The
+remaining variables take all values that features of the same name have in the lexicon. Expansions
+that derive no words are dropped. The rules are not recursive (a clause inside a clause has a
+separate category). Every symbol therefore derives finitely many sentences, and the probabilities of
+their lengths are exact.
 """
 
 from __future__ import annotations
@@ -62,10 +64,9 @@ GrammarRule: TypeAlias = tuple[Pattern, tuple[Pattern, ...], float]
 _Expansion: TypeAlias = tuple[float, tuple[Pattern, ...], tuple[Pattern, ...]]
 """A rule prepared for expansion: its weight, and its children in two orders.
 
-First, the children in the order in which they bind variables. Words precede phrases, and heads
-precede other words. Combinations that no word has are thus excluded early. Then the children in
-sentence order, without features that no rule for their category uses. Such features would only
-multiply equivalent symbols.
+The first order is that in which children bind variables: heads, other words, phrases. It excludes
+combinations that no word has early. The second order is that of the sentence. In it, children lack
+the features that no rule for their category uses, because these would only multiply symbols.
 """
 
 
@@ -88,7 +89,7 @@ def further_rules(text: str) -> tuple[GrammarRule, ...]:
     """
     from nltk.grammar import FeatStructNonterminal
 
-    # Only the definitions: the rules themselves would be read twice
+    # The new rules may use the definitions of the grammar
     definitions = [line for line in rules_text().splitlines() if line.startswith("$")]
     text = "\n".join([*definitions, text])
     for production in productions(text):
@@ -105,7 +106,7 @@ def _parse_rules(text: str) -> tuple[GrammarRule, ...]:
 
 
 def _convert(nonterminal: Any) -> Pattern:
-    """Convert a feature structure of NLTK."""
+    """Convert a feature structure of NLTK to a pattern."""
     # NLTK stores the category as a feature named *type*, and +H as H=True
     values = {str(name): str(value) for name, value in nonterminal.items()}
     is_head = values.pop(HEAD, "False") == "True"
@@ -117,8 +118,8 @@ def productions(text: str) -> list[Any]:
     from nltk.featstruct import SLASH, TYPE, FeatStructReader
     from nltk.grammar import FeatStructNonterminal, read_grammar
 
-    # "$name = text" is not part of NLTK's notation. Each definition is substituted in all lines
-    # below it, so that a definition may use earlier ones
+    # NLTK does not know definitions, "$name = text". Each is substituted in all lines below it, so
+    # that a definition may use earlier definitions
     lines = []
     abbreviations: dict[str, str] = {}
     for line in text.splitlines():
@@ -154,11 +155,11 @@ class Grammar:
             (pattern, list(alternatives))
             for pattern, alternatives in itertools.groupby(all_rules, key=itemgetter(0))
         ]
-        # Features that some rule for a category uses
+        # Category -> features that at least one of its rules uses
         self._declared: dict[str, set[str]] = {}
         for pattern, _ in groups:
             self._declared.setdefault(pattern.category, set()).update(dict(pattern.features))
-        # Consecutive rules with the same left side: it is unified once for all of them
+        # Category -> left sides and their rules; a left side is unified once for all its rules
         self._rules: dict[str, list[tuple[Pattern, list[_Expansion]]]] = {}
         for pattern, alternatives in groups:
             expansions = [self._expansion(right, weight) for _, right, weight in alternatives]
@@ -183,7 +184,7 @@ class Grammar:
 
     def expand(self, symbol: Symbol) -> float:
         """Expand a symbol and everything below it; return its mass, 0 if it derives nothing."""
-        # Each symbol once, because thousands of rules share the same noun phrases
+        # Each symbol is expanded once, because thousands of rules share the same noun phrases
         mass = self.mass.get(symbol)
         if mass is None:
             if symbol.category in self._rules:
@@ -207,7 +208,8 @@ class Grammar:
             # Variables of the left side that the symbol does not specify remain unbound
             absent = pattern.variables - binding.keys()
             for rule_weight, order, right in alternatives:
-                # The bindings of a rule share its weight in proportion to the mass of their heads
+                # The weight of a rule is divided among its bindings, in proportion to the mass of
+                # the heads
                 masses = dict(self._expand_rule(order, right, binding, absent))
                 total = sum(masses.values())
                 mass += rule_weight * total
@@ -240,7 +242,7 @@ class Grammar:
                 if not child_mass:
                     break
                 children.append(child)
-                # Only heads count. A frequent verb makes its class of subjects frequent, but a
+                # Only heads count: a frequent verb makes its class of subjects frequent, but a
                 # rare adverb does not make the sentence rare
                 mass *= child_mass if pattern.is_head else 1.0
             else:
@@ -249,7 +251,7 @@ class Grammar:
     def _widen(
         self, bindings: list[Binding], pattern: Pattern, absent: frozenset[str]
     ) -> list[Binding]:
-        """Extend bindings of the same variables to the variables of one more pattern.
+        """Extend bindings, which have the same variables, by the variables of another pattern.
 
         Each binding is extended in every possible way. Variables of a word take values that some
         word of its category has. Variables of a phrase take all combinations of values in the
@@ -297,9 +299,10 @@ def unify(pattern: Pattern, features: Mapping[str, str]) -> Binding | None:
 
 @contextlib.contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector during work that creates a million permanent tuples.
+    """Pause the cyclic garbage collector, to save time while a grammar is expanded.
 
-    Scanning them repeatedly would take a third of the time and free nothing.
+    An expansion creates a million permanent tuples. The collector would scan them repeatedly, which
+    takes a third of the time and frees nothing.
     """
     was_on = gc.isenabled()
     gc.disable()

@@ -1,9 +1,9 @@
 """The embedded lexicon: words, their forms and their features, read from `lexicon.tsv`.
 
-The table contains all words and features; the code knows only inflection. The first lines of the
-table and `docs/english.md` describe its format. Regular forms follow the spelling rules of Quirk,
-Greenbaum, Leech & Svartvik (1985), *A Comprehensive Grammar of the English Language*, sections
-3.5-3.10 (verbs), 5.79-5.80 (nouns). Irregular forms are in the table.
+The table contains all words, their features and irregular forms. The first lines of the table and
+`docs/english.md` describe its format. This module derives regular forms by the spelling rules of
+Quirk, Greenbaum, Leech & Svartvik (1985), *A Comprehensive Grammar of the English Language*,
+sections 3.5-3.10 (verbs) and 5.79-5.80 (nouns).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rows = tuple[tuple[str, ...], ...]
 
 VOWELS = "aeiou"
 SIBILANTS = ("s", "x", "z", "ch", "sh")
-# Plurals are rarer than singulars.
+# Weight of a plural relative to its singular: plurals are rarer.
 PLURAL_SHARE = 0.18
 PERSONS = ("i", "you", "he", "she", "it", "we", "they", "one")
 HE_SHE_IT = ("he", "she", "it", "one")
@@ -40,14 +40,14 @@ BE_FORMS = {
     "was": ("past", "i", *HE_SHE_IT),
     "were": ("past", "you", "we", "they"),
 }
-# Features whose values are semantic classes; a group of classes may be used as a value.
+# Features whose values are semantic classes; a value may also be the name of a group of classes.
 CLASS_FEATURES = ("sem", "subj", "obj", "place", "fits", "agr", "of")
-# A value may have alternatives: "dish|baked" are the objects of "cook". Words that denote
-# something (nouns, names, places) need only be one of the alternatives. Words that describe
-# something must fit all of them; these are their categories.
+# A value may have alternatives: the object of "cook" is a "dish|baked". A word that denotes
+# something (noun, name, place) must have one of the alternatives. A word that describes something
+# must have all of them; PREDICATES are the categories of such words.
 OR = "|"
 PREDICATES = frozenset({"V", "ADJ", "CMP", "LOOK", "RP"})
-# Features whose alternatives are always resolved, because several words must agree on one.
+# Features that always have a single value, because several words must agree on it.
 SEPARATE = frozenset({"agr", "num", "mode", "at", "by"})
 
 
@@ -74,8 +74,8 @@ class Symbol(NamedTuple):
 class Entry:
     """One form of one word in one use; compared by identity.
 
-    `form` may contain a space ("last night", "looked at"). Each feature has one or more values.
-    The entry matches a symbol that requires any one of them.
+    `form` may contain a space ("last night", "looked at"). Each feature has one or more values; an
+    entry has the feature that a symbol requires if one of its values is the required value.
     """
 
     category: str
@@ -92,7 +92,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """All entries by category; look-ups by features are cached."""
+    """All entries by category; the results of searches by features are cached."""
 
     entries: Mapping[str, tuple[Entry, ...]]
     _matches: dict[Symbol, tuple[Entry, ...]] = field(default_factory=dict)
@@ -111,8 +111,8 @@ class Lexicon:
     def _index(self) -> dict[tuple[str, str, str], int]:
         """A bit mask for each category, feature and value: bit i is set if entry i has the value.
 
-        Several features are then combined by one integer operation. Values with alternatives are
-        added on demand.
+        Masks of several features are combined by a bitwise operation. Masks of values with
+        alternatives are added on demand.
         """
         index: dict[tuple[str, str, str], int] = {}
         for category, entries in self.entries.items():
@@ -142,7 +142,7 @@ class Lexicon:
                 bits &= self._entry_bits(symbol.category, name, value)
             entries = []
             while bits:
-                # Two's complement: a number and its negative share the lowest bit alone
+                # Because of two's complement, this is the lowest set bit
                 lowest = bits & -bits
                 entries.append(candidates[lowest.bit_length() - 1])
                 bits ^= lowest
@@ -150,14 +150,15 @@ class Lexicon:
         return self._matches[symbol]
 
     def values(self, symbol: Symbol, names: tuple[str, ...]) -> Rows:
-        """Return the distinct values of further features among the entries of a symbol.
+        """Return the distinct combinations of values that a symbol's entries have for features.
 
-        Alternatives remain one joined value, except for features in `SEPARATE`.
+        If an entry has several values of a feature, they are joined to one value with alternatives,
+        except for features in `SEPARATE`.
         """
         if (symbol, names) not in self._values:
             rows: dict[tuple[str, ...], None] = {}
             for entry in self.fitting(symbol):
-                # An entry without one of the features gives an empty product: no row
+                # For an entry without one of the features, the product is empty
                 values = [entry.features.get(name, ()) for name in names]
                 joined = (
                     choices if name in SEPARATE or not choices else (OR.join(choices),)
@@ -185,8 +186,8 @@ def _ends_in_consonant_y(word: str) -> bool:
 def _double_last_letter(word: str) -> str:
     """Double the last letter of a word if English spelling requires it.
 
-    It does in words of one syllable that end in one vowel letter and one consonant letter: stop,
-    plan, chat. Not in show, fix, play: w, x and y are never doubled.
+    It is doubled in words of one syllable that end in one vowel letter and one consonant letter,
+    such as stop, plan and chat. The letters w, x and y are never doubled, as in show, fix and play.
     """
     doubles = len(word) > 2 and word[-1] not in VOWELS + "wxy" and word[-2] in VOWELS
     return word + word[-1] if doubles and sum(map(VOWELS.__contains__, word)) == 1 else word
@@ -217,7 +218,7 @@ def add_ing(word: str) -> str:
 
 
 class _Reader:
-    """A parser of the table; remembers classes, inheritance and irregular forms."""
+    """A parser of the table, which collects classes, inherited features, and entries."""
 
     def __init__(self, text: str) -> None:
         self.classes: dict[str, tuple[str, ...]] = {}
@@ -265,14 +266,13 @@ class _Reader:
         name, _, share = text.partition("/")
         lemma, _, irregular = name.replace("_", " ").partition(":")
         spellings = tuple(irregular.split(",")) if irregular else ()
-        # A word may have several rows, one for each use; the first row lists its irregular forms
+        # If a word has several rows, one for each use, the first row lists its irregular forms
         spellings = self.irregular.setdefault((category, lemma), spellings)
         forms: Iterator[tuple[str, Features]] = iter([(lemma, features)])
         if category in ("N", "V"):
             forms = (self._noun if category == "N" else self._verb)(lemma, spellings, features)
         for form, form_features in forms:
             plural = category == "N" and "they" in form_features["agr"]
-            # agr=they: the form is a plural, regular or not
             weight = float(share or 1) * (PLURAL_SHARE if plural else 1)
             entry = Entry(category, lemma, form, weight, form_features)
             self.entries.setdefault(category, []).append(entry)
@@ -306,7 +306,7 @@ class _Reader:
         self, lemma: str, irregular: tuple[str, ...], features: Features
     ) -> Iterator[tuple[str, Features]]:
         features = {"asp": ("act",), "ref": REFERENCES, "pas": ("no",), "bare": ("yes",)} | features
-        # Verbs that name an action in at least one use can be planned, repeated and dated
+        # Verbs that denote an action in at least one use can be planned, repeated and dated
         if "state" not in features["asp"] or len(features["asp"]) > 1:
             dated = ("near", "week") if "big" in features else ("near",)
             usual = {"plan": ("yes",), "hab": ("yes",), "day": dated}

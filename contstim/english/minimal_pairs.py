@@ -1,11 +1,12 @@
-"""Generated minimal pairs: sentences of the embedded grammar, each with an ungrammatical twin.
+"""Generate minimal pairs: sentences of the embedded grammar, each with an ungrammatical twin.
 
 The grammar derives the good sentence; the paradigm (`paradigm`) defines the error in the bad one.
-Everything that both sentences share is drawn once, so that they differ only as the paradigm says.
+Constituents that both sentences share are drawn once, so that the sentences differ only in what the
+paradigm changes.
 
-File format and notion of a paradigm follow Warstadt, Parrish, Liu, Mohananey, Peng, Wang & Bowman
-(2020), *BLiMP: The Benchmark of Linguistic Minimal Pairs for English*. Words and paradigms are
-original.
+The file format and the division into paradigms follow Warstadt, Parrish, Liu, Mohananey, Peng, Wang
+& Bowman (2020), *BLiMP: The Benchmark of Linguistic Minimal Pairs for English*. Words and paradigms
+are not those of BLiMP.
 """
 
 from __future__ import annotations
@@ -53,9 +54,11 @@ class LabelledPair:
         linguistics_term: phenomenon, such as `island_effects`.
         UID: name of the paradigm.
         pairID: number of the pair within the paradigm, from 0.
-        lexically_identical: whether both have the same lemmas, in any order and form.
-        one_prefix: shared beginning, and the next word of the good and of the bad sentence.
-        two_prefix: beginnings of the good and the bad sentence, and the word that follows both.
+        lexically_identical: whether both sentences have the same lemmas, in any order and form.
+        one_prefix: common beginning, and the next word of the good and of the bad sentence; empty
+            if the method does not apply.
+        two_prefix: beginnings of the good and of the bad sentence, and the word that follows both;
+            empty if the method does not apply.
     """
 
     sentence_good: str
@@ -70,7 +73,7 @@ class LabelledPair:
 
     @property
     def row(self) -> dict[str, Any]:
-        """The fields of BLiMP's JSON lines; those of prefix methods only if the method applies."""
+        """The fields of a line in BLiMP's files, without those of methods that do not apply."""
         row = asdict(self) | {"simple_LM_method": True}
         for method, names in PREFIX_FIELDS.items():
             values = row.pop(method)
@@ -80,7 +83,7 @@ class LabelledPair:
 
 
 class Generator:
-    """A sampler of pairs; expands the part of the grammar that the paradigms use, once.
+    """A sampler of pairs; it expands the part of the grammar that the paradigms use once.
 
     Args:
         paradigms: paradigms with the same additional rules (`Paradigm.rules`).
@@ -91,8 +94,8 @@ class Generator:
     """
 
     def __init__(self, paradigms: Sequence[Paradigm]) -> None:
-        # All constituents of a version are the right side of one rule. Variables that they share
-        # thus have one value, as in "NP[agr=?a] V[agr=?a]".
+        # All constituents of a version are the right side of one rule, so that a variable has one
+        # value in all of them, as in "NP[agr=?a] V[agr=?a]".
         self._tops: dict[tuple[str, int], Symbol] = {}
         tops = []
         for paradigm in paradigms:
@@ -100,7 +103,7 @@ class Generator:
                 patterns = [item.pattern for item in _constituents(version)]
                 for pattern in patterns:  # separately, so that an error names one constituent
                     _right_side(paradigm, pattern)
-                # Unique: the notation of the grammar does not allow a name with spaces
+                # No other category has a name with spaces, which the notation does not allow
                 top = Pattern(f"PAIR {paradigm.uid} {number}", ())
                 tops.append((top, _right_side(paradigm, " ".join(patterns)), 1.0))
                 self._tops[paradigm.uid, number] = Symbol(top.category)
@@ -122,14 +125,14 @@ class Generator:
         return Sampler(self._grammar)
 
     def pairs(self, paradigm: Paradigm, n: int, *, seed: int) -> list[LabelledPair]:
-        """Return n distinct pairs of a paradigm, the same for the same seed.
+        """Return n distinct pairs of a paradigm; they depend only on the seed.
 
         Raises:
             InputError: if n is below 1, or the paradigm has fewer than n pairs.
         """
         if n < 1:
             raise InputError(f"The number of pairs per paradigm must be at least 1, got {n}.")
-        rng = random.Random(f"{seed} {paradigm.uid}")  # independent of other paradigms
+        rng = random.Random(f"{seed} {paradigm.uid}")  # so pairs do not depend on other paradigms
         pairs: dict[tuple[str, str], LabelledPair] = {}
         misses = 0  # consecutive draws without a new pair
         with collector_paused():
@@ -147,7 +150,7 @@ class Generator:
         return list(pairs.values())
 
     def _draw(self, paradigm: Paradigm, rng: random.Random, number: int) -> LabelledPair | None:
-        """Draw a pair; None if the words do not go together or lack the required form."""
+        """Draw a pair; None if a sentence is not sensible, or a word lacks the required form."""
         index = rng.randrange(len(paradigm.versions))
         version, top = paradigm.versions[index], self._tops[paradigm.uid, index]
         try:
@@ -167,7 +170,7 @@ class Generator:
         # The children have the order of the constituents: good ones, then bad ones.
         children = self._sampler.draw(rng, symbol=top).children
         drawn = {item.name: child for item, child in zip(constituents, children, strict=True)}
-        # The good sentence first, because the bad one reuses the words that it draws.
+        # The bad sentence reuses the words that are drawn for the good one.
         good_items, bad_items, _ = version
         good = self._realise(good_items, drawn, rng, top)
         bad = self._realise(bad_items, drawn, rng, top) if good else None
@@ -192,7 +195,10 @@ class Generator:
     def _realise(
         self, items: Iterable[Item], drawn: dict[str, Derivation], rng: random.Random, top: Symbol
     ) -> Derivation | None:
-        """Build a sentence from items; add the words that it draws to `drawn`."""
+        """Build a sentence from items; draw literal words, and add them to `drawn`.
+
+        None if a word lacks the required form, or the sentence is not sensible.
+        """
         children = []
         for item in items:
             if item.alternatives:
@@ -209,9 +215,9 @@ class Generator:
         return sentence if is_sensible(sentence) else None
 
     def _inflect(self, word: Derivation, changes: dict[str, str]) -> Derivation | None:
-        """Return the form of the same lemma with changed features; None if there is none.
+        """Return the form of the same lemma with changed features; None if there is no such form.
 
-        For function words, it is the word of the same rank among the words with those features.
+        A function word becomes the word of the same rank among the words with those features.
         """
         if word.entry is None:
             raise InputError(f"{word.symbol} is a phrase, but only single words have other forms.")
@@ -219,7 +225,7 @@ class Generator:
         entries = self._grammar.lexicon.fitting(symbol)
         candidates = [entry for entry in entries if entry.lemma == word.entry.lemma]
         if not candidates and entries and word.category not in CONTENT:
-            # "this" and "these" are two lemmas: the first singular becomes the first plural
+            # "this" and "these" are two lemmas, so the first singular becomes the first plural
             rank = self._grammar.lexicon.fitting(word.symbol).index(word.entry)
             candidates = [entries[rank % len(entries)]]
         return Derivation(symbol, (), candidates[0]) if candidates else None
@@ -233,11 +239,11 @@ def _prefix(
     """Return the fields of the paradigm's prefix method; empty without such a method.
 
     Raises:
-        InputError: if the method does not fit the sentences.
+        InputError: if the method does not apply to the sentences.
     """
     good, bad = (sentence.words for sentence in twins)
     if paradigm.prefix == "one":
-        # Index of the first word that differs; 0 if one sentence is the beginning of the other
+        # First index at which the words differ; 0 if one sentence is the beginning of the other
         word_pairs = enumerate(zip(good, bad, strict=False))
         if index := next(
             (i for i, (good_word, bad_word) in word_pairs if good_word != bad_word), 0
@@ -247,7 +253,7 @@ def _prefix(
     elif paradigm.prefix == "two":
         parts = []
         for (items, tree), sentence in zip(items_and_trees, twins, strict=True):
-            # The prefix has the words of all constituents before the critical one
+            # The prefix consists of all constituents before the critical one
             index = [item.name for item in items].index(paradigm.critical)
             lengths = [sum(len(e.words) for e in child.entries()) for child in tree.children]
             start, end = sum(lengths[:index]), sum(lengths[: index + 1])
@@ -271,13 +277,13 @@ def generate_pairs(
     paradigms: Sequence[Paradigm] | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[LabelledPair]:
-    """Generate n distinct minimal pairs of each paradigm, the same for the same seed.
+    """Generate n distinct minimal pairs of each paradigm; they depend only on the seed.
 
     Args:
         n: number of pairs of each paradigm.
         seed: any integer.
         paradigms: paradigms to use; by default all that ship with contstim.
-        progress: callback that receives the number of finished paradigms and of all paradigms.
+        progress: callback that receives the number of finished paradigms and their total number.
 
     Raises:
         InputError: if n is below 1, two paradigms have the same name, or a paradigm has fewer than
@@ -327,13 +333,13 @@ def _read_rules(text: str, problem: str) -> tuple[GrammarRule, ...]:
     try:
         return further_rules(text)
     except ValueError as error:
-        # Without the rule, which NLTK's message repeats
+        # The last line of NLTK's message is the reason; the lines above repeat the rule
         reason = str(error).splitlines()[-1].strip(" ^")
         raise InputError(f"{problem}: {reason}.") from error
 
 
 def write_pairs(folder: Path | str, pairs: Iterable[LabelledPair]) -> list[Path]:
-    """Write UID.jsonl for each paradigm, and replace existing files of these names.
+    """Write a file UID.jsonl for each paradigm; existing files of these names are replaced.
 
     Raises:
         InputError: if a file cannot be written.
@@ -348,17 +354,17 @@ def write_pairs(folder: Path | str, pairs: Iterable[LabelledPair]) -> list[Path]
 
 
 def refuse_other_pairs(folder: Path | str, paradigms: Sequence[str]) -> None:
-    """Refuse a folder whose pairs of other paradigms would appear to belong to this run.
+    """Refuse an output folder with files of other paradigms, which an evaluation would also read.
 
     Raises:
         InputError: if the folder has a file of another paradigm.
     """
-    # Files of this run's own paradigms are replaced, so that the same command may be repeated.
+    # Files of the same paradigms will be replaced, so the same command may be repeated.
     expected = {f"{uid}.jsonl" for uid in paradigms}
     extra = sorted({path.name for path in Path(folder).glob("*.jsonl")} - expected)
     if extra:
         raise InputError(
             f"{Path(folder) / extra[0]} is not a paradigm of this run, but an evaluation of "
             "the folder would read it. Set --out to a new folder, or remove the file"
-            + (f" and {len(extra) - 1} more like it." if extra[1:] else ".")
+            + (f" and {len(extra) - 1} other such files." if extra[1:] else ".")
         )

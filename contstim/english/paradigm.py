@@ -1,20 +1,21 @@
-"""A paradigm: an entry in a TOML file that defines a good sentence and the error in its bad twin.
+"""A paradigm: a table in a TOML file that defines a good sentence and the error in its bad twin.
 
-A file names a `field` and a `phenomenon`, then has a table for each paradigm:
+A file begins with a `field` and a `phenomenon`, and has a table for each paradigm:
 
     [determiner_noun_number]
     good = "NP[role=subj, sem=adult, agr=?a] V[frame=np, form=past, ...] DEM[agr=it] N[num=sg, ...]"
     bad = "NP V DEM N{num=pl}"
     prefix = "one"
 
-`either` lists replacements for "$name", `with` lists constituents that are drawn but not shown, and
-`end` is the end mark. `prefix = "two"` requires `critical`, the name of the word that follows both
-prefixes. `rules` are additional phrases of the file, in the notation of the grammar.
+`either` is a list of versions, which replace "$name" in the sentences by a text. `with` lists
+constituents that are drawn but do not occur in the sentences, `end` is the end mark, and `prefix`
+is BLiMP's prefix method. `prefix = "two"` requires `critical`, the name of the word that follows
+both prefixes. `rules` are additional phrases of the file, in the notation of the grammar.
 
 The good sentence is a sequence of
 
     CATEGORY[feature=value, feature=?variable]    a constituent in the notation of the grammar
-    name:CATEGORY[...]                            the same with a name
+    name:CATEGORY[...]                            a constituent with a name
     "word"  or  "this|that one"                   literal words, or alternatives
 
 The bad sentence may also have
@@ -51,13 +52,13 @@ _ITEM = re.compile(
 
 
 class Item(NamedTuple):
-    """A constituent or words of a sentence, or a reference to those of the good sentence.
+    """A constituent, literal words, or a reference to an item of the good sentence.
 
     Attributes:
-        name: unique name, or for a reference the name of its target.
+        name: unique name; for a reference, the name of the item of the good sentence.
         pattern: constituent in the notation of the grammar; empty for words and references.
         alternatives: literal words, one of which is drawn; empty for constituents and references.
-        changes: features of a reference that replace those in the good sentence.
+        changes: for a reference, features that replace those of the item; empty for no change.
     """
 
     name: str
@@ -67,25 +68,25 @@ class Item(NamedTuple):
 
     @property
     def is_reference(self) -> bool:
-        """True for a reference to the good sentence."""
+        """True for a reference to an item of the good sentence."""
         return not (self.pattern or self.alternatives)
 
 
 Version: TypeAlias = tuple[tuple[Item, ...], tuple[Item, ...], tuple[Item, ...]]
-"""Items of the good sentence, of its bad twin, and hidden items, which are drawn but not shown."""
+"""Items of the good sentence, of its bad twin, and items that are drawn but not displayed."""
 
 
 class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
-    """Minimal pairs with one kind of error; fields are keys of its table or of the whole file.
+    """A type of minimal pair with one kind of error; fields are keys in its table or above it.
 
     Attributes:
         uid: name of the paradigm, as in BLiMP.
-        phenomenon: phenomenon that it belongs to, such as `island_effects`.
+        phenomenon: phenomenon that the paradigm belongs to, such as `island_effects`.
         field: field of linguistics, such as `syntax`.
         good: items of the good sentence.
-        bad: items of its twin.
-        hidden: items that are drawn with them but not shown.
-        either: for each version, replacement texts by name.
+        bad: items of the bad sentence.
+        hidden: items that are drawn but do not occur in the sentences (`with`).
+        either: for each version, name → text that replaces "$name" in `good`, `bad` and `hidden`.
         end: end mark of both sentences.
         prefix: BLiMP's prefix method that applies: "one", "two", or "" for none.
         critical: for "two", name of the constituent that follows both prefixes.
@@ -124,10 +125,10 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
         for *good_and_bad, hidden in self.versions:
             for which, items in zip(("good", "bad"), good_and_bad, strict=True):
                 names = [item.name for item in items]
-                # The bad sentence may use the good one's names, hidden items may not
+                # The bad sentence may refer to items of the good one; hidden items need other names
                 if twice := sorted({*names} & {item.name for item in hidden}):
                     raise ValueError(f"'{which}' and 'with' both name {', '.join(twice)}.")
-                # The method compares one word after two beginnings, which must not be empty
+                # A prefix precedes the critical word, so this cannot be the first item
                 if self.critical and self.critical not in names[1:]:
                     raise ValueError(
                         f"critical = {self.critical!r} does not follow anything in the {which} "
@@ -151,7 +152,7 @@ def read_paradigms(path: Path | str) -> list[Paradigm]:
         InputError: if the file cannot be read or an entry is invalid (names the entry).
     """
     content = read_toml(path)
-    # Keys above the first table of a TOML file apply to all its paradigms.
+    # Keys above the first table of the file apply to all its paradigms.
     tables = {name: value for name, value in content.items() if isinstance(value, dict)}
     common = {name: value for name, value in content.items() if name not in tables}
     if not tables:
@@ -169,7 +170,7 @@ def read_paradigms(path: Path | str) -> list[Paradigm]:
 
 
 def shipped_paradigms() -> list[Paradigm]:
-    """Return the paradigms that ship with contstim, by phenomenon."""
+    """Return the paradigms that ship with contstim, in the order of their files."""
     files = sorted(Path(__file__).with_name("paradigms").glob("*.toml"))
     return [paradigm for file in files for paradigm in read_paradigms(file)]
 
@@ -201,8 +202,7 @@ def _read_good(text: str) -> tuple[Item, ...]:
 
 
 def _read_bad(text: str, good: Sequence[Item]) -> tuple[Item, ...]:
-    """Parse a bad sentence; a bare name refers to the good one."""
-    # A bare name, such as NP, is a reference if the good sentence has an item of that name.
+    """Parse a bad sentence; a bare name, such as NP, refers to an item of the good sentence."""
     names = [item.name for item in good]
     items: list[Item] = []
     for item in _parse_items(text, "bad"):

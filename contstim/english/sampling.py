@@ -1,9 +1,9 @@
-"""Sampling of sentences: first a length, then a derivation of exactly that length.
+"""Sample sentences: first a length, then a derivation of exactly that length.
 
-The probability that a symbol derives n words is computed exactly and bottom up, because the grammar
-is not recursive. A derivation of a given length is then drawn without rejection, as from any
-weighted context-free grammar with known lengths (Goldwurm, Palano & Santini 2001, *On the circuit
-complexity of random generation problems for regular and context-free languages*).
+The probability that a symbol derives n words is computed exactly from its children, because the
+grammar is not recursive. With these probabilities, a derivation of a given length is drawn without
+rejection (Goldwurm, Palano & Santini 2001, *On the circuit complexity of random generation problems
+for regular and context-free languages*).
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ LENGTH_SHARES = {3: 1, 4: 4, 5: 9, 6: 13, 7: 16, 8: 17, 9: 14, 10: 10, 11: 7, 12
 LENGTH_SHARES |= {15: 1, 16: 0.5}
 # Maximum number of consecutive draws without a new sentence.
 PATIENCE = 20_000
-# Content categories: none of their words may occur twice in a sentence.
+# Categories of content words, which may not occur twice in a sentence.
 CONTENT = frozenset(
     {"N", "V", "ADJ", "ADV", "NAME", "MASSN", "CMP", "LOOK", "TIME", "DEST", "PADV", "GOING"}
 )
 
-# Words up to this length may be repeated: most of them are prepositions in time expressions.
+# Words of up to this many letters may be repeated; most are prepositions in time expressions.
 SHORT_WORD = 3
 DESCRIBING = frozenset({"ADJ", "CMP", "LOOK"})
 
-# A child of the root with this category makes the sentence a question.
+# If a child of the root has this category, the sentence is a question.
 QUESTION = "Q"
 
 Lengths = tuple[float, ...]  # (LONGEST + 1,), probability of each number of words
@@ -70,13 +70,14 @@ class Derivation:
 
     @functools.cached_property
     def sentence(self) -> Sentence:
-        """The sentence as displayed: with "a" or "an" by sound, a capital and an end mark."""
+        """The sentence with an initial capital, an end mark, and "a" or "an" before each word."""
         words = [word for entry in self.entries() for word in entry.words]
-        # The article depends on the sound of the next word, which the rules do not know
+        # The rules always derive "a", because the sound of the next word is not a feature
         for position, word in enumerate(words[:-1]):
             if word == "a":
                 words[position] = indefinite_article(words[position + 1])
-        # After the articles, because the first word may be one; other letters keep their case
+        # After the articles, because the first word may be an article. Not `capitalize`, which
+        # changes the case of the other letters
         words[0] = words[0][0].upper() + words[0][1:]
         question = any(child.category == QUESTION for child in self.children)
         return Sentence(tuple(words), "?" if question else ".")
@@ -92,7 +93,7 @@ class Derivation:
 
 @dataclass(frozen=True)
 class Sampler:
-    """A sampler of derivations from a grammar; caches its tables."""
+    """A sampler of derivations from a grammar, which caches distributions of lengths."""
 
     grammar: Grammar
     _lengths: dict[Symbol, Lengths] = field(default_factory=dict)
@@ -121,7 +122,7 @@ class Sampler:
         if len(children) == 1:
             return self.lengths(children[0])
         if children not in self._suffixes:
-            # Rules share their last children, so each suffix is computed once
+            # Many rules have the same last children, so the result is cached for each suffix
             first, later_lengths = self.lengths(children[0]), self.suffix(children[1:])
             self._suffixes[children] = convolve(first, later_lengths)
         return self._suffixes[children]
@@ -149,8 +150,8 @@ class Sampler:
     ) -> tuple[Sequence[Any], list[float]]:
         """Return the possible expansions of a symbol and their cumulative weights.
 
-        A lexical symbol becomes an entry. A phrase becomes children and the number of words of
-        each. Both are drawn together, so that every draw has a valid split of the words.
+        Expansions of a lexical symbol are entries. Expansions of a phrase are children with their
+        numbers of words. Both are drawn together, so that the numbers always add up to `words`.
         """
         if symbol in self.grammar.words:
             entries = [e for e in self.grammar.words[symbol] if words in (None, len(e.words))]
@@ -170,7 +171,7 @@ class Sampler:
     def _splits(
         self, children: tuple[Symbol, ...], words: int
     ) -> list[tuple[tuple[int, ...], float]]:
-        """Return every split of words among symbols, with its probability."""
+        """Return the possible numbers of words of each child, with their probability."""
         first = self.lengths(children[0])
         if len(children) == 1:
             return [((words,), first[words])] if first[words] else []
@@ -178,7 +179,7 @@ class Sampler:
             return []
         return [
             ((n_first, *later_lengths), first[n_first] * weight)
-            # Every symbol derives at least one word, so the others need some
+            # Every symbol derives at least one word, so the first cannot have all of them
             for n_first in range(1, words)
             if first[n_first]
             for later_lengths, weight in self._splits(children[1:], words - n_first)
@@ -197,23 +198,24 @@ def convolve(first: Lengths, second: Lengths) -> Lengths:
 
 @functools.cache
 def sampler() -> Sampler:
-    """Return the shared sampler of the embedded English, which only holds cached tables."""
+    """Return the sampler of the embedded English, whose cached tables all callers share."""
     return Sampler(grammar())
 
 
 def is_sensible(derivation: Derivation) -> bool:
-    """True if a sentence meets constraints on distant words, which rules cannot express.
+    """Return True if a sentence meets constraints on distant words, which rules cannot express.
 
-    No content word and no long word occurs twice ("works at work"), nor do words of one family
-    ("husband", "wife"). No word follows itself. At most one word describes. Words of two categories
-    that clash do not occur together, because nobody writes an old book.
+    No content word occurs twice in any form or part of speech ("works at work"), nor do two words
+    of one family ("husband", "wife"). No word follows itself. There is at most one describing word.
+    Words that clash do not occur together, as in "writes an old book".
     """
     entries = tuple(derivation.entries())
     words = [word for entry in entries for word in entry.words]
     if any(word == following for word, following in itertools.pairwise(words)):
         return False
     content = [entry for entry in entries if entry.category in CONTENT]
-    # "same" names a family of words, such as husband and wife; by default the lemma
+    # The feature "same" names a family of words, such as husband and wife; by default, it is the
+    # lemma
     families = [entry.features.get("same", (entry.lemma,))[0] for entry in content]
     long = [w for e in content for w in {*e.words, *e.lemma.split()} if len(w) > SHORT_WORD]
     clashes = [(e.category, *e.features["clash"]) for e in content if "clash" in e.features]
@@ -223,7 +225,11 @@ def is_sensible(derivation: Derivation) -> bool:
 
 
 def sample_tree(rng: random.Random, words: int | None = None) -> Derivation:
-    """Sample one derivation; `.sentence` is its sentence.
+    """Sample one derivation; its attribute `sentence` is the sentence.
+
+    Args:
+        rng: random number generator.
+        words: number of words; by default drawn from `LENGTH_SHARES`.
 
     Raises:
         InputError: if no sentence has that many words.
@@ -234,10 +240,10 @@ def sample_tree(rng: random.Random, words: int | None = None) -> Derivation:
         (words,) = rng.choices(tuple(LENGTH_SHARES), tuple(LENGTH_SHARES.values()))
     if not SHORTEST <= words <= LONGEST:
         raise InputError(
-            f"words must be from {SHORTEST} to {LONGEST} for the embedded English, got "
-            f"{words}. Use such a number, or none."
+            f"`words` must be from {SHORTEST} to {LONGEST} for the embedded English, got "
+            f"{words}. Use such a number, or leave it out."
         )
-    # Reject whole derivations: redrawing a part would change the probabilities of sentences
+    # A whole derivation is rejected. Redrawing a part would change the probabilities of sentences
     while True:
         derivation = sampler().draw(rng, words)
         if is_sensible(derivation):
@@ -245,9 +251,9 @@ def sample_tree(rng: random.Random, words: int | None = None) -> Derivation:
 
 
 def generate(n: int, *, seed: int, words: int | None = None) -> list[Sentence]:
-    """Generate n distinct sentences of everyday English, the same for the same seed.
+    """Generate n distinct sentences of everyday English.
 
-    The first sentences do not depend on n.
+    The sentences depend only on the seed and `words`: a larger n adds sentences at the end.
 
     Args:
         n: number of sentences, at least 1.
@@ -260,7 +266,7 @@ def generate(n: int, *, seed: int, words: int | None = None) -> list[Sentence]:
     if n < 1:
         raise InputError(f"The number of sentences must be at least 1, got {n}.")
     rng = random.Random(seed)
-    # A dictionary as a set that keeps the order of the draws
+    # A dictionary serves as a set in the order of the draws
     sentences: dict[Sentence, None] = {}
     repeats = 0  # consecutive draws without a new sentence
     with collector_paused():
@@ -270,7 +276,7 @@ def generate(n: int, *, seed: int, words: int | None = None) -> list[Sentence]:
             if repeats == PATIENCE:
                 raise InputError(
                     f"There are only {len(sentences)} distinct sentences of {words} words, "
-                    f"but {n} were requested. Request fewer, or set no number of words."
+                    f"but {n} were requested. Request fewer, or leave out the number of words."
                 )
             sentences[sentence] = None
     return list(sentences)

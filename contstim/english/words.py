@@ -1,7 +1,7 @@
-"""English words: articles, rules, tags, and complements of verbs.
+"""English words: indefinite articles, rules for words, tags, and complements of verbs.
 
 The word lists are in `words.toml` and `blocked.txt`. The tags were counted in textbooks by
-`benchmarks/english_tags.py`. Complements are inferred from the surrounding parts of speech:
+`benchmarks/english_tags.py`. Complements are inferred from the tags before and after a verb:
 
 The boy walked to the old school.       walked: to
 He told me that she had slept well.     told: clause; slept: nothing
@@ -27,19 +27,20 @@ if TYPE_CHECKING:
 BLOCKED = Path(__file__).with_name("blocked.txt")
 """Profanity, slurs and explicit words; compiled for this package, under its licence."""
 
-# Words whose first letter does not suggest their first sound: `hour`; `European`, `one`,
-# `university` but not `unimportant`, `use`
+# Words that begin with a consonant letter and a vowel sound (`hour`), or with a vowel letter and a
+# consonant sound (`European`, `one`, `use`, `university`, but not `unimportant`)
 _VOWEL_SOUND = re.compile(r"heir|hono|hones|hour", re.IGNORECASE)
 _CONSONANT_SOUND = re.compile(
     r"eu|ewe|(once|ones?|oneself)\b|u(biq|ga|k|ni([^nmd]|dir)|nanim|ra[nl]|rin|s[aeiu]|t[eio])",
     re.IGNORECASE,
 )
-# Words read letter by letter or as numbers
+# Words that are read letter by letter, and numbers
 _SPELLED = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Za-z](?![\w'’])|\d")
 _ELEVEN = re.compile(r"1[18](?!\d)")
 
-# A letter for each C5 tag, by the start of the tag. Nouns are N, S (person) or T (time), with a
-# full stop after plurals. Pronouns are O (person), P, or I as a subject. Adverbs have no letter.
+# Start of a C5 tag -> letter, so that patterns can be matched with the tags of a sentence. Nouns
+# are N, S (person) or T (time), with a full stop after plurals. Pronouns are I (subject), O (other
+# pronoun for a person) or P. Adverbs have no letter.
 _LETTERS = dict(
     pair.split(":")
     for pair in (
@@ -49,9 +50,9 @@ _LETTERS = dict(
 )
 _PERSONS = ("me", "us", "him", "her", "them", "you", "one", "body", "self", "selves")
 _SUBJECTS = ("i", "he", "she", "we", "they")
-# A noun phrase: determiners, adjectives and nouns, a pronoun, or a determiner alone
+# A noun phrase: a noun with determiners and adjectives, a pronoun, or a determiner alone
 _PHRASE = r"(?:[DCA]*[NST]++\.?|[OP]|[DC](?![DCANST]))"
-# Tags after a verb -> the verb's complement; the first match counts
+# Pattern of the tags after a verb -> the verb's complement; the first match counts
 _AFTER = {
     r"[DCA]*T+(?![NS])": "nothing",
     rf"I|{_PHRASE}[bhmv]|w|q": "clause",
@@ -61,8 +62,8 @@ _AFTER = {
     r"[DCA]*[NST]*S(?![NS])|O": "somebody",
     _PHRASE: "something",
 } | {"t": "to", "2": "infinitive", "A": "adjective", "g": "ing", "": "nothing"}
-# The tags before a verb in a relative clause whose object is the noun before that clause:
-# "the book (that) my wife wrote" and "the book that Ann wrote"
+# Pattern of the tags before a verb in a relative clause, whose object is the noun before the
+# clause: "the book (that) my wife wrote" and "the book that Ann wrote"
 _OBJECT_BEFORE = r"[NS]\.?(?:w[DCA]*[NST]++\.?|D[CA]*[NST]++\.?|w?[OPI])[bhm2]*$"
 
 
@@ -88,10 +89,10 @@ def english_rules(
         blocked: offensive words to exclude from experiments, in lower case; by default `BLOCKED`.
         excluded: further words to exclude, in lower case.
         names: whether names are allowed.
-        zipf: lowest and highest frequency, on the Zipf scale.
+        zipf: minimum and maximum frequency on the Zipf scale.
 
     Raises:
-        VocabularyError: if the lowest frequency is above the highest.
+        VocabularyError: if the minimum frequency is above the maximum.
     """
     lists = read_toml(Path(__file__).with_name("words.toml"))
     return WordRules(
@@ -119,9 +120,9 @@ def english_tags() -> TagTable:
 
 
 def tag_table(path: Path | str | None) -> TagTable:
-    """Return the table of tags in a file, or the table of English words without a file.
+    """Return the table of tags in a file; without a file, the embedded table of English tags.
 
-    A file is read again only after it has changed.
+    The last two tables are cached. A file is read again only if it has changed.
 
     Raises:
         InputError: if the file cannot be read.
@@ -139,10 +140,10 @@ def _read_tags(path: str, _changed: int) -> TagTable:
 def verb_uses(
     words: Sequence[str], tags: Sequence[str], kind: Callable[[str, str], str]
 ) -> dict[int, str]:
-    """Infer the complement of each verb of a sentence, by the verb's index (from 0).
+    """Infer the complement of each verb of a sentence: index of the verb (from 0) → complement.
 
-    A complement is something, somebody, two (objects), something-to (somebody), to (somewhere),
-    clause, infinitive, object-infinitive, ing, adjective, passive or nothing.
+    Complements are: something, somebody, two (objects), something-to (somebody), to (somewhere),
+    clause, infinitive, object-infinitive, ing, adjective, passive, nothing.
 
     Args:
         words: words of the sentence.
@@ -164,7 +165,7 @@ def verb_uses(
 
 
 def _letter(word: str, tag: str, kind: str) -> str:
-    first = tag.partition("+")[0] or "NN1"  # as most words that are not listed
+    first = tag.partition("+")[0] or "NN1"  # most words without a tag are nouns
     letter = next((let for start, let in _LETTERS.items() if first.startswith(start)), "-")
     if letter[:1] in ("N", "S") and kind.startswith(("time", "person")):
         return ("S" if kind == "person" else "T") + letter[1:]

@@ -1,4 +1,4 @@
-"""Judged sentences and their minimal pairs if there are any: LI-Adger or any table."""
+"""Read judged sentences, and their minimal pairs, from LI-Adger's folder or from any table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LI_ADGER_SENTENCES = "human_ME_results_li-adger_sentences.csv"
 LI_ADGER_PAIRS = "li-adger_min_pairs.csv"
 JUDGEMENT = ("judgement", "judgment", "rating", "mean_rating", "acceptability", "mean")
-"""Names of the column of plain ratings; `judgement` takes precedence."""
+"""Names that the column of judgements may have; `judgement` takes precedence."""
 # Texts of empty cells written by spreadsheets, R and pandas
 MISSING = frozenset({"", "#N/A", "N/A", "NA", "nan", "NaN", "None", "null"})
 _ACCEPTABLE = frozenset(
@@ -67,13 +67,13 @@ ACCEPTABILITY = AcceptabilitySettings()
 
 @dataclass(frozen=True)
 class JudgedPair:
-    """Identifiers of two sentences; experts judge the first acceptable, the second not.
+    """A minimal pair of judged sentences.
 
     Attributes:
-        acceptable: identifier of the acceptable sentence.
-        unacceptable: identifier of the unacceptable sentence.
+        acceptable: identifier of the sentence that experts judge acceptable.
+        unacceptable: identifier of the sentence that experts judge unacceptable.
         phenomenon: phenomenon that the pair tests.
-        source: collection of the pair; empty if there is only one.
+        source: collection that the pair belongs to; empty if the data do not name one.
         discarded: whether the authors of the collection excluded the pair.
     """
 
@@ -93,8 +93,8 @@ class Judgements:
         values: mean acceptability of each sentence, shape (n_sentences,); higher is better; nan if
             unknown.
         pairs: distinct pairs of these sentences; empty for plain ratings.
-        files: files from which they were read.
-        has_ids: whether the data contain the identifiers; otherwise these are row numbers.
+        files: files from which the sentences and pairs were read.
+        has_ids: whether the identifiers come from the data; otherwise they are row numbers.
 
     Raises:
         InputError: if a pair is repeated, or contains an unknown sentence.
@@ -114,7 +114,7 @@ class Judgements:
 
     @property
     def texts(self) -> list[Sentence]:
-        """The sentences without their judgements; several items may have the same sentence."""
+        """The sentences; a sentence is repeated if it has several identifiers."""
         return list(self.sentences.values())
 
 
@@ -129,12 +129,14 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
     Args:
         data: LI-Adger's folder (or its folder `data`), or a table with the columns `sentence` and
             `judgement`, optionally `id`. Unknown judgements are empty or #N/A.
-        pairs: table with the columns `gramm_id`, `ungramm_id`, optionally `phenomenon` and
-            `discard` (any value but 0, false or no discards a pair). Without this table, every
-            acceptable and every unacceptable sentence of an `item` form a pair; the experts'
-            `label` is 1 or 0, acceptable or unacceptable, g or *. Without `item` and `label`, or
-            with ratings in another column of `JUDGEMENT` and only one of the two, the judgements
-            are plain ratings without pairs. Without `id`, a sentence's ratings are averaged.
+        pairs: table with the columns `gramm_id` and `ungramm_id`, optionally `phenomenon`,
+            `dataset` and `discard` (any value but 0, false or no discards a pair). Without this
+            table, pairs are built from the columns `item` and `label` of `data`: each acceptable
+            sentence of an item forms a pair with each unacceptable one. Labels are experts'
+            verdicts, such as 1 or 0, acceptable or unacceptable, g or *. If `data` has neither of
+            the two columns, its judgements are plain ratings without pairs; so are ratings under
+            another name of `JUDGEMENT` next to only one of the two columns. Plain ratings without
+            `id` are averaged for each sentence.
 
     Raises:
         InputError: if a file or a column is missing (names it and the existing ones), a value has
@@ -149,8 +151,7 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
             sentences, values = _average_repetitions(sentences, values)
         return Judgements(sentences, values, (), (data,), has_ids="id" in table)
     sentences, values = _read_sentences(data, table)
-    # Pairs come from their own table, or from items: then labels mark acceptable sentences, each of
-    # which forms a pair with each of the others
+
     if pairs is not None:
         files: tuple[Path, ...] = (data, pairs)
         judged_pairs = _pairs_of_table(pairs, read_table(pairs))
@@ -158,8 +159,8 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
         files, judged_pairs = (data,), _pairs_of_items(data, table, list(sentences))
     if not judged_pairs:
         raise InputError(
-            f"{data} has no minimal pairs: no item has sentences with both labels. Name a "
-            "table of pairs (`pairs`)."
+            f"There are no minimal pairs in {' and '.join(map(str, files))}. Label an acceptable "
+            "and an unacceptable sentence of an item, or name a table of pairs (`pairs`)."
         )
     try:
         return Judgements(sentences, values, judged_pairs, files, has_ids="id" in table)
@@ -168,10 +169,12 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
 
 
 def judgement_files(data: Path | str, pairs: Path | str | None = None) -> tuple[Path, Path | None]:
-    """Return the tables of judged sentences and of pairs, by default those of LI-Adger's folder.
+    """Return the paths of the tables of judged sentences and of pairs.
+
+    If `data` is a folder, these are LI-Adger's files in it, except for `pairs` if it is passed.
 
     Raises:
-        InputError: if the folder does not contain them.
+        InputError: if `data` is a folder without LI-Adger's files.
     """
     data, pair_path = Path(data), None if pairs is None else Path(pairs)
     if not data.is_dir():
@@ -198,7 +201,7 @@ def is_missing(cell: object) -> bool:
 
 
 def verdict(label: object) -> bool | None:
-    """Return true if an expert's label means acceptable, false if not; None if it is no label."""
+    """Return whether an expert's label means acceptable; None if it is not a known label."""
     text = str(label).strip().lower()
     if text in _ACCEPTABLE:
         return True
@@ -245,16 +248,16 @@ def _pairs_of_table(path: Path, table: Table) -> tuple[JudgedPair, ...]:
     good, bad = parsed_columns(path, table, readers)
     nothing = [""] * len(good)
     optional_columns = (table.get(name, nothing) for name in ("phenomenon", "dataset", "discard"))
-    # Without a phenomenon, the pair is named by the two sentence types that it contrasts
+    # Without a phenomenon, the two sentence types of a pair serve as its name
     return tuple(
         JudgedPair(
             acceptable=a,
             unacceptable=u,
             phenomenon=str(phenomenon or "") or f"{_sentence_type(a)} / {_sentence_type(u)}",
             source=str(source or ""),
-            discarded=not is_missing(m) and str(m).strip().lower() not in _NOT_DISCARDED,
+            discarded=not is_missing(d) and str(d).strip().lower() not in _NOT_DISCARDED,
         )
-        for a, u, phenomenon, source, m in zip(good, bad, *optional_columns, strict=True)
+        for a, u, phenomenon, source, d in zip(good, bad, *optional_columns, strict=True)
     )
 
 
@@ -267,16 +270,18 @@ def _sentence_type(identifier: str) -> str:
 def _pairs_of_items(path: Path, table: Table, ids: Sequence[str]) -> tuple[JudgedPair, ...]:
     items, labels = needed_columns(path, table, ("item", "label"))
     phenomena = table.get("phenomenon", [""] * len(ids))
-    # Sentences without an item are in no pair, but count when judgements are standardized
-    sides: dict[str, tuple[list[int], list[int]]] = {}  # rows of acceptable and other sentences
+    sides: dict[str, tuple[list[int], list[int]]] = {}  # rows of acceptable, unacceptable sentences
     for row, (item, label) in enumerate(zip(items, labels, strict=True)):
-        if is_missing(item):
+        if is_missing(item):  # the sentence is in no pair, but counts for z-scores of judgements
             continue
         is_acceptable = verdict(label)
         if is_acceptable is None:
-            raise InputError(f"{path}, row {row}: the label {shortened(label)} is neither 1 nor 0.")
+            raise InputError(
+                f"{path}, row {row}: `label` must be a verdict such as 1 or 0, got "
+                f"{shortened(label)}."
+            )
         sides.setdefault(str(item), ([], []))[not is_acceptable].append(row)
-    # All combinations within an item: 2 and 3 sentences give 6 pairs
+    # 2 acceptable and 3 unacceptable sentences of an item form 6 pairs
     return tuple(
         JudgedPair(ids[good], ids[bad], str(phenomena[good] or ""))
         for both in sides.values()

@@ -1,4 +1,4 @@
-"""Accuracy on minimal pairs: by paradigm, phenomenon and overall, in contrasts, in bins."""
+"""Accuracy on minimal pairs by paradigm, phenomenon, published contrast and bins of features."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ FEATURES = {
 
 @dataclass(frozen=True, eq=False)
 class Accuracies:
-    """Accuracy of models and people by paradigm.
+    """Accuracy of models, and people's agreement with the labels, by paradigm.
 
     Attributes:
         paradigms: names of paradigms, sorted by phenomenon.
         phenomena: phenomenon of each paradigm.
-        n_pairs: number of judged pairs, shape (n_paradigms,).
-        columns: names of models and of other sources of judgements.
+        n_pairs: number of pairs with different sides, shape (n_paradigms,).
+        columns: names of the scored models, then of external results (people, published models).
         values: accuracies from 0 to 1, shape (n_paradigms, n_columns); nan if unknown.
-        n_external: number of columns (the last ones) from external sources. They were not judged on
-            these pairs, and have no intervals.
+        n_external: number of external columns. These may be based on other pairs, so they have no
+            intervals.
     """
 
     paradigms: tuple[str, ...]
@@ -67,21 +67,24 @@ class Accuracies:
 
     @property
     def judged(self) -> tuple[str, ...]:
-        """The columns that were judged on these pairs."""
+        """Names of the columns that are not external."""
         return self.columns[: len(self.columns) - self.n_external]
 
     @cached_property
     def groups(self) -> dict[str, tuple[str, ...]]:
-        """Paradigms of all phenomena (`overall`), then those of each."""
+        """Paradigms by phenomenon; the first entry, `overall`, contains all paradigms."""
         groups = {OVERALL: self.paradigms}
         for paradigm, phenomenon in zip(self.paradigms, self.phenomena, strict=True):
             groups[phenomenon] = (*groups.get(phenomenon, ()), paradigm)
         return groups
 
     def with_column(self, name: str, accuracy: Mapping[str, float]) -> Accuracies:
-        """Add a column from an external source, nan in paradigms that it lacks.
+        """Append an external column.
 
-        Returns the same object if it lacks all paradigms.
+        Args:
+            name: name of the column.
+            accuracy: accuracy by paradigm; a paradigm that it lacks is nan. If it has none of these
+                paradigms, no column is appended.
         """
         if accuracy.keys().isdisjoint(self.paradigms):
             return self
@@ -94,10 +97,10 @@ class Accuracies:
         )
 
     def mean(self, paradigms: Sequence[str] | None = None) -> FloatArray:
-        """Unweighted mean over paradigms, by default all, (n_columns,); nan if one is nan.
+        """Unweighted mean accuracy over paradigms (by default all), (n_columns,).
 
-        The paper averages in this way (Warstadt et al. 2020, Table 3); its paradigms have equal
-        sizes.
+        A column's mean is nan if its accuracy is nan in one of the paradigms. Warstadt et al.
+        (2020, Table 3) also average over paradigms, which have equal sizes in BLiMP.
         """
         means: FloatArray = self.values[self._rows(paradigms)].mean(axis=0)
         return means
@@ -107,7 +110,7 @@ class Accuracies:
         from statsmodels.stats.proportion import proportion_confint
 
         pairs = np.broadcast_to(self.n_pairs[:, None], self.values.shape)
-        # Not an integer if ties count one half; the formula is still valid
+        # If ties count one half, this is no integer, but Wilson's formula is still valid
         correct = self.values * pairs
         limits: FloatArray = np.stack(
             proportion_confint(correct, pairs, alpha=1 - _LEVEL, method="wilson")
@@ -116,37 +119,36 @@ class Accuracies:
         return limits
 
     def interval(self, paradigms: Sequence[str] | None = None) -> FloatArray:
-        """95 % interval of `mean`, (2, n_columns), for other pairs of the same paradigms.
+        """95 % interval of `mean`, (2, n_columns), which generalises to other pairs.
 
-        Wilson's intervals of the paradigms, combined by the method of variance estimates recovery
-        (Newcombe 1998; Zou & Donner 2008). For one paradigm it is Wilson's interval.
+        The method of variance estimates recovery combines Wilson's intervals of the paradigms
+        (Newcombe 1998; Zou & Donner 2008). For one paradigm, the result is Wilson's interval.
         """
         rows = self._rows(paradigms)
-        # The variance of a mean of k independent parts is the sum of their variances over k². Each
-        # limit's distance from the estimate serves as the standard deviation on its side
+        # The variance of a mean of k independent accuracies is the sum of their variances divided
+        # by k². The distance of a limit from the accuracy replaces the standard deviation
         distances = self.limits()[:, rows] - self.values[rows]  # (2, k, n_columns)
         low, high = np.sqrt((distances**2).sum(axis=1)) / len(rows)
         mean = self.mean(paradigms)
         return np.stack([mean - low, mean + high])
 
     def pairs_of(self, paradigms: Sequence[str] | None = None) -> int:
-        """Number of judged pairs of the paradigms, by default all."""
+        """Sum of `n_pairs` over paradigms, by default all."""
         return int(self.n_pairs[self._rows(paradigms)].sum())
 
     def correlations(self) -> FloatArray:
-        """Pearson correlation of columns over the paradigms that both have.
+        """Pearson correlations of columns over the paradigms where both have an accuracy.
 
         Shape (n_columns, n_columns); nan for fewer than three paradigms or a constant column.
         """
-        # Each cell over its own paradigms, because external results may cover only some
         return pearson_matrix(self.values, fewest=3)
 
     def cells(self, values: FloatArray, limits: FloatArray) -> Row:
-        """A cell for each column, then `MODEL: low` and `MODEL: high` of judged columns.
+        """A cell for each column, then `MODEL: low` and `MODEL: high` of each scored model.
 
         Args:
-            values: values of the cells, shape (n_columns,).
-            limits: ends of intervals, shape (2, n_columns).
+            values: accuracies, shape (n_columns,).
+            limits: ends of their intervals, shape (2, n_columns).
         """
         cells = dict(zip(self.columns, values.tolist(), strict=True))
         for name, low, high in zip(self.judged, *limits.tolist(), strict=False):
@@ -154,7 +156,7 @@ class Accuracies:
         return cells
 
     def group_cells(self, paradigms: Sequence[str] | None = None) -> Row:
-        """Cells of a group of paradigms, by default all."""
+        """Numbers of paradigms and pairs, mean accuracies and intervals of a group of paradigms."""
         return {
             "paradigms": len(self._rows(paradigms)),
             "pairs": self.pairs_of(paradigms),
@@ -178,15 +180,15 @@ def accuracies(scores: PairScores, ties: TieRule = "wrong") -> Accuracies:
     pairs = [*compress(scores.pairs, scores.decisions)]
     if not pairs:
         raise InputError(
-            f"All pairs have two equal sides ({scores.method}), such as "
-            f"{scores.pairs[0].good.text!r}. Use pairs of different sentences."
+            f"The two sides are equal in all pairs ({scores.method}), such as "
+            f"{scores.pairs[0].good.text!r}. Use pairs with different sides."
         )
     phenomenon_of = {pair.paradigm: pair.phenomenon for pair in pairs}
     names = sorted(phenomenon_of, key=lambda name: (phenomenon_of[name], name))
     rows = {name: row for row, name in enumerate(names)}
     row_of_pair = np.array([rows[pair.paradigm] for pair in pairs], np.int64)
     n_pairs = np.bincount(row_of_pair, minlength=len(names))
-    # `add.at` sums over pairs of the same row; `sums[row_of_pair] +=` would keep only the last one
+    # `sums[row_of_pair] += …` would add only one pair of each paradigm; `add.at` adds all
     sums = np.zeros((len(names), len(scores.models)))
     np.add.at(sums, row_of_pair, scores.correct(ties)[scores.decisions])
     phenomena = tuple(phenomenon_of[name] for name in names)
@@ -214,26 +216,28 @@ BIN = (
     *("model", "feature", "low", "high", "mean", "pairs"),
     *("accuracy", "accuracy_low", "accuracy_high"),
 )
-"""Columns of `profile`."""
+"""Fields of the rows of `profile`."""
 
 
 def profile(
     scores: PairScores, ties: TieRule = "wrong", *, relative: Collection[str] = ()
 ) -> list[Row]:
-    """Compute accuracy in up to ten bins of equally many pairs, a row for each model and feature.
+    """Compute accuracy as a function of `FEATURES`, with a row for each model, feature and bin.
 
-    `low`, `high` and `mean` are of the values in the bin; `accuracy_low` and `accuracy_high` are
-    the ends of Wilson's 95 % interval.
-
-    Pairs with the same value share a bin. Perplexity is exp(-log p / number of words), not tokens,
-    so that models with different tokenizers can be compared. Pairs whose good sentence has
-    probability zero have a finite length only, and are left out of other features.
+    Up to ten bins contain about equally many pairs; pairs with the same value share a bin.
+    Perplexity is exp(-log p / number of words). It is not divided by the number of tokens, so that
+    models with different tokenizers can be compared. Pairs with an infinite value of a feature
+    (because a sentence has probability zero) are left out of its bins.
 
     Args:
         scores: scores of full sentences.
         ties: rule for ties.
-        relative: models whose scores are not log-probabilities of sentences; they have neither
-            perplexity nor log-probability.
+        relative: models whose scores are not log-probabilities of sentences; for these, perplexity
+            and log-probability are omitted.
+
+    Returns:
+        Rows with the fields `BIN`: `low`, `high` and `mean` describe the values in the bin;
+        `accuracy_low` and `accuracy_high` are the ends of Wilson's 95 % interval.
     """
     counts = scores.decisions
     correct, margins = scores.correct(ties)[counts], np.abs(scores.margins)[counts]
@@ -275,14 +279,14 @@ def _bin_accuracies(values: FloatArray, correct: FloatArray) -> Iterator[tuple[f
 
 @dataclass(frozen=True, eq=False)
 class MinimalPairEvaluation:
-    """Accuracies of models on minimal pairs, ready to be written.
+    """Results of an evaluation on minimal pairs.
 
     Attributes:
         scoring: scores of both sides of all pairs under all models.
         settings: settings of the evaluation, such as the rule for ties.
         accuracies: accuracies by method, with columns of people and published models.
-        profile: accuracy on full sentences against length, perplexity and other features.
-        people: people's agreement with the labels, by paradigm.
+        profile: accuracy on full sentences in bins of features; see the function `profile`.
+        people: people's agreement with the labels, by paradigm; see `read_human_agreement`.
     """
 
     scoring: PairScoring
@@ -297,7 +301,7 @@ class MinimalPairEvaluation:
         return self.accuracies.get(Method.FULL_SENTENCE)
 
     def paradigms(self) -> list[Row]:
-        """Accuracies of every method and paradigm, a row for each."""
+        """Accuracies in rows, one for each method and paradigm."""
         rows: list[Row] = []
         for scores in self.scoring.by_method:
             table = self.accuracies[scores.method]
@@ -330,17 +334,19 @@ def evaluate_minimal_pairs(
     people: Mapping[str, Row] | None = None,
     published: Mapping[str, Mapping[str, float]] | None = None,
 ) -> MinimalPairEvaluation:
-    """Compute accuracies and profile from the scores of pairs.
+    """Compute accuracies by method, and the profile of full sentences, from the scores of pairs.
 
     Args:
         scoring: scores; see `score_pairs`.
         settings: settings of the evaluation, such as the rule for ties.
-        models: scored models, needed to know whose scores are log-probabilities.
-        people: people's agreement with the labels, by paradigm, for comparison.
+        models: scored models. Perplexities are computed for all scores except those of models in
+            this list whose scores are not log-probabilities.
+        people: people's agreement with the labels, by paradigm; see `read_human_agreement`.
         published: accuracies of published models on full sentences, by model and paradigm.
 
     Raises:
-        InputError: if a model has the name of a column of the tables.
+        InputError: if a model has the name of a column of the tables, or all pairs of a method have
+            equal sides.
     """
     people = people or {}
     reserved = {model for scores in scoring.by_method for model in scores.models} & RESERVED_NAMES

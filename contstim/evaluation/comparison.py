@@ -1,4 +1,4 @@
-"""Agreement of models or scoring rules on the order of sentences, and their disagreements."""
+"""Agreement of models or scoring rules on the ranks of sentences, and their disagreements."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 _MODELS = "models"
-_PANELS, _IN_A_ROW = 12, 4
-_SHOWN = 3
+_MAX_PANELS, _PANELS_PER_ROW = 12, 4
+_MAX_LISTED = 3
 _DISAGREEMENT = ("model_1", "model_2", "sentence", "rank_1", "rank_2", "log_prob_1", "log_prob_2")
-_SEARCH = "A search for controversial sentences"
+_SEARCH_PURPOSE = "A search for controversial sentences"
 
 
 def read_tables(paths: Iterable[Path]) -> dict[str, ScoreTable]:
-    """Read tables of scores, named by the file's stem, or by its path if stems are repeated."""
+    """Read tables of scores by name: the file's stem, or its path if several stems are equal."""
     all_paths = list(paths)
     stems = Counter(path.stem for path in all_paths)
     return {p.stem if stems[p.stem] == 1 else str(p): ScoreTable.from_file(p) for p in all_paths}
@@ -64,14 +64,18 @@ def gather(
     store: Store | None = None,
     progress: Callable[[Scorer, int], None] | None = None,
 ) -> tuple[ScoreTable, dict[str, str]]:
-    """Join the scores of all models on common sentences, and return reasons for the others.
+    """Score sentences with models, and join the scores with those of tables.
 
     Args:
         tables: tables of scores, by name.
-        models: further models, to be scored here.
-        sentences: sentences for these models; by default those of the tables.
+        models: further models, which score the sentences.
+        sentences: sentences to score with these models; by default those of the tables.
         store: see `score_sentences`.
         progress: see `score_sentences`.
+
+    Returns:
+        Scores of the sentences that all models and tables have in common; and each other sentence
+        with the reason why it is left out.
 
     Raises:
         InputError: if there are fewer than two models in all, or models without sentences.
@@ -90,13 +94,13 @@ def gather(
         scored = (sentence for table in tables.values() for sentence in table.sentences or ())
         chosen = sentences if sentences is not None else list(scored)
         if not chosen:
-            raise InputError("Models need sentences to score. Set `sentences`.")
+            raise InputError("There are no sentences for the models to score. Set `sentences`.")
         all_tables[_MODELS], refused = score_readable(
             models, chosen, store=store, progress=progress
         )
         reasons = {o.sentence: f"{o.model}: {o.reason}" for o in refused}
     table, missing_by_table = join_tables(all_tables)
-    # A model's own reason is more informative than a missing row of its table, so it comes first
+    # A model's reason for refusing a sentence has precedence, because it is more informative
     for name, missing_texts in missing_by_table.items():
         for text in missing_texts:
             reasons.setdefault(text, f"not among the sentences of {name}")
@@ -106,35 +110,33 @@ def gather(
 def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str, tuple[str, ...]]]:
     """Join tables on their common sentences, in the order of the first table.
 
-    Sentences are identical if their texts are (`Sentence.text`). A model that several tables have
-    is named `table:model`.
+    Two sentences are identical if their `Sentence.text` is. If several tables have a model of the
+    same name, its columns are named `table:model`.
 
     Args:
-        tables: tables of scores, by name, such as the file's.
+        tables: tables of scores, by name.
 
     Returns:
-        The joined table, and for each table the sentences of others that it lacks.
+        The joined table; and for each table the sentences of other tables that it lacks.
 
     Raises:
         ScoreError: if a table has no sentences, or fewer than two sentences are common.
     """
     for name, table in tables.items():
         if table.sentences is None:
-            raise ScoreError(f"{name} has scores without sentences (a column 'sentence').")
-    # In the order of the first table, then additional ones of further tables
+            raise ScoreError(f"{name} must have a column 'sentence'.")
     union = dict.fromkeys(sentence for table in tables.values() for sentence in table.rows)
     missing_by_table = {
         name: tuple(sentence.text for sentence in union if sentence not in table.rows)
         for name, table in tables.items()
     }
-    # Ranks and agreement must be of the same sentences under every model
+    # Ranks under different models are only comparable for the same set of sentences
     common = [s for s in union if all(s in table.rows for table in tables.values())]
     if len(common) < 2:
         raise ScoreError(
             f"The tables must have at least 2 sentences in common, got {len(common)} of "
             f"{len(union):,}."
         )
-    # Columns of the same name are distinguished by the table's name
     times = Counter(model for table in tables.values() for model in table.models)
     columns = {
         f"{name}:{model}" if times[model] > 1 else model: table.column(model)[table.rows_of(common)]
@@ -146,11 +148,11 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
 
 
 def model_agreements(table: ScoreTable) -> list[Row]:
-    """Compute the agreement of every two models on the order of the sentences, a row for each.
+    """Compute how much every two models agree on the ranks of the sentences.
 
-    `spearman` is Pearson's r of average ranks, nan if a model's scores are constant; `kendall` is
-    tau-a; `pearson` is of the scores, over rows where both are finite; `agreement` is the share of
-    sentence pairs that both models order in the same way, ties counted one half.
+    Each row is a pair of models. `spearman` and `pearson` are correlations of ranks and of finite
+    scores, nan if these are constant. `agreement` is the share of pairs of sentences that both
+    models order in the same way; a tie counts one half. `kendall` is tau-a.
 
     Raises:
         ScoreError: if there are fewer than two sentences.
@@ -161,7 +163,8 @@ def model_agreements(table: ScoreTable) -> list[Row]:
             "model_1": table.models[i],
             "model_2": table.models[j],
             "spearman": pearson(ranks[:, i], ranks[:, j]),
-            # A pair in the same order adds 1 to the sums of tau-a and of agreement; else -1 and 0
+            # A pair of sentences in the same order counts 1 in both means, one in the opposite
+            # order -1 in tau-a and 0 in the agreement
             "kendall": float(2 * agreement[i, j] - 1),
             "pearson": pearson(scores[:, i], scores[:, j]),
             "agreement": float(agreement[i, j]),
@@ -171,10 +174,14 @@ def model_agreements(table: ScoreTable) -> list[Row]:
 
 
 def disagreements(table: ScoreTable, top: int) -> list[Row]:
-    """For each ordered pair of models, list the sentences with the greatest gain in rank.
+    """List sentences that model_2 ranks much higher than model_1, for each ordered pair of models.
 
-    Only sentences that model_2 ranks higher than model_1; ties in the order of the table. Ranks are
-    fractional, in (0, 1]; scores are in nats.
+    Ranks are divided by the number of sentences, (0, 1]. Scores have the unit of the model.
+
+    Args:
+        table: scores of two models or more.
+        top: maximum number of sentences for each ordered pair, those with the greatest difference
+            in rank first.
     """
     # Ranks instead of scores, because models may have different units or scales
     ranks, texts = table.ranks(), list(map(str, table.sentences or ()))
@@ -197,18 +204,19 @@ def disagreements(table: ScoreTable, top: int) -> list[Row]:
 
 
 def select_command(folder: Path, table: ScoreTable) -> str:
-    """Return the command that selects natural pairs from the scores of a comparison.
+    """Return the command that selects controversial natural pairs from the scores of a comparison.
 
-    It asks for ten pairs for each pair of models, or fewer if few sentences distinguish them.
+    The command requests ten pairs of sentences for each pair of models, or fewer if few sentences
+    distinguish two models.
 
     Args:
-        folder: output folder of the comparison.
+        folder: output folder of the comparison, which contains scores.csv.
         table: scores of all models.
     """
     (stratum,) = strata(table, NaturalQuestion())
     least = int(stratum.admissible().min())
-    # A sentence that some models reject and the others accept is shared by all these pairs of
-    # models (reject, accept), at most M²/4
+    # If some of M models reject a sentence and the others accept it, each pair of a rejecting and
+    # an accepting model needs it. There are at most M²/4 such pairs
     per_pair = max(1, min(10, least // (len(table.models) ** 2 // 4)))
     scores, out = folder / "scores.csv", folder / "pairs.csv"
     command = f"contstim select natural --scores {{}} --per-pair {per_pair} --out {{}}"
@@ -218,7 +226,7 @@ def select_command(folder: Path, table: ScoreTable) -> str:
 def contest_start(
     models: Sequence[Scorer], table: ScoreTable, vocabulary: Path | None = None
 ) -> tuple[Sentence, Vocabulary]:
-    """Find a sentence from which a search can set any two models against each other.
+    """Choose the natural sentence from which searches for controversial sentences start.
 
     Args:
         models: two models or more.
@@ -226,19 +234,19 @@ def contest_start(
         vocabulary: file of the words to use; by default as in `contstim synthesize`.
 
     Returns:
-        The sentence whose lowest rank under a model is highest, among sentences of allowed words
-        without invalid repetitions; and the words that all models know.
+        A sentence that all models rank high: the one whose lowest rank is highest. It consists of
+        words of the vocabulary, and does not repeat words that must not be repeated. Next to it,
+        the words of the vocabulary that all models know.
 
     Raises:
-        VocabularyError: if no word is left, or no sentence consists of such words.
+        VocabularyError: if the models have no word in common, or no sentence meets the conditions.
         ModelError: if a word-level model has no counts next to it, or the scores of a model are
             not log-probabilities.
         InputError: if the vocabulary cannot be read.
     """
     for model in models:
-        require_language_model(model, _SEARCH)
+        require_language_model(model, _SEARCH_PURPOSE)
     words = default_vocabulary(models) if vocabulary is None else Vocabulary.load(vocabulary)
-    # A word must be known to all models
     words, _ = shared_vocabulary(models, words)
     lowest_ranks = table.ranks().min(axis=1)  # under the model that ranks the sentence lowest
     for row in map(int, np.argsort(-lowest_ranks, kind="stable")):
@@ -251,13 +259,13 @@ def contest_start(
         ):
             return sentence, words
     raise VocabularyError(
-        "No sentence consists of words of the vocabulary without repeating one. Use more "
+        "Each sentence contains a word outside the vocabulary, or repeats a word. Use more "
         "sentences, or a larger vocabulary."
     )
 
 
 def contest_search(words: Vocabulary) -> SearchSettings:
-    """Return search settings for readable sentences; without a frame if words have no tags."""
+    """Return the default search settings, but with `frame="none"` if the words have no tags."""
     try:
         SearchSettings().check_words(words)
     except InputError:
@@ -268,14 +276,13 @@ def contest_search(words: Vocabulary) -> SearchSettings:
 def contest_commands(
     models: Sequence[Scorer], start: Sentence, search: SearchSettings, vocabulary: Path | None
 ) -> list[str]:
-    """Return search commands for every pair of models in both directions."""
+    """Return two search commands for every pair of models: each model accepts in one of them."""
     extra = ["--vocabulary", str(vocabulary)] if vocabulary else []
     extra += [] if search.framed else ["--frame", "none"]
     extra += ["--sentence", start.text]
     specifications = [with_name(m.name, m.specification or m.name) for m in models]
     return [
         shlex.join(["contstim", "synthesize", "--accept", accept, "--reject", reject, *extra])
-        # In both directions: each model accepts once and rejects once
         for pair in combinations(specifications, 2)
         for reject, accept in (pair, pair[::-1])
     ]
@@ -289,12 +296,12 @@ def contest_triplets(
     *,
     seed: int = 0,
 ) -> list[Triplet]:
-    """Search one triplet for every pair of models, with the settings of these commands.
+    """Search one triplet for every pair of models, with the settings of `contest_commands`.
 
     Raises:
         ContstimError: see `synthesize`.
     """
-    searchable = [require_language_model(model, _SEARCH) for model in models]
+    searchable = [require_language_model(model, _SEARCH_PURPOSE) for model in models]
     find_triplet = partial(
         synthesize_triplet,
         natural=start,
@@ -315,7 +322,7 @@ def comparison_findings(
         table: scores of two models or more.
         top: number of sentences to list for each ordered pair of models.
         left_out: excluded sentences, with the reason.
-        commands: commands that search controversial sentences for these models.
+        commands: commands to list on the page, such as those of `contest_commands`.
 
     Raises:
         ScoreError: if there are fewer than two sentences.
@@ -353,7 +360,7 @@ def _parts(
     for (lower, higher), rows in groupby(largest, lambda row: (row["model_1"], row["model_2"])):
         yield Paragraph((code(lower), " ranks lower than ", code(higher), ":"))
         line = "{sentence} ({rank_1:.2f} against {rank_2:.2f})"
-        yield Bullets([line.format(**row) for row in islice(rows, _SHOWN)])
+        yield Bullets([line.format(**row) for row in islice(rows, _MAX_LISTED)])
     if left_out:
         yield Paragraph(f"Excluded: {quantity(len(left_out), 'sentence')} (left_out.csv).")
     if commands:
@@ -362,12 +369,12 @@ def _parts(
 
 
 def ranks_figure(table: ScoreTable) -> Figure:
-    """Draw a panel for each pair of models (at most twelve): the two ranks of every sentence."""
-    pairs = list(combinations(range(len(table.models)), 2))[:_PANELS]
+    """Draw a panel for each pair of models (at most twelve), with a dot for each sentence."""
+    pairs = list(combinations(range(len(table.models)), 2))[:_MAX_PANELS]
     # Fractional ranks, (n_sentences, n_models), 1 for the most likely sentence
     ranks, names = table.ranks(), short_names(table.models)
     side = max(2.0, 0.5 + widest(names))
-    figure, grid = panels(len(pairs), _IN_A_ROW, side, side)
+    figure, grid = panels(len(pairs), _PANELS_PER_ROW, side, side)
     for axes, (i, j) in zip(grid[0], pairs, strict=True):
         axes.plot((0, 1), (0, 1), color=GREY, lw=0.8)
         axes.plot(ranks[:, i], ranks[:, j], "o", ms=2, color=BLUE, alpha=0.4, mew=0)

@@ -1,4 +1,7 @@
-"""Differences within judged pairs for people and models, criteria that they meet, and a page."""
+"""Compare models with people on judged minimal pairs: deltas, criteria, correlations, and a page.
+
+A delta is the value of the acceptable sentence of a pair minus that of the unacceptable sentence.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     Apart = Mapping[tuple[str, str, str], IntArray]
 
 
-PEOPLE = "people"  # name of the people's row in tables of models
+PEOPLE = "people"  # name of people next to models in the table of correlations
 _EXCLUDED = (
     "discarded by the authors of the collection",
     "a judgement is missing",
@@ -48,7 +51,7 @@ _EXCLUDED = (
 
 
 def z_scores(values: FloatArray) -> FloatArray:
-    """Standardize values by column: subtract the mean, divide by the population's deviation.
+    """Standardize columns: subtract the mean, divide by the population standard deviation.
 
     Args:
         values: values of shape (n,) or (n, m); nan is ignored and returned as nan.
@@ -56,7 +59,7 @@ def z_scores(values: FloatArray) -> FloatArray:
     Raises:
         InputError: if all values of a column are equal.
     """
-    deviations = np.nanstd(values, axis=0)  # population: divided by n, not n - 1
+    deviations = np.nanstd(values, axis=0)  # divides by n, not n - 1
     if not np.all(deviations > 0):
         raise InputError("All values are the same: z-scores are undefined.")
     scores: FloatArray = (values - np.nanmean(values, axis=0)) / deviations
@@ -66,14 +69,13 @@ def z_scores(values: FloatArray) -> FloatArray:
 def criterion_met(delta: float | None, people: FloatArray, model: FloatArray) -> BoolArray:
     """Return a mask of pairs that meet the BLiMP criterion or Acceptability Delta Criterion (ADC).
 
-    A delta is the score of the acceptable sentence minus that of the unacceptable one. The BLiMP
-    criterion requires a positive delta of the model (Warstadt et al. 2020). The ADC requires that
-    the deltas of people and model have the same sign and differ by less than δ (Vázquez Martínez
-    2021).
+    The BLiMP criterion requires a positive delta of the model (Warstadt et al. 2020). The ADC
+    requires that the deltas of people and model have the same sign and differ by less than δ
+    (Vázquez Martínez 2021).
 
     Args:
         delta: δ; None for the BLiMP criterion.
-        people: deltas of human judgements, broadcast against `model`.
+        people: deltas of human judgements; the shape must broadcast against `model`.
         model: deltas of the z-scores of one or several models.
 
     Raises:
@@ -90,20 +92,22 @@ def criterion_met(delta: float | None, people: FloatArray, model: FloatArray) ->
 
 @dataclass(frozen=True, eq=False)
 class AcceptabilityEvaluation:
-    """Minimal pairs with their deltas (acceptable minus unacceptable sentence).
+    """Minimal pairs with their deltas, and the criteria that models meet.
 
     Attributes:
         judgements: sentences and pairs.
         scores: original scores of the sentences.
         settings: settings of the evaluation.
-        sentence_scores: z-scores, or original scores, (n_sentences, n_models); nan if missing.
-        sentence_judgements: original judgements or z-scores, (n_sentences,); nan if missing.
+        sentence_scores: z-scores of the scores, (n_sentences, n_models), or the original scores
+            with the setting `scores_as_given`; nan if missing.
+        sentence_judgements: original judgements, (n_sentences,), or their z-scores with the setting
+            `human_z_scores`; nan if missing.
         pairs: evaluated pairs.
         excluded: excluded pairs, with the reason.
         people: deltas of human judgements, (n_pairs,).
         deltas: deltas of the models' scores, (n_pairs, n_models).
-        met: name of the criterion (`blimp`, or such as `adc-0.5`) → mask of the pairs that meet it,
-            (n_pairs, n_models).
+        met: name of a criterion (`blimp`, or `adc-0.5` for a δ of 0.5) → mask of the pairs that
+            meet it, (n_pairs, n_models).
     """
 
     judgements: Judgements
@@ -124,7 +128,7 @@ class AcceptabilityEvaluation:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Files that judgements and scores were read from."""
+        """Files from which judgements and scores were read."""
         return (*self.judgements.files, *self.scores.files)
 
     @property
@@ -133,26 +137,26 @@ class AcceptabilityEvaluation:
         return np.less_equal(self.people, 0)
 
     def excluded_for(self) -> dict[str, int]:
-        """Number of pairs excluded for each reason, in the order of the checks."""
-        reasons = Counter(reason for _, reason in self.excluded)
-        return {why: reasons[why] for why in _EXCLUDED}
+        """Reason → number of pairs that were excluded for it, in the order of the checks."""
+        counts = Counter(reason for _, reason in self.excluded)
+        return {reason: counts[reason] for reason in _EXCLUDED}
 
     def pair_columns(self, rows: Sequence[int]) -> dict[str, list[Any]]:
-        """Columns on pairs, with the judgements of people and experts."""
-        text, pairs = self.judgements.sentences, [self.pairs[row] for row in rows]
+        """Columns on the pairs of these row numbers: identifiers, texts, and people's deltas."""
+        sentences, pairs = self.judgements.sentences, [self.pairs[row] for row in rows]
         return {
             "source": [pair.source for pair in pairs],
             "phenomenon": [pair.phenomenon for pair in pairs],
             "acceptable_id": [pair.acceptable for pair in pairs],
             "unacceptable_id": [pair.unacceptable for pair in pairs],
-            "acceptable": [text[pair.acceptable].text for pair in pairs],
-            "unacceptable": [text[pair.unacceptable].text for pair in pairs],
+            "acceptable": [sentences[pair.acceptable].text for pair in pairs],
+            "unacceptable": [sentences[pair.unacceptable].text for pair in pairs],
             "delta_people": self.people[rows].tolist(),
             "people_dispute_experts": self.disputed[rows].astype(int).tolist(),
         }
 
     def table(self) -> dict[str, list[Any]]:
-        """A row for each pair: `pair_columns`, every model's delta, and the criteria it meets."""
+        """`pair_columns` of all pairs, the delta of each model, and each criterion (1 if met)."""
         columns = self.pair_columns(range(len(self.pairs)))
         by_name = {"delta": self.deltas, **{n: met.astype(int) for n, met in self.met.items()}}
         for name, values in by_name.items():  # (n_pairs, n_models) each
@@ -168,21 +172,21 @@ class AcceptabilityEvaluation:
 def evaluate_acceptability(
     judgements: Judgements, scores: JudgedScores, settings: AcceptabilitySettings = ACCEPTABILITY
 ) -> AcceptabilityEvaluation:
-    """Compute deltas of all pairs for people and models, and the criteria that they meet.
+    """Compute the deltas of people and models for all pairs, and the criteria that models meet.
 
-    Scores are standardized over all sentences with a score, including those of excluded pairs.
-    Discarded pairs, and pairs without both judgements or without scores under every model, are
-    excluded and counted.
+    Scores are standardized over all sentences with a score, including those of excluded pairs. A
+    pair is excluded if the authors of the collection discarded it, a judgement of one of its
+    sentences is missing, or a score of one of them under any model is missing.
 
     Args:
         judgements: sentences and pairs.
         scores: scores of these sentences.
-        settings: δ values of the ADC; whether the scores are z-scores already, and whether
-            judgements are standardized, too (LI-Adger's already are).
+        settings: δ values of the ADC; `scores_as_given`, for scores that are z-scores already; and
+            `human_z_scores`, to standardize judgements, which LI-Adger's need not.
 
     Raises:
-        InputError: if no pair is left, a δ is not above 0, a model gives every sentence the same
-            score, or a model has no name or that of the people.
+        InputError: if all pairs are excluded, a δ is not above 0, all scores of a model are equal,
+            or the name of a model is empty or `people`.
     """
     for model, column in zip(scores.models, scores.values.T, strict=True):
         if model in ("", PEOPLE):
@@ -191,7 +195,7 @@ def evaluate_acceptability(
             )
         if len(np.unique(column[~np.isnan(column)])) < 2:
             raise InputError(f"{model} has no scores, or the same score for every sentence.")
-    # Over all sentences, including those of excluded pairs, as published
+    # Vázquez Martínez (2021) also standardizes over all sentences
     values = scores.values if settings.scores_as_given else z_scores(scores.values)
     people = judgements.values
     row_of = {name: row for row, name in enumerate(judgements.sentences)}
@@ -200,7 +204,7 @@ def evaluate_acceptability(
     included, excluded, rows = [], [], []
     for pair in judgements.pairs:
         both = [row_of[pair.acceptable], row_of[pair.unacceptable]]
-        # Each pair has only the first reason in this order, so that `excluded_for` adds up
+        # A pair has only the first reason that applies, so that `excluded_for` adds up
         exclusions = (pair.discarded, *(bool(mask[both].any()) for mask in missing_values))
         if any(exclusions):
             excluded.append((pair, _EXCLUDED[exclusions.index(True)]))
@@ -209,7 +213,6 @@ def evaluate_acceptability(
             rows.append(both)
     if settings.human_z_scores:
         people = z_scores(people)
-    # Acceptable minus unacceptable sentences
     good, bad = np.array(rows, np.int64).reshape(-1, 2).T
     deltas, differences = values[good] - values[bad], people[good] - people[bad]
     criteria = {"blimp": None, **{f"adc-{delta:g}": delta for delta in settings.delta}}
@@ -226,20 +229,24 @@ def evaluate_acceptability(
         met={n: criterion_met(d, differences[:, None], deltas) for n, d in criteria.items()},
     )
     if not included:
-        why = ", ".join(f"{n:,}: {reason}" for reason, n in evaluation.excluded_for().items() if n)
-        raise InputError(f"None of {len(judgements.pairs):,} pairs can be evaluated ({why}).")
+        counts = ", ".join(
+            f"{n:,}: {reason}" for reason, n in evaluation.excluded_for().items() if n
+        )
+        raise InputError(f"None of {len(judgements.pairs):,} pairs can be evaluated ({counts}).")
     return evaluation
 
 
 def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Iterator[Row]:
-    """Yield shares of pairs that meet a criterion, by group, model and criterion.
+    """Yield the share of pairs that meet a criterion, by group of pairs, model and criterion.
 
-    `source` is empty if there is only one, `phenomenon` for all pairs; `share` is `met / pairs`;
-    `disputed` is the number of pairs in which people disagree with experts.
+    `share` is `met / pairs`. `disputed` is the number of pairs in which people do not prefer the
+    sentence that experts accept.
 
     Args:
         evaluation: evaluation of pairs.
-        by: `phenomenon` or `source` to group by, in the order of first pairs; empty for all pairs.
+        by: `source`, to group pairs by source; `phenomenon`, to group them by source and
+            phenomenon; or empty for one group of all pairs. The columns `source` and `phenomenon`
+            are empty if pairs are not grouped by them.
     """
     groups = grouped(
         ((pair.source if by else "", pair.phenomenon if by == "phenomenon" else ""), row)
@@ -262,19 +269,21 @@ def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Itera
 
 
 def delta_correlations(evaluation: AcceptabilityEvaluation) -> tuple[tuple[str, ...], FloatArray]:
-    """Return names, people first, and Pearson's r of their deltas over pairs, (n, n).
+    """Return the names of people and models, and Pearson's r between their deltas over pairs.
 
-    It is nan for constant deltas, and for fewer than two pairs.
+    The correlations have shape (1 + n_models, 1 + n_models), people first. They are nan for
+    constant deltas, and for fewer than two pairs.
     """
     names = (PEOPLE, *evaluation.models)
     return names, pearson_matrix(np.column_stack([evaluation.people, evaluation.deltas]))
 
 
 def fits(evaluation: AcceptabilityEvaluation | RatingEvaluation) -> Iterator[Row]:
-    """Fit judgements by scores, over all sentences that have both, a row for each model.
+    """Regress judgements on the scores of each model, over all sentences that have both.
 
-    Slope and intercept are of the least-squares line (judgement units per unit of score);
-    `pearson` and `spearman` are correlations, nan if scores or judgements are constant.
+    Rows contain the slope (units of judgement per unit of score) and intercept of the least-squares
+    line, and Pearson's and Spearman's correlation; all are nan if scores or judgements are
+    constant.
     """
     from scipy.stats import linregress
 
@@ -297,9 +306,10 @@ def fits(evaluation: AcceptabilityEvaluation | RatingEvaluation) -> Iterator[Row
 
 
 def models_apart(evaluation: AcceptabilityEvaluation) -> Apart:
-    """Find pairs (row numbers) that meet a criterion under one model and not under another.
+    """Find pairs that meet a criterion under one model and not under another.
 
-    Keys are the criterion, the model under which they pass, and the model under which they fail.
+    Keys are the criterion, the model under which the pairs meet it, and the other model. Values are
+    row numbers of pairs.
     """
     models = tuple(enumerate(evaluation.models))
     return {
@@ -310,9 +320,10 @@ def models_apart(evaluation: AcceptabilityEvaluation) -> Apart:
 
 
 def criteria_apart(evaluation: AcceptabilityEvaluation) -> Apart:
-    """Find pairs (row numbers) that meet the BLiMP criterion and not the ADC, or vice versa.
+    """Find pairs that meet the BLiMP criterion and not the ADC, or vice versa.
 
-    Keys are the model, the criterion that they meet, and the criterion that they fail.
+    Keys are the model, the criterion that the pairs meet, and the criterion that they do not meet.
+    Values are row numbers of pairs.
     """
     met = evaluation.met
     return {
@@ -324,8 +335,8 @@ def criteria_apart(evaluation: AcceptabilityEvaluation) -> Apart:
     }
 
 
-_MOST_ROWS = 30  # maximum number of rows of a table in the report
-_ACROSS = 3  # panels in a row
+_MAX_ROWS = 30  # maximum number of rows of a table in the report
+_PANELS_PER_ROW = 3  # panels in a row
 
 
 def acceptability_findings(
@@ -334,12 +345,12 @@ def acceptability_findings(
     """Prepare the results as a page, figures, and tables.
 
     criteria        number of pairs that meet each criterion under each model
-    phenomena       the same by phenomenon
+    phenomena       number of pairs that meet each criterion by source and phenomenon
     pairs           deltas of each pair, and criteria that it meets
-    models_apart    pairs on which two models differ
-    criteria_apart  pairs that meet one criterion and not the other
+    models_apart    pairs that meet a criterion under one model and not under another
+    criteria_apart  pairs that meet the BLiMP criterion and not the ADC, or vice versa
     correlations    Pearson's r between the deltas of people and models, empty if undefined
-    fits            scores of sentences against judgements
+    fits            regression of judgements on scores of sentences
     excluded        excluded pairs, with reasons
     left_out        sentences without a score, with reasons
     """
@@ -352,7 +363,7 @@ def acceptability_findings(
         "pairs": len(evaluation.judgements.pairs),
         "pairs_evaluated": len(evaluation.pairs),
         "pairs_disputed": int(evaluation.disputed.sum()),
-        **{f"pairs_excluded ({why})": n for why, n in evaluation.excluded_for().items()},
+        **{f"pairs_excluded ({reason})": n for reason, n in evaluation.excluded_for().items()},
     }
     scores = "as given" if settings.scores_as_given else "z-scores over all scored sentences"
     return Findings(
@@ -399,13 +410,13 @@ def acceptability_tables(evaluation: AcceptabilityEvaluation) -> dict[str, Colum
 def _difference_rows(
     evaluation: AcceptabilityEvaluation, pairs_by_kind: Apart, at: str, *deltas_of: str
 ) -> Columns:
-    """Build a row for each pair that passes on one side and fails on the other.
+    """Build the columns of models_apart.csv or criteria_apart.csv, with a row for each pair.
 
     Args:
         evaluation: evaluation of the pairs.
-        pairs_by_kind: row numbers of the pairs.
-        at: column of the criterion (if models differ) or of the model (if criteria differ).
-        deltas_of: columns with the names of the models whose deltas are included.
+        pairs_by_kind: result of `models_apart` or `criteria_apart`.
+        at: name of the first column: `criterion` or `model`, the first element of the keys.
+        deltas_of: columns that name models; the delta of each of these models is a further column.
     """
     rows: list[dict[str, Any]] = []
     for kind, pairs in pairs_by_kind.items():
@@ -427,7 +438,7 @@ def _parts(
         f"{quantity(counts['sentences'], 'sentence')}, "
         f"{counts['sentences_without_judgement']:,} of them without a judgement and "
         f"{counts['sentences_without_score']:,} without a score. Not evaluated: "
-        + ", ".join(f"{n:,} ({why})" for why, n in evaluation.excluded_for().items())
+        + ", ".join(f"{n:,} ({reason})" for reason, n in evaluation.excluded_for().items())
         + (
             f". In {quantity(counts['pairs_disputed'], 'evaluated pair')} participants do not "
             "prefer the sentence that experts accept."
@@ -437,9 +448,9 @@ def _parts(
     if {pair.source for pair in evaluation.pairs} != {""}:
         yield from (Heading("By source"), criteria_table(evaluation, by="source"))
     phenomena = len({pair.phenomenon for pair in evaluation.pairs})
-    if 1 < phenomena <= _MOST_ROWS:
+    if 1 < phenomena <= _MAX_ROWS:
         yield from (Heading("By phenomenon"), criteria_table(evaluation, by="phenomenon"))
-    elif phenomena > _MOST_ROWS:
+    elif phenomena > _MAX_ROWS:
         yield Paragraph(f"phenomena.csv lists {phenomena:,} phenomena.")
     for heading, at, pairs_by_kind in (
         ("Pairs on which models differ", "criterion", models_apart(evaluation)),
@@ -452,12 +463,15 @@ def _parts(
         ]
         if rows:
             header = (at, "passes", "fails", "pairs", "of these disputed by participants")
-            yield from (Heading(heading), Table(header, rows[:_MOST_ROWS], texts=3))
+            yield from (Heading(heading), Table(header, rows[:_MAX_ROWS], texts=3))
     yield from (Heading("Scores against judgements"), page_table(tables["fits"]))
 
 
 def criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:
-    """Build a row for each model, or group and model, with a cell for each criterion."""
+    """Build a table with a row for each group of pairs and model, and a column for each criterion.
+
+    See `criterion_shares` for `by`.
+    """
     about = ["source", "phenomenon"] if by == "phenomenon" else [by] if by else []
     if {pair.source for pair in evaluation.pairs} == {""}:
         about = [name for name in about if name != "source"]
@@ -465,14 +479,14 @@ def criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:
     rows: dict[tuple[str, ...], list[str]] = {}
     for share in criterion_shares(evaluation, by):
         cell = f"{share['met']:,} of {share['pairs']:,} ({share['share']:.1%})"
-        # Within a row, shares are in the order of the table's criteria
+        # `criterion_shares` yields the criteria of a model in the order of `evaluation.met`
         rows.setdefault(tuple(share[name] for name in about), []).append(cell)
     header = [*about, *evaluation.met]
     return Table(header, [[*row, *cells] for row, cells in rows.items()], len(about))
 
 
 def acceptability_figures(evaluation: AcceptabilityEvaluation) -> dict[str, Figure]:
-    """Draw both figures, by file name."""
+    """Draw the figures of deltas and of scores, and return them by file name."""
     return {"correlations": correlation_figure(evaluation), "scatter": scatter_figure(evaluation)}
 
 
@@ -499,7 +513,7 @@ def scatter_figure(
     """
     names = short_names(evaluation.models)
     side = max(2.2, 0.5 + widest(names))
-    figure, grid = panels(len(names), _ACROSS, side, 2.1, sharey=True)
+    figure, grid = panels(len(names), _PANELS_PER_ROW, side, 2.1, sharey=True)
     judgements = evaluation.sentence_judgements
     dot = max(1.5, 40 / math.sqrt(len(judgements)))  # smaller dots for more sentences
     for column, (axes, line) in enumerate(zip(grid[0], fits(evaluation), strict=True)):
@@ -511,6 +525,6 @@ def scatter_figure(
             axes.plot(ends, line["intercept"] + line["slope"] * ends, color=ORANGE, lw=1.2)
         axes.set_title(f"{names[column]}\nr = {line['pearson']:.2f}", loc="left", fontsize="small")
         axes.set_xlabel(unit)
-    for axes in grid[0, ::_ACROSS]:
+    for axes in grid[0, ::_PANELS_PER_ROW]:
         axes.set_ylabel(judgement)
     return figure

@@ -1,9 +1,9 @@
 """Desiderata of scoring rules: properties of any valid measure of a sentence's likelihood.
 
-Longer sentences should be less likely, frequent words more likely, and masked models should agree
-with causal ones. Splitting a word into several tokens should not raise its score. A word's score is
-the sum of its own terms under the model's rule in a neutral sentence. Terms of the other words and
-of the end mark do not count, although bidirectional models read these.
+Longer sentences should be less likely, and frequent words more likely. The scores of masked models
+should correlate with those of causal models. Splitting a word into several tokens should not raise
+its score. A word is scored in a neutral sentence, the carrier: its score is the sum of the
+log-probabilities of its own tokens. Those of the carrier's words and end mark are not added.
 
 Source: Kauf & Ivanova (2023), *A Better Way to Do Masked Language Model Scoring*, ACL.
 """
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 
-_FEWEST = 4
-_BLOCK = 64
+_MIN_OBSERVATIONS = 4
+_BLOCK_SIZE = 64
 
 ORIGINAL, ADAPTED = "@pll-original", "@pll-word-l2r"
 _SPLITTING = (
@@ -66,10 +66,10 @@ _SPLITTING = (
 )
 _SAMPLES, _SEED = 1000, 0
 CLAIM = ("model", "finding", "original", "adapted", "low", "high", "verdict")
-"""Columns of `check_claims`."""
+"""Fields of the rows of `check_claims`."""
 GAP = "_"
 CARRIERS = ("My word is _", "The next word is _", "She wrote down the word _", GAP)
-"""Default sentences with a gap for a word."""
+"""Default carriers: sentences with a gap for a word."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,21 +77,21 @@ class Desiderata(ShownAsTable):
     """Results of the evaluation, and the data from which they were computed.
 
     Attributes:
-        rows: rows of desiderata.csv, one for each model. Correlations are of negative score with
-            number of tokens (`length`) and of score with the causal model's (`reference`), over
-            sentences, and of a word's mean score over the carriers with its frequency (Zipf scale).
-            On splitting: the shares of words and of running words that are split into several
-            tokens; mean scores (nats) of words of one token and of several; and the advantage of a
-            split word over an equally frequent word of one token, with standard error.
+        rows: rows of desiderata.csv, one for each model. `length` is the correlation of the
+            negative score with the number of tokens, over sentences. `reference` is the correlation
+            of the score with the score under the causal model, over sentences. `frequency` is the
+            correlation of a word's mean score over the carriers with its frequency, over words.
+            The other columns are described under `split_effect`; `split_in_text` is the share of
+            split words in the sentences, where repeated words count repeatedly.
         by_carrier: rows of carriers.csv, the correlation with frequency in each carrier.
         models: names of the models.
         reference: name of the causal model, or None.
-        carriers: sentences that contained the words.
-        scores: scores of sentences by model; the reference is an additional column if needed.
-        tokens: numbers of tokens, (n_sentences, n_models).
+        carriers: carriers of the words.
+        scores: scores of sentences by model, including a reference that is not in `models`.
+        tokens: numbers of tokens of the sentences, (n_sentences, n_models).
         words: words that every model can score.
         zipfs: the words' frequencies on the Zipf scale, (n_words,).
-        word_scores: scores of words, (n_models, n_words, n_carriers), nats.
+        word_scores: scores of words in each carrier, (n_models, n_words, n_carriers), nats.
         word_tokens: number of tokens of each word in the first carrier, (n_words, n_models).
         left_out: sentences that a model cannot score.
         words_left_out: words that a model does not know or cannot score, with the reason.
@@ -144,17 +144,18 @@ def evaluate_desiderata(
 ) -> Desiderata:
     """Correlate scores with length, word frequency and a causal model (Kauf & Ivanova 2023).
 
-    Sentences that a model cannot score, and words that it does not know, are left out for all.
+    A sentence or word is left out for all models if one model cannot score or does not know it.
 
     Args:
         models: models to evaluate.
-        sentences: sentences for length and reference; repeated ones count once.
-        words: words for frequency and splitting.
+        sentences: sentences for the correlations with length and with the reference; a repeated
+            sentence counts once.
+        words: words for the correlation with frequency and for the effect of splitting.
         frequencies: frequencies of the words.
         carriers: sentences with a gap for a word.
-        reference: causal model.
+        reference: causal model; None for no correlation with another model.
         store: cache of scores.
-        progress: callback that receives the model and the number of further scored sentences.
+        progress: callback that receives the model and the number of newly scored sentences.
 
     Raises:
         InputError: if a carrier has no gap, or fewer than four sentences or words are left.
@@ -176,9 +177,9 @@ def evaluate_desiderata(
         "words": (len(usable), len(reasons)),
     }
     for kind, (n_usable, n_left_out) in counts.items():
-        if n_usable < _FEWEST:
+        if n_usable < _MIN_OBSERVATIONS:
             raise InputError(
-                f"A correlation needs at least {_FEWEST} {kind}, got {n_usable} "
+                f"A correlation needs at least {_MIN_OBSERVATIONS} {kind}, got {n_usable} "
                 f"({n_left_out} were excluded because a model cannot score them)."
             )
     readable = list(table.sentences or ())
@@ -218,12 +219,12 @@ def evaluate_desiderata(
 
 
 def _cells(name: str, x: FloatArray, y: FloatArray) -> Row:
-    """Compute the cells NAME_r, NAME_low, NAME_high and NAME_n of a correlation."""
+    """Compute the cells NAME_r, NAME_low, NAME_high and NAME_n: r, its interval, and n."""
     return {f"{name}_{part}": value for part, value in pearson_with_interval(x, y).items()}
 
 
 def sample_sentences(sentences: Iterable[Sentence], size: int, seed: int) -> list[Sentence]:
-    """Return distinct sentences, or a sample of them in their order; all for a size of 0."""
+    """Sample `size` distinct sentences in their original order; a size of 0 means all."""
     chosen = list(dict.fromkeys(sentences))
     if 0 < size < len(chosen):
         rows = random.Random(seed).sample(range(len(chosen)), size)
@@ -232,7 +233,7 @@ def sample_sentences(sentences: Iterable[Sentence], size: int, seed: int) -> lis
 
 
 def check_carriers(carriers: Sequence[str]) -> None:
-    """Refuse carriers that are not sentences with one gap; the gap alone is not a context.
+    """Refuse carriers that do not contain exactly one gap.
 
     Raises:
         InputError: if there is no carrier, or one has no gap or several.
@@ -249,7 +250,7 @@ def check_carriers(carriers: Sequence[str]) -> None:
 
 
 def in_carrier(carrier: str, words: Sequence[str]) -> tuple[int, list[Sentence]]:
-    """Return the word index of the gap (from 0), and the sentence with each word in the gap."""
+    """Return the index of the gap among the carrier's words, and a sentence for each word."""
     sentence = Sentence.parse(carrier)
     position = sentence.words.index(GAP)
     return position, [sentence.replace(position, word) for word in words]
@@ -263,15 +264,16 @@ def score_words(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> tuple[FloatArray, IntArray]:
-    """Score words in carriers, and count their tokens; scores are cached at once.
+    """Score words in carriers, and count their tokens.
+
+    Scores are cached after each block, so that an interrupted run continues with the next block.
 
     Returns:
-        Scores, (n_words, n_carriers), nats; and numbers of tokens of each word in the first
-        carrier, (n_words,).
+        Scores, (n_words, n_carriers), nats; and number of tokens of each word in the first carrier,
+        (n_words,), 1 for models without subword tokens.
 
     Raises:
-        ModelError: if the model has no score for each word (a transform), or cannot score a
-            sentence.
+        ModelError: if the model only scores whole sentences, or cannot score a sentence.
     """
     language_model = require_language_model(model, "The score of each word")
     report = progress or (lambda _model, _n: None)
@@ -283,11 +285,11 @@ def score_words(
         scores = store.log_probs(key, texts) if store else np.full(len(texts), np.nan)
         missing = np.flatnonzero(np.isnan(scores))
         report(model, len(texts) - len(missing))
-        # Stored block by block: an interrupted run resumes here
-        for start in range(0, len(missing), _BLOCK):
-            rows = missing[start : start + _BLOCK]
+
+        for start in range(0, len(missing), _BLOCK_SIZE):
+            rows = missing[start : start + _BLOCK_SIZE]
             terms = language_model.token_log_probs([sentences[row] for row in rows])
-            # Only the terms of the word's own tokens count
+
             scores[rows] = [
                 sum(term.log_prob for term in sentence if term.word == position)
                 for sentence in terms
@@ -326,12 +328,15 @@ def split_effect(
 
     Args:
         scores: scores of words, (n_words,).
-        zipfs: log frequencies of the words, (n_words,).
+        zipfs: frequencies of the words on the Zipf scale, (n_words,).
         split: whether words are split, (n_words,).
 
     Returns:
-        The share of split words; mean scores of whole and of split words; and the coefficient of
-        splitting in a regression of score on frequency and splitting, with its standard error.
+        The share of split words (`split_words`); the mean scores of words of one token and of split
+        words (`score_of_single`, `score_of_several`); and how much higher a split word scores than
+        an equally frequent word of one token, with the standard error (`advantage_of_several`,
+        `advantage_error`). The last two are the coefficient of splitting in a regression of the
+        score on frequency and splitting; they are nan if the coefficient is undefined.
     """
     share = float(split.mean())
     single, several = (
@@ -341,8 +346,8 @@ def split_effect(
 
     # (n_words, 3): constant, frequency, 1 for a split word
     design = add_constant(np.stack([zipfs, split], axis=1), has_constant="add")
-    # Splitting may be collinear with frequency or constant; three coefficients need more than three
-    # words
+    # Undefined if splitting is constant or collinear with frequency, or without residual degrees of
+    # freedom
     if np.linalg.matrix_rank(design) < 3 or len(scores) <= 3:
         return share, single, several, math.nan, math.nan
     fit = OLS(scores, design).fit()
@@ -350,9 +355,9 @@ def split_effect(
 
 
 def _split_in_text(model: Scorer, sentences: Sequence[Sentence]) -> float:
-    """Return the share of running words with several tokens in context; 0 for word-level models."""
+    """Return the share of split words in running text; 0 for models without subword tokens."""
     counts: list[int] = []
-    for initial in (True, False):  # initial words may be split differently
+    for initial in (True, False):  # a tokenizer may split the first word of a sentence differently
         words = [w for s in sentences for w in (s.words[:1] if initial else s.words[1:])]
         if words:
             tokens = model.tokens_per_word(words, initial=initial)
@@ -361,16 +366,17 @@ def _split_in_text(model: Scorer, sentences: Sequence[Sentence]) -> float:
 
 
 def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
-    """Test every finding for every checkpoint that was evaluated under both rules.
+    """Test the findings of Kauf & Ivanova (2023) for each checkpoint evaluated under both rules.
 
-    Kauf & Ivanova (2023) find that `pll-original` correlates less with length, word frequency and a
-    causal model than `pll-word-l2r`, and that it inflates the scores of words of several tokens.
+    The paper reports that scores under `pll-original` correlate less with length, word frequency
+    and the scores of a causal model than those under `pll-word-l2r`. It also reports that
+    `pll-original` assigns higher scores to words of several tokens.
 
     Yields:
-        The model, the finding, its values under both rules (`original`, `adapted`), `low` and
-        `high` of the 95 % bootstrap interval of their difference over sentences or words, and the
-        verdict: `holds` if the difference has the published sign and the interval excludes zero,
-        `does not hold` if it has the other sign and the interval excludes zero, else `undecided`.
+        `model` and `finding`; `original` and `adapted`, the values under both rules; `low` and
+        `high`, the 95 % bootstrap interval of their difference over sentences or words; and the
+        verdict. This is `undecided` if the interval contains zero. Otherwise it is `holds` if the
+        difference has the published sign, and `does not hold` if it has the opposite sign.
     """
     names = desiderata.models
     for original, name in enumerate(names):
@@ -391,10 +397,10 @@ def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
         for finding, (columns, target) in correlated.items():
             rows = np.stack([*columns, target])  # (3, n)
             rows = rows[:, np.isfinite(rows).all(axis=0)]
-            defined = rows.shape[1] >= _FEWEST and bool(np.ptp(rows, axis=1).all())
+            defined = rows.shape[1] >= _MIN_OBSERVATIONS and bool(np.ptp(rows, axis=1).all())
             result = _test_difference(rows, _correlations, defined=defined, published=-1)
             yield {"model": name, "finding": finding, **result}
-        # Words of one token have the same score under both rules, so they are uninformative
+        # Only split words, because words of one token have the same score under both rules
         rows = words[:, desiderata.word_tokens[:, original] > 1]
         result = _test_difference(rows, _means, defined=rows.shape[1] > 0, published=1)
         finding = "scores words of several tokens higher (nats)"
@@ -404,11 +410,13 @@ def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
 def _test_difference(
     rows: FloatArray, measures: Callable[[FloatArray], FloatArray], *, defined: bool, published: int
 ) -> dict[str, Any]:
-    """Compute two measures, the bootstrap interval of their difference, and the verdict.
+    """Compute a measure under two rules, the interval of the difference, and the verdict.
 
     Args:
-        rows: data, (n_rows, n), resampled jointly, so that shared variation cancels out.
-        measures: function of rows (n_rows, ..., n) that returns both measures and their difference.
+        rows: data, (n_rows, n). A bootstrap sample takes the same columns of all rows, so that
+            the variation that both rules share cancels out.
+        measures: function of an array (n_rows, ..., n) that returns the measure under the first
+            rule, under the second rule, and the difference, each (...,).
         defined: whether the measures are defined for these rows.
         published: sign of the difference in the paper.
     """
@@ -416,7 +424,7 @@ def _test_difference(
     if defined:
         a, b, _ = map(float, measures(rows))
         n = rows.shape[1]
-        # Resamples of columns with replacement, (samples, n); the same for all claims on n columns
+        # Columns of each bootstrap sample, (_SAMPLES, n); a fixed seed makes results repeatable
         resamples = np.random.default_rng(_SEED).integers(0, n, (_SAMPLES, n))
         low, high = map(float, np.nanpercentile(measures(rows[:, resamples])[2], (2.5, 97.5)))
     verdict = "undecided"
@@ -431,7 +439,7 @@ def _means(rows: FloatArray) -> FloatArray:
 
 
 def _correlations(rows: FloatArray) -> FloatArray:
-    """Pearson's r of the first two rows with the third; nan if a resample is constant."""
+    """Pearson's r of the first two rows with the third, and the difference; nan if constant."""
     *both, target = rows - rows.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         a, b = (
@@ -442,7 +450,7 @@ def _correlations(rows: FloatArray) -> FloatArray:
     return np.stack([a, b, a - b])
 
 
-_ACROSS = 5  # models in a row
+_MODELS_PER_ROW = 5  # models in a row
 _SUMMARY_COLUMNS = {
     "model": "model",
     "length_r": "length",
@@ -455,24 +463,24 @@ _SUMMARY_COLUMNS = {
     "advantage_error": "its error",
 }
 _MEANING = {
-    "length": "Pearson correlation of negative score with the number of tokens.",
-    "reference": "correlation of scores with those of {}.",
+    "length": "Pearson correlation of the negative score of a sentence with its number of tokens.",
+    "reference": "correlation of the scores of sentences with their scores under {}.",
     "frequency": "correlation of a word's score, averaged over the carriers, with its frequency "
     "(Zipf scale).",
-    "single": "mean score (nats) of words of one token, and of words of several tokens.",
+    "single, several": "mean score of words of one token, and of words of several tokens (nats).",
     "advantage": (
-        "difference in score between a word of several tokens and an equally frequent word "
-        "of one token (nats, with standard error); it is positive if the tokens of a word "
-        "predict each other under the rule."
+        "score of a word of several tokens minus the score of an equally frequent word of one "
+        "token (nats, with standard error). It is positive if a rule predicts a token from the "
+        "other tokens of the same word."
     ),
 }
 
 
 def desiderata_findings(desiderata: Desiderata) -> Findings:
-    """Prepare correlations and published findings as a page, a figure, and tables.
+    """Prepare the results as a page, a figure, and tables.
 
     desiderata  correlations with 95 % intervals and effects of splitting, a row for each model
-    claims      whether findings of Kauf & Ivanova (2023) hold
+    claims      tests of the findings of Kauf & Ivanova (2023); see `check_claims`
     carriers    the correlation with word frequency in each carrier
     scores      scores of sentences, nats
     tokens      numbers of tokens of sentences
@@ -535,8 +543,9 @@ def _parts(desiderata: Desiderata, summary: Table, claims: Columns) -> Iterator[
     if claims["model"]:
         yield Heading("Published findings")
         yield Paragraph(
-            "Findings of Kauf & Ivanova (2023) on pll-original, compared with pll-word-l2r "
-            "(95 % bootstrap interval of the difference; undecided if it contains zero):"
+            "Kauf & Ivanova (2023) report that pll-original has these properties, compared with "
+            "pll-word-l2r. A finding is undecided if the 95 % bootstrap interval of the "
+            "difference contains zero."
         )
         yield page_table(claims)
     n_sentences = len({omission.sentence for omission in desiderata.left_out})
@@ -547,15 +556,15 @@ def _parts(desiderata: Desiderata, summary: Table, claims: Columns) -> Iterator[
 
 
 def desiderata_figure(desiderata: Desiderata) -> Figure:
-    """Draw a column for each model: length, frequency and, if there is one, the reference.
+    """Draw the scores of each model against length, word frequency and the reference.
 
-    Each row of panels has at most five models.
+    A column of panels is a model. At most five models are next to each other.
     """
     titles = short_names(desiderata.models)
     reference = short_names([desiderata.reference])[0] if desiderata.reference else ""
     width = max(1.9, 0.5 + widest([*titles, reference]))
     rows = 3 if desiderata.reference else 2
-    figure, grid = panels(len(titles), _ACROSS, width, 1.8, rows=rows)
+    figure, grid = panels(len(titles), _MODELS_PER_ROW, width, 1.8, rows=rows)
     for column, row in enumerate(desiderata.rows):
         words = desiderata.word_scores[column]
         scores = desiderata.scores.column(row["model"])

@@ -35,10 +35,10 @@ class Findings:
         title: heading of the page.
         summary: table for the terminal.
         parts: content of the page.
-        tables: columns by the table's name; a table without rows is written with its header, one
-            without columns is not written.
-        figures: function that draws the figures, by name.
-        facts: seeds, samples, options, counts.
+        tables: columns of each table by name. A table without rows is written with its header. A
+            table without columns is not written.
+        figures: function that draws the figures and returns them by name.
+        facts: seeds, sample sizes, options and counts for the page and the record of the run.
     """
 
     title: str
@@ -59,15 +59,15 @@ def write_findings(
 ) -> tuple[dict[str, Any], list[Path]]:
     """Write NAME.csv for each table, NAME.png and .pdf for each figure, and the page.
 
-    Both report.html, a standalone file, and report.md contain the page. It ends with the figures
-    and the settings of the run.
+    The page is written twice: as report.md, and as report.html with embedded figures. It ends with
+    the figures and the settings of the run.
 
     Args:
         findings: results to write.
         folder: output folder, created when missing; files of the same names are replaced.
-        models: scored models; empty if scores came from a table.
-        data: input files.
-        facts: further facts for page and record.
+        models: scored models; empty if the scores came from a table.
+        data: input files; their hash is among the facts.
+        facts: further facts for the page and the record of the run.
 
     Returns:
         Facts for a record, and the written files except the page.
@@ -111,7 +111,7 @@ def _run_parts(models: Sequence[Scorer], facts: Mapping[str, Any]) -> list[Part]
 
 
 def _models_table(models: Sequence[Scorer]) -> Table:
-    """Tabulate the convention of each model; specifications only if they differ from names."""
+    """Tabulate the scoring convention of each model; omit specifications equal to the names."""
     header = ["model", "specification", "rule", "context", "unit", "fingerprint"]
     rows = [
         [m.name, m.specification or m.name, c.rule, repr(c.context), c.unit, c.fingerprint]
@@ -148,14 +148,14 @@ def page_table(
 ) -> Table:
     """Format a table for pages and terminals.
 
-    Integers have thousands separators, other numbers three decimals. An accuracy with columns
-    `NAME: low` and `NAME: high` has its interval in brackets, `0.480 (0.35-0.61)`.
+    Integers have thousands separators, other numbers have three decimals. If there are columns
+    `NAME: low` and `NAME: high`, they are shown as an interval after NAME: `0.480 (0.35-0.61)`.
 
     Args:
         columns: columns of the table.
-        names: names → headings of the columns to show; by default all, with their names.
+        names: column → heading of the columns to show; by default all columns with their names.
         max_rows: maximum number of rows; by default all.
-        having: required values of further columns, to select rows.
+        having: column = value; only rows with these values are shown.
     """
     headings = names or {n: n for n in columns if not n.endswith((": low", ": high"))}
     n_rows = len(next(iter(columns.values())))
@@ -178,7 +178,7 @@ def _page_cell(columns: Columns, name: str, row: int) -> str:
 
 
 def data_hash(paths: Iterable[Path]) -> str:
-    """Compute the SHA-256 of files' names and contents, in the order of their names.
+    """Compute the SHA-256 of the names and contents of files, sorted by name.
 
     Raises:
         InputError: if a file cannot be read.
@@ -187,6 +187,6 @@ def data_hash(paths: Iterable[Path]) -> str:
     for path in sorted(paths, key=lambda path: path.name):
         with reading(path):
             content = path.read_bytes()
-        # Null byte and length separate a name from the content that follows
+        # The null byte and the length mark where a name and a content end
         digest.update(f"{path.name}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()

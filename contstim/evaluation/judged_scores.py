@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     Table = Mapping[str, Sequence[Any]]
 
-# Numeric columns of published tables that are not scores; the first two are row numbers written by
-# pandas
+# Numeric columns of published tables that are not scores; pandas writes row numbers under the first
+# two
 _NOT_SCORES = frozenset(
     {"", "unnamed: 0", "index", "row", "length", "sent_length", "n_tokens"}
     | {"id", "sentence", "judgement", "item", "label", "phenomenon"}
@@ -48,10 +48,10 @@ class JudgedScores:
     """Scores of judged sentences, in the order of `Judgements.sentences`.
 
     Attributes:
-        models: distinct names of the columns.
-        values: scores, (n_sentences, n_models); nan if there is none.
-        left_out: sentences without a score, with the reason, for each model that lacks it.
-        files: tables from which scores were read.
+        models: names of the models, all different.
+        values: scores, (n_sentences, n_models); nan if a sentence has no score.
+        left_out: sentences without a score under a model, with the model and the reason.
+        files: tables from which the scores were read.
     """
 
     models: tuple[str, ...]
@@ -61,7 +61,10 @@ class JudgedScores:
 
     def __post_init__(self) -> None:
         if duplicates := sorted(find_duplicates(self.models)):
-            raise ScoreError(f"Duplicate names of scores: {join_names(duplicates)}. Rename them.")
+            raise ScoreError(
+                f"Several models or columns of scores have the name {join_names(duplicates)}. "
+                "Rename them."
+            )
         if not self.models:
             raise ScoreError("There are no scores. Name models, or tables of scores.")
 
@@ -87,13 +90,16 @@ def model_scores(
     store: Store | None = None,
     progress: Callable[[Scorer, int], None] | None = None,
 ) -> JudgedScores:
-    """Score sentences by models; unreadable sentences and scores of -inf become missing.
+    """Score judged sentences by models.
+
+    A sentence has no score (nan) if a model cannot read it, or if its probability is zero.
 
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
     """
     table, left_out = score_readable(models, judgements.texts, store=store, progress=progress)
-    # The table has distinct sentences; judged ones may repeat, and unreadable ones have no row
+    # Judged sentences may be repeated, the rows of the table are not. Unreadable sentences have no
+    # row; their index -1 selects the appended row of nan
     rows = [table.rows.get(sentence, -1) for sentence in judgements.texts]
     values = np.vstack([table.log_probs, np.full(len(models), np.nan)])[rows]
     return _without_infinite(judgements, table.models, values, left_out)
@@ -102,24 +108,24 @@ def model_scores(
 def published_scores(
     judgements: Judgements, path: Path | str, settings: AcceptabilitySettings = ACCEPTABILITY
 ) -> JudgedScores:
-    """Read scores from a table with a column for each model.
+    """Read the scores of judged sentences from a table with a column for each model.
 
-    Sentences are matched by the column `id` if the judged sentences have identifiers and share some
-    with the table, else by the column `sentence`. If a table has both, they must agree except for
-    white space and end marks. A sentence whose score is -inf is left out. The format of LI-Adger's
-    authors, a table of pairs with the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and
-    `NAME_ungramm`, is supported, too.
+    Rows are matched with sentences by the column `id`, if at least one identifier in it is that of
+    a judged sentence, otherwise by the column `sentence`. If a table has both columns, the texts of
+    matched sentences must be equal except for white space and end marks. Scores of -inf are
+    treated as missing. The format of LI-Adger's authors is also read: a table with a row for each
+    pair and the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and `NAME_ungramm`.
 
     Args:
-        judgements: sentences to find.
+        judgements: judged sentences.
         path: path of the table: .csv, .tsv, .parquet, .jsonl, or .npz (see `ScoreTable`).
-        settings: columns to read, by default all numeric ones except indices, lengths, labels,
-            columns of the judged sentences, and z-scores of another column; whether sentences may
-            lack a score.
+        settings: `column` names the columns to read. By default, all numeric columns are read
+            except row numbers, lengths, labels, columns of the judgements, and `NAME_zscores` next
+            to `NAME`. `allow_missing` permits sentences without a score.
 
     Raises:
-        ScoreError: if a column is missing, a sentence has two scores or +inf, an identifier belongs
-            to another sentence (names the first), or sentences lack a score (lists the first).
+        ScoreError: if a column is missing, a sentence has two different scores, a score is +inf,
+            an identifier belongs to another sentence, or a judged sentence lacks a score.
         InputError: if the file cannot be read, or a value is not a number.
     """
     path = Path(path)
@@ -127,17 +133,15 @@ def published_scores(
     names = settings.column or _numeric_columns(table)
     if len(names) > MOST_MODELS:
         raise ScoreError(
-            f"{path} has {len(names):,} columns of numbers. Name the columns of scores (`column`)."
+            f"{path} has {len(names):,} numeric columns, more than {MOST_MODELS:,}. Name the "
+            "columns of scores (`column`)."
         )
     missing = [name for name in names if name not in table]
     if missing or not names:
-        listed_names = ", ".join(map(repr, missing)) or "any name"
-        raise ScoreError(
-            f"{path} has no columns of scores named {listed_names}; its columns are "
-            f"{join_names(table)}."
-        )
-    # A sentence may be in several rows of the table, and several times among the judged ones. So
-    # rows are joined by a key, which is the identifier or the text
+        described = f"columns {', '.join(map(repr, missing))}" if missing else "columns of scores"
+        raise ScoreError(f"{path} has no {described}; its columns are {join_names(table)}.")
+    # A key is an identifier or a text. Rows of the table may have the same key, and so may judged
+    # sentences
     keys, keys_of_judged = _matching_keys(path, table, judgements)
     scores = [_scores_by_key(path, name, keys, table[name]) for name in names]
     values = np.array([[by_key.get(key, np.nan) for by_key in scores] for key in keys_of_judged])
@@ -149,7 +153,6 @@ def published_scores(
             f"{join_names(map(repr, texts), 5)}. To exclude them and their pairs, set "
             "`allow_missing`."
         )
-    # -inf is not a missing score, but it cannot be standardized
     return _without_infinite(judgements, names, values, missing_scores, (path,))
 
 
@@ -160,7 +163,7 @@ def _without_infinite(
     left_out: Iterable[LeftOut],
     files: tuple[Path, ...] = (),
 ) -> JudgedScores:
-    """Replace scores of -inf by nan, because they have no z-scores."""
+    """Replace scores of -inf by nan, because z-scores of a column with -inf are undefined."""
     is_zero = np.isneginf(values)
     left_out = (*left_out, *_omissions(judgements, models, is_zero, "its probability is zero"))
     return JudgedScores(tuple(models), np.where(is_zero, np.nan, values), left_out, files)
@@ -169,21 +172,20 @@ def _without_infinite(
 def _omissions(
     judgements: Judgements, models: Sequence[str], where: BoolArray, reason: str
 ) -> list[LeftOut]:
-    """List omitted sentences with the reason, from a mask (n_sentences, n_models)."""
+    """List the sentences and models where a mask (n_sentences, n_models) is true."""
     texts = judgements.texts
     return [LeftOut(texts[row].text, models[column], reason) for row, column in np.argwhere(where)]
 
 
 def _read_columns(path: Path) -> Table:
-    """Read the columns of a file, with a row for each sentence."""
+    """Read the columns of a table, and convert LI-Adger's rows of pairs to rows of sentences."""
     if path.suffix.lower() == ".npz":
         return ScoreTable.from_file(path).columns
     table = read_table(path)
     if not {"gramm_id", "ungramm_id"} <= table.keys():
         return table
-    # LI-Adger's authors have a row for each pair: append the unacceptable sentences to the
-    # acceptable ones
-    names = {"id": "{}_id", "sentence": "{}_sentence"}
+    # Each column becomes the acceptable sentences' cells, followed by the unacceptable ones' cells
+    names = {"id": "{}_id", "sentence": "{}_sentence"}  # name -> its two columns, {} is (un)gramm
     for name in table:
         if name.endswith("_gramm"):
             names[name.removesuffix("_gramm")] = name.removesuffix("gramm") + "{}"
@@ -195,11 +197,11 @@ def _read_columns(path: Path) -> Table:
 
 
 def _numeric_columns(table: Table) -> list[str]:
-    """Return the columns that may be scores; see `published_scores`."""
+    """Return the columns that are read by default; see `published_scores`."""
 
     def is_score(name: str) -> bool:
         scores = name.removesuffix("_zscores")
-        # NAME_zscores next to NAME is the same model, standardized
+        # NAME_zscores contains the z-scores of NAME, so it is not another model
         if name.lower() in _NOT_SCORES or (scores != name and scores in table):
             return False
         try:
@@ -214,30 +216,36 @@ def _numeric_columns(table: Table) -> list[str]:
 def _scores_by_key(
     path: Path, name: str, keys: Sequence[str], values: Sequence[Any]
 ) -> dict[str, float]:
-    """Return the score of each key; repeated keys must have equal scores, up to rounding."""
+    """Return the score of each key; rows with the same key must have equal scores.
+
+    Raises:
+        ScoreError: if a score is +inf, or two scores of a key differ by more than rounding.
+    """
     scores: dict[str, float] = {}
     numbers = parsed(path, name, values, number_or_nan, "number")
     for row, (key, score) in enumerate(zip(keys, numbers, strict=True)):
         if score == np.inf:
             cell = shortened(values[row])
             raise ScoreError(f"{path}, row {row}: {cell} under {name} is not a score.")
-        # The first value is kept; nan equals nan, so that a missing score may be repeated
+        # nan equals nan, so that all rows of a key may lack a score
         if not np.isclose(scores.setdefault(key, score), score, rtol=1e-9, equal_nan=True):
             raise ScoreError(f"{path}, row {row}: {key!r} has two scores under {name}.")
     return scores
 
 
 def _matching_keys(path: Path, table: Table, judgements: Judgements) -> tuple[list[str], list[str]]:
-    """Return keys of the rows of a table, and matching keys of the judged sentences.
+    """Return the key of each row of a table, and the key of each judged sentence.
+
+    Keys are identifiers or texts; see `published_scores`.
 
     Raises:
-        ScoreError: if the table has no column to match sentences by, or an identifier belongs to
-            another sentence (names the first).
+        ScoreError: if the table has neither `id` nor `sentence`, or an identifier belongs to
+            another sentence.
     """
     judged = judgements.sentences
     row_ids = [str(value) for value in table.get("id", ())]
     if judgements.has_ids and set(row_ids) & set(judged):
-        # Identifiers may match by chance if a table numbers its rows, so texts must agree, too
+        # Row numbers of a table may equal identifiers by chance, so the texts must agree, too
         for name, text in zip(row_ids, table.get("sentence", [None] * len(row_ids)), strict=True):
             if is_missing(text) or name not in judged:
                 continue
@@ -254,7 +262,7 @@ def _matching_keys(path: Path, table: Table, judgements: Judgements) -> tuple[li
 
 
 def _parse_text(cell: Any) -> str:
-    """Return the text of a sentence; empty if the cell is invalid."""
+    """Return the normalised text of a sentence; empty if the cell is not a sentence."""
     try:
         return Sentence.parse(cell).text
     except SentenceError:
@@ -262,5 +270,5 @@ def _parse_text(cell: Any) -> str:
 
 
 def _words_without_stops(text: str) -> list[str]:
-    """Return a text's words without end marks, which differ between published files."""
+    """Split a text into words without end marks, because published files differ in these."""
     return "".join(sign for sign in normalise_text(text) if not is_end(sign)).split()

@@ -1,4 +1,4 @@
-"""An evaluation on minimal pairs as a folder of tables and figures with a page."""
+"""Tables, figures and the page of an evaluation on minimal pairs."""
 
 from __future__ import annotations
 
@@ -38,9 +38,18 @@ _LINES = ("-", "--", ":")
 def minimal_pair_findings(evaluation: MinimalPairEvaluation) -> Findings:
     """Prepare accuracies as a page, figures, and tables.
 
-    Tables: paradigms, phenomena, ties, pairs (every pair under every model), left_out, refusals,
-    contrasts, profile, correlations and people. Some are missing or empty,
-    depending on the data.
+    paradigms     accuracies by method and paradigm
+    phenomena     mean accuracies by method and phenomenon, and overall
+    contrasts     mean accuracies in the contrasts of Warstadt et al. (2020)
+    profile       accuracy in bins of length, perplexity and other features
+    correlations  correlations of accuracies between models, over paradigms
+    people        people's agreement with the labels
+    pairs         scores of each pair under each model
+    ties          number of ties by paradigm
+    left_out      sentences that a model cannot score, with reasons
+    refusals      methods that a model does not support, with reasons
+
+    `contrasts` and `correlations` exist only for full sentences; tables may be empty.
     """
     settings, tables = evaluation.settings, _tables(evaluation)
     return Findings(
@@ -61,7 +70,7 @@ def minimal_pair_findings(evaluation: MinimalPairEvaluation) -> Findings:
 
 
 def _tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
-    """Compute all tables by name; tables that do not apply have no columns."""
+    """Compute all tables by name; see `minimal_pair_findings`."""
     scoring, full = evaluation.scoring, evaluation.full
     models = [model for scores in scoring.by_method for model in scores.models]
     tables = {
@@ -103,7 +112,7 @@ def _tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
 
 
 def _tie_rows(scores: PairScores) -> Iterator[Row]:
-    """Yield counts of identical and of tied pairs, for paradigms with ties."""
+    """Yield a row for each paradigm with ties: identical pairs, and tied pairs of each model."""
     identical = Counter(pair.paradigm for pair in scores.identical)
     paradigms = np.array([pair.paradigm for pair in scores.pairs])
     for name in sorted(set(paradigms[scores.ties.any(axis=1)].tolist())):
@@ -114,13 +123,13 @@ def _tie_rows(scores: PairScores) -> Iterator[Row]:
 
 def _pair_rows(scores: PairScores) -> Iterator[Row]:
     for pair, row in zip(scores.pairs, cells_by_name(scores.columns()), strict=True):
-        # A continuation's text has a line break after the prefix
+        # The text of a continuation has a line break between prefix and critical words
         good, bad = (s.text.replace("\n", " | ") for s in pair.sides(scores.method) or ())
         yield row | {"good": good, "bad": bad}
 
 
 def accuracy_table(evaluation: MinimalPairEvaluation) -> Table:
-    """Tabulate accuracy with its interval, and ties, of all models and people, by method."""
+    """Tabulate the accuracy, its interval and the number of ties of each column, by method."""
     rows: list[Row] = []
     for scores in evaluation.scoring.by_method:
         ties = scores.ties.sum(axis=0).tolist()
@@ -129,7 +138,7 @@ def accuracy_table(evaluation: MinimalPairEvaluation) -> Table:
     columns = table_of(rows)
     del columns["paradigms"]
     table = page_table(columns)
-    # Transpose the table
+    # Transposed, so that each model has a row
     (_, *header), *body = zip(table.header, *table.rows, strict=True)
     return Table(["", *map(str, header)], body)
 
@@ -137,12 +146,12 @@ def accuracy_table(evaluation: MinimalPairEvaluation) -> Table:
 def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> Iterator[Part]:
     full, left_out = evaluation.full, evaluation.scoring.left_out
     yield Paragraph(
-        "A model is correct if the good side of a pair has the higher score; "
+        "A model is correct if it gives the good side of a pair the higher score; "
         f"{_TIE_RULE_TEXTS[evaluation.settings.ties]}. Pairs with two equal sides do not "
         "count. Accuracies of phenomena and overall accuracies are means over paradigms. "
         "Brackets contain 95 % intervals (Wilson 1927), which generalise to other pairs of "
-        "the same paradigms. Columns without intervals are published results, which may be "
-        "based on other numbers of pairs."
+        "the same paradigms. Columns without intervals are results of people or published "
+        "models, which may be based on other pairs."
     )
     if evaluation.scoring.refusals:
         yield page_table(tables["refusals"])
@@ -158,7 +167,7 @@ def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> 
     if left_out:
         sentences = quantity(len({omission.sentence for omission in left_out}), "sentence")
         yield Heading("Left out")
-        yield Paragraph(f"Not all models can score {sentences} (left_out.csv).")
+        yield Paragraph(f"Some model cannot score {sentences} (left_out.csv).")
         yield page_table(tables["left_out"], max_rows=_SHOWN)
     judged_paradigms = evaluation.people.keys() & (full.paradigms if full else ())
     if judged_paradigms:
@@ -168,9 +177,9 @@ def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> 
         items = quantity(sum(paradigm["items"] for paradigm in people), "pair")
         yield Heading("People")
         yield Paragraph(
-            f"In {quantity(len(people), 'paradigm')} single participants agree with the "
-            f"labels in a proportion of {individual:.6f} of the choices, and the majority in "
-            f"{majorities:,} of {items}."
+            f"In {quantity(len(people), 'paradigm')}, single participants choose the acceptable "
+            f"sentence in a proportion of {individual:.6f} (mean over paradigms). The majority of "
+            f"participants chooses it in {majorities:,} of {items}."
         )
     if any(tables.get("contrasts", {}).values()):
         yield from (Heading("Contrasts"), page_table(tables["contrasts"]))
@@ -181,7 +190,7 @@ def _spaced(name: str) -> str:
 
 
 def minimal_pair_figures(evaluation: MinimalPairEvaluation) -> dict[str, Figure]:
-    """Draw every figure for which the evaluation has data, by file name."""
+    """Draw all figures for which the evaluation has data, and return them by file name."""
     full = evaluation.full
     figures = {
         f"phenomena-{method}": phenomena_figure(
@@ -198,16 +207,16 @@ def minimal_pair_figures(evaluation: MinimalPairEvaluation) -> dict[str, Figure]
 
 
 def phenomena_figure(accuracies: Accuracies, title: str) -> Figure:
-    """Draw accuracy of every column in every phenomenon and overall, in per cent."""
+    """Draw the accuracy of every column in every phenomenon and overall, in per cent."""
     names = shortened([_spaced(name) for name in accuracies.groups])
     values = np.stack([accuracies.mean(paradigms) for paradigms in accuracies.groups.values()])
     return heat_map(names, short_names(accuracies.columns), values, title=title, middle=0.5)
 
 
 def correlations_figure(accuracies: Accuracies) -> Figure:
-    """Draw correlations between columns of the accuracies in paradigms, in hundredths."""
+    """Draw the correlations of accuracies between columns, over paradigms, in hundredths."""
     names, values = short_names(accuracies.columns), accuracies.correlations()
-    title = "Correlation of accuracies in paradigms (hundredths)"
+    title = "Correlation of accuracies over paradigms (hundredths)"
     return heat_map(names, names, values, title=title, middle=0.0, numbers="hundredths")
 
 
@@ -224,7 +233,7 @@ def profile_figure(bins: Sequence[Row]) -> Figure:
             axes.plot(
                 [row["mean"] for row in line],
                 [row["accuracy"] for row in line],
-                # All colours with solid lines first, then dashed, then dotted
+                # The first models have solid lines; when all colours are used, lines are dashed
                 linestyle=_LINES[number // len(_COLOURS) % len(_LINES)],
                 color=_COLOURS[number % len(_COLOURS)],
                 marker="o",

@@ -1,4 +1,7 @@
-"""Minimal pairs from BLiMP's files or any table; people's choices and published accuracies."""
+"""Read minimal pairs, people's choices, and published accuracies from the files of BLiMP.
+
+Minimal pairs can also be read from the files of other collections, or from any table.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +36,10 @@ if TYPE_CHECKING:
     Columns = tuple[str, ...]
 
 PHENOMENON_OF_TERM = {"s-selection": "argument_structure"}
-"""Terms in the files → the paper's phenomena; the files use a thirteenth term."""
+"""Term in BLiMP's files → phenomenon in the paper, which has 12; the files have 13 terms."""
 
 AGREEMENT = ("individual", "majorities", "items", "answers")
-"""Columns of `read_human_agreement`."""
+"""Keys of the results of `read_human_agreement`."""
 
 COLLECTIONS = {
     "BLiMP": ("sentence_good", "sentence_bad", "UID", "linguistics_term", "pairID"),
@@ -47,22 +50,23 @@ COLLECTIONS = {
     "RuBLiMP": ("source_sentence", "target_sentence", "PID", "phenomenon", "id"),
     "ZhoBLiMP": ("sentence_good", "sentence_bad", "UID", "phenomenon", "pairID"),
 }
-"""Columns of known collections: acceptable sentence, other sentence, paradigm, phenomenon, pair.
+"""Columns of known collections: good sentence, bad sentence, paradigm, phenomenon, pair identifier.
 
-Texts of columns joined by + are concatenated; without a column of pairs, rows identify them.
+The cells of two columns joined by + are concatenated with a space. If the last name is empty, the
+row number identifies a pair.
 
-As published by Warstadt et al. 2020 (also as `nyu-mll/blimp` on Hugging Face), Suijkerbuijk et al.
-2025 (as `juletxara/blimp-nl` there), Someya & Oseki 2023, Jumelet et al. 2025 (version 1.0),
+Sources: Warstadt et al. 2020 (also `nyu-mll/blimp` on Hugging Face), Suijkerbuijk et al. 2025
+(`juletxara/blimp-nl` on Hugging Face), Someya & Oseki 2023, Jumelet et al. 2025 (version 1.0),
 Taktasheva et al. 2024 and Liu et al. 2024.
 """
 
 _ENDINGS = (".jsonl", ".csv", ".tsv", ".parquet")
-# Chinese, Japanese, Thai, Lao, Tibetan, Burmese and Khmer, written without spaces between words
+# Chinese, Japanese, Thai, Lao, Tibetan, Burmese and Khmer do not separate words by spaces
 _UNSPACED = re.compile(
     "[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
 )
-# The file has a row for each assignment of a worker, with five pairs and the worker's languages;
-# `wh_islandans2` is a pair of the paradigm `wh_island` whose second sentence is acceptable
+# The file of people's answers has a row for each worker and set of five pairs. A pair's condition
+# `wh_islandans2` means the paradigm `wh_island`; the second sentence is acceptable
 _CONDITION = re.compile(r"(?P<paradigm>.+)ans(?P<answer>[12])")
 _ANSWERS = Path("raw_results/all_outputs/human_responses.csv")
 _SUMMARY = Path("raw_results/summary/models_summary.jsonl")
@@ -75,11 +79,11 @@ class Method(StrEnum):
     """Method of comparing the two sides of a pair (Warstadt et al. 2020, section 4.2)."""
 
     FULL_SENTENCE = "full-sentence"
-    """The scores of the two sentences."""
+    """Compares the scores of the two sentences."""
     ONE_PREFIX = "one-prefix"
-    """Two words after the same prefix."""
+    """Compares the probabilities of two words after the same prefix."""
     TWO_PREFIX = "two-prefix"
-    """The same word after two prefixes."""
+    """Compares the probabilities of the same word after two prefixes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +91,10 @@ class MinimalPairSettings:
     """Options of an evaluation on minimal pairs."""
 
     method: Annotated[tuple[Method, ...], Help("Methods of comparison; by default all.")] = ()
-    ties: Annotated[TieRule, Help("Value of a tie.")] = "wrong"
-    sample: Annotated[int | None, Help("Number of random pairs of each paradigm.", at_least=1)] = (
-        None
-    )
+    ties: Annotated[TieRule, Help("A tie is wrong, or counts one half.")] = "wrong"
+    sample: Annotated[
+        int | None, Help("Number of pairs to sample of each paradigm.", at_least=1)
+    ] = None
     seed: Seed = 0
 
 
@@ -103,10 +107,10 @@ class MinimalPair(SentencePair):
 
     Attributes:
         phenomenon: phenomenon of the paradigm.
-        one_prefix: the critical words of the good and of the bad sentence after their common
-            prefix; None if the method does not apply.
-        two_prefix: the same critical words after the prefixes of the good and of the bad sentence;
-            None if the method does not apply.
+        one_prefix: sides for `Method.ONE_PREFIX`: the critical words of the good and of the bad
+            sentence after their common prefix. None if the method does not apply.
+        two_prefix: sides for `Method.TWO_PREFIX`: the same critical words after the prefixes of the
+            good and of the bad sentence. None if the method does not apply.
     """
 
     phenomenon: str
@@ -123,10 +127,10 @@ class MinimalPair(SentencePair):
 
 
 def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[MinimalPair]:
-    """Sample pairs of each paradigm (all if it has no more), in the order of `pairs`.
+    """Sample `size` pairs of each paradigm, or all if it has fewer, in the order of `pairs`.
 
-    The sample depends only on the seed, the paradigm's name and its number of pairs. A smaller
-    sample is part of a larger one.
+    Which pairs of a paradigm are selected depends only on the seed, the size, and the paradigm's
+    name and number of pairs. With the same seed, a smaller sample is part of a larger one.
     """
     rows = grouped((pair.paradigm, row) for row, pair in enumerate(pairs))
     chosen: list[int] = []
@@ -138,9 +142,11 @@ def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[Min
 
 
 def pair_files(path: Path | str) -> list[Path]:
-    """Return the file, or the tables of a folder or of its folder `data`, by name.
+    """Return the paths of tables of minimal pairs, sorted.
 
-    If neither contains tables, subfolders (such as one for each language) are searched.
+    Args:
+        path: a table; or a folder that contains tables itself, in its folder `data`, or in
+            subfolders of these, such as one for each language.
 
     Raises:
         InputError: if there is no such file or folder, or it contains no table.
@@ -162,23 +168,23 @@ def read_minimal_pairs(
     settings: MinimalPairSettings = MINIMAL_PAIRS,
     say: Callable[[str], object] = lambda _: None,
 ) -> list[MinimalPair]:
-    """Read the pairs of tables in order, or a sample of them.
+    """Read the pairs of several tables, or a sample of them.
 
-    Prefix methods use BLiMP's fields: `one_prefix_prefix`, `one_prefix_word_good` and
-    `one_prefix_word_bad`; `two_prefix_prefix_good`, `two_prefix_prefix_bad` and `two_prefix_word`.
-    A field may contain several words.
+    Tables have the columns of a known collection (see `COLLECTIONS`), or columns that `find_pairs`
+    recognizes. The prefix methods need BLiMP's additional columns: `one_prefix_prefix`,
+    `one_prefix_word_good` and `one_prefix_word_bad`; `two_prefix_prefix_good`,
+    `two_prefix_prefix_bad` and `two_prefix_word`. A cell may contain several words.
 
     Args:
         files: paths of tables.
-        settings: size of the sample. Columns are those of the collection (see `COLLECTIONS`), else
-            those that `find_pairs` finds.
-        say: callback that receives a message on the columns found, once.
+        settings: size and seed of the sample.
+        say: callback that receives a message if columns were found by `find_pairs`.
 
     Raises:
-        InputError: if a file cannot be read, has unknown columns, or belongs to another collection
-            than the first; a row has a missing or empty field (names both); two pairs of a
-            paradigm have the same identifier; a paradigm belongs to two phenomena; sentences are
-            not segmented into words; or there are no rows.
+        InputError: if a file cannot be read, has unknown columns, or has other columns than the
+            first; a field of a row is missing or empty; two pairs of a paradigm have the same
+            identifier; a paradigm belongs to two phenomena; most pairs of a file are also in an
+            earlier one; sentences are not segmented into words; or there are no rows.
     """
     pairs: list[MinimalPair] = []
     where_by_key: dict[tuple[str, str], str] = {}
@@ -188,7 +194,7 @@ def read_minimal_pairs(
     file_of_texts: dict[tuple[str, str], Path] = {}
     for file in paths:
         rows: Sequence[Row]
-        if file.suffix.lower() == ".jsonl":  # rows may have different fields
+        if file.suffix.lower() == ".jsonl":  # here rows may have different fields
             rows = [row for _, row in read_json_lines(file)]
         else:
             rows = cells_by_name(read_table(file))
@@ -198,9 +204,12 @@ def read_minimal_pairs(
         is_known = form in COLLECTIONS
         if columns not in forms and not is_known:
             say(f"Columns of {file.name}: {form}.")
-        forms.setdefault(columns, f"{file} is in the form of {form}")
+        forms.setdefault(columns, f"{file} ({form})")
         if len(forms) > 1:
-            raise InputError(f"{', '.join(forms.values())}. Use one collection in one form.")
+            raise InputError(
+                f"The tables have different columns: {', '.join(forms.values())}. Use tables of "
+                "one collection in one format."
+            )
         for row_number, row in enumerate(rows):
             where = f"{file}, row {row_number + 1}"
             number = str(row_number) if is_known else f"{file.stem} {row_number}"
@@ -215,12 +224,12 @@ def read_minimal_pairs(
             where_by_key[key] = where
             if phenomena.setdefault(pair.paradigm, pair.phenomenon) != pair.phenomenon:
                 raise InputError(
-                    f"{where}: {pair.paradigm} belongs to {pair.phenomenon}, and above to another "
-                    f"phenomenon."
+                    f"{where}: the paradigm {pair.paradigm} belongs to the phenomenon "
+                    f"{pair.phenomenon}, but in an earlier row to {phenomena[pair.paradigm]}."
                 )
             pairs.append(pair)
         _refuse_unsegmented(file, pairs[-len(rows) :])
-        if not is_known:  # default identifiers contain the file's name, so duplicates differ
+        if not is_known:  # identifiers contain the file's name, so they do not reveal duplicates
             _refuse_second_version(file, pairs[-len(rows) :], file_of_texts)
     if not pairs:
         raise InputError(f"{join_names(paths)} contains no pairs, because there are no rows.")
@@ -228,7 +237,10 @@ def read_minimal_pairs(
 
 
 def _find_columns(file: Path, rows: Sequence[Row]) -> PairTable:
-    """Return the rows of a file, one for each pair, with columns in the order of COLLECTIONS."""
+    """Return rows, one for each pair; the columns in the order of `COLLECTIONS`; and their source.
+
+    The source is the name of the collection, or a description of the columns; see `PairTable`.
+    """
     fitting: dict[Columns, str] = {}
     for collection, names in COLLECTIONS.items():
         needed = {part for name in names for part in name.split("+")}
@@ -243,14 +255,14 @@ def _find_columns(file: Path, rows: Sequence[Row]) -> PairTable:
         f"{name} ({', '.join(filter(None, parts))})" for name, parts in COLLECTIONS.items()
     )
     raise InputError(
-        f"{file} has the columns {join_names(rows[0], 50)}, which are those of "
-        f"{' and '.join(fitting.values()) or 'no known collection'}. The known "
-        f"collections have {'; '.join(collections)}. {REMEDY}."
+        f"{file} has the columns {join_names(rows[0], 50)}, which match "
+        f"{' and '.join(fitting.values()) or 'no known collection'}. The columns of known "
+        f"collections are: {'; '.join(collections)}. {REMEDY}."
     )
 
 
 def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
-    """Refuse a file if most sentences are one word in a script without spaces."""
+    """Refuse a file if most sentences contain no space and are in a script without spaces."""
     words = [side.words for pair in pairs for side in (pair.good, pair.bad)]
     single = [first for first, *further in words if not further and _UNSPACED.search(first)]
     if 2 * len(single) > len(words):
@@ -263,7 +275,7 @@ def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
 def _refuse_second_version(
     file: Path, pairs: Sequence[MinimalPair], file_of_texts: dict[tuple[str, str], Path]
 ) -> None:
-    """Refuse a file if most pairs are in an earlier one; otherwise record its pairs."""
+    """Refuse a file if most of its pairs are in an earlier one; otherwise record its pairs."""
     texts = [(pair.good.text, pair.bad.text) for pair in pairs]
     earlier = [file_of_texts[both] for both in texts if both in file_of_texts]
     if 2 * len(earlier) > len(texts):
@@ -275,14 +287,14 @@ def _refuse_second_version(
 
 
 def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]) -> MinimalPair:
-    """Parse the pair of a row, with a default paradigm and identifier."""
+    """Parse the pair in a row; `default` is the paradigm and the identifier without a column."""
 
     def parse_field(
         field: str, as_value: Callable[[Any], Any] = lambda cell: str(cell).strip()
     ) -> Any:
         cell = row.get(field)
         try:
-            # null counts as empty, like blanks
+            # An empty cell is null or blank
             if optional_text(cell).strip():
                 return as_value(cell)
         except ValueError as error:
@@ -296,7 +308,7 @@ def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]
             [f"{name}_{part}" for part in PREFIX_FIELDS[name] if not part.endswith(ending)]
             for ending in ("_bad", "_good")
         ]
-        # By the flag of the row, or without one by the presence of fields
+        # BLiMP's rows have a flag for each method; without a flag, fields show that it applies
         has_fields = any(field in row for side in fields for field in side)
         if str(row.get(f"{name}_method", has_fields)).strip().lower() not in {"true", "1"}:
             return None
@@ -314,7 +326,6 @@ def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]
     good, bad, of_paradigm, of_phenomenon, of_pair = columns
     parts = [of_paradigm] if of_paradigm in row else filter(None, of_paradigm.split("+"))
     paradigm = " ".join(map(parse_field, parts)) or default[0]
-    # The file's term, which may differ from the paper's phenomenon
     term = parse_field(of_phenomenon) if of_phenomenon else paradigm
     return MinimalPair(
         paradigm=paradigm,
@@ -330,7 +341,13 @@ def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]
 def published_files(
     data: Path, people: Path | None = None, published: Path | None = None
 ) -> tuple[Path | None, Path | None]:
-    """Return files of people's answers and of published accuracies; defaults are in `data`."""
+    """Return the files of people's answers and of published accuracies.
+
+    Args:
+        data: folder of BLiMP, which contains the default files; they are None if they do not exist.
+        people: file of people's answers.
+        published: file of published accuracies.
+    """
     answers, summary = data / _ANSWERS, data / _SUMMARY
     return (
         people or (answers if answers.is_file() else None),
@@ -339,16 +356,23 @@ def published_files(
 
 
 def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
-    """Read agreement by paradigm from the answers of BLiMP's crowd workers.
+    """Compute people's agreement with the labels, by paradigm, from the answers of BLiMP's workers.
 
-    `individual` is the mean over `items` (judged pairs) of the share of people who chose the
-    acceptable sentence, `majorities` the number of items in which more than half did, and `answers`
-    the number of counted choices. Answers count if the assignment is approved and the worker
-    reports fluent or native English; attention checks and unanswered items are left out. These
-    rules reproduce the published summary. Empty without a file.
+    Choices are counted if the assignment is approved and the worker reports fluent or native
+    English. Attention checks and unanswered pairs are left out. These rules reproduce the
+    published summary.
+
+    Args:
+        path: file of answers; without one, the result is empty.
+
+    Returns:
+        For each paradigm `individual`, the proportion of choices of the acceptable sentence,
+        averaged over pairs; `majorities`, the number of pairs in which more than half of the
+        choices are of the acceptable sentence; `items`, the number of pairs; and `answers`, the
+        number of choices.
 
     Raises:
-        InputError: if the file cannot be read, or lacks a column (names it).
+        InputError: if the file cannot be read, lacks a column (names it), or has no choices.
     """
     if path is None:
         return {}
@@ -376,7 +400,7 @@ def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
 
 
 def _choices(row: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str], bool]]:
-    """Yield paradigm, pair, and whether the choice is correct, if the worker's answers count."""
+    """Yield paradigm, pair, and whether the choice is correct, if the row's choices count."""
     # The published file has this spelling of "native"
     speaks = "1" in (row["Answer.english"], row["Answer.navtive"])
     approved = row["AssignmentStatus"] == "Approved"
@@ -384,7 +408,10 @@ def _choices(row: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str], boo
         condition = row[f"Input.item_{i}_condition"]
         match = _CONDITION.fullmatch(condition)
         if match is None:
-            raise ValueError(f"{condition!r} names no paradigm and right answer.")
+            raise ValueError(
+                f"the condition {condition!r} must name a paradigm and the right answer, such as "
+                "'wh_islandans2'."
+            )
         choice = row[f"Answer.Choice{i}"][:1]  # empty if nothing was chosen
         pair = (row[f"Input.field_{i}_1"], row[f"Input.field_{i}_2"])
         if choice and match["paradigm"] != "attnchk":  # attention checks
@@ -394,7 +421,7 @@ def _choices(row: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str], boo
 def read_published_accuracies(path: Path | str | None) -> dict[str, dict[str, float]]:
     """Read accuracies of published models by paradigm (`raw_results/summary/models_summary.jsonl`).
 
-    Its rows of averages are skipped, because averages are recomputed. Empty without a file.
+    The rows of averages over paradigms are skipped. Without a file, the result is empty.
 
     Raises:
         InputError: if the file cannot be read, has no field `UID`, or an accuracy is not a number.

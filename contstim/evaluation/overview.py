@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 N_SENTENCES = 50
-"""Number of sentences of the embedded English for testing a model."""
+"""Number of generated sentences for the facts about a model."""
 
 MAX_SECONDS = 20.0
-"""Seconds after which no further sentences are scored."""
+"""Seconds after which no further block of sentences is scored."""
 
 WORSE_CONTEXT = 3.0
-"""Nats per sentence: minimum gain of another context for a warning."""
+"""Nats per sentence that another context must gain to cause a warning."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class ModelOverview:
 
 
 def model_overview(scorer: Scorer) -> ModelOverview:
-    """Score sentences of the embedded English with a model, also shuffled and in other contexts.
+    """Score generated sentences with a model, also with shuffled words and after other contexts.
 
     Raises:
         ModelError: if the model can score none of the sentences; or see `Scorer.scores`.
@@ -85,7 +85,7 @@ def model_overview(scorer: Scorer) -> ModelOverview:
 def _score_within(
     scorer: Scorer, sentences: Sequence[Sentence], seconds: float
 ) -> tuple[FloatArray, float]:
-    """Score as many sentences as the time allows, and return the seconds used."""
+    """Score as many sentences as the time allows; return their scores and the seconds used."""
     blocks: list[FloatArray] = []
     began, done, size = perf_counter(), 0, 2
     while done < len(sentences) and perf_counter() - began < seconds:
@@ -98,7 +98,7 @@ def scorable_sentences(scorer: Scorer, n: int) -> list[Sentence]:
     """Generate n sentences of the embedded English, and return those that a model can score.
 
     Raises:
-        ModelError: if it can score none of them.
+        ModelError: if the model can score none of them.
     """
     from contstim.english import generate
 
@@ -118,9 +118,9 @@ def context_scores(
     Keys are the model's conventions with these contexts.
 
     Args:
-        scorer: the model; its own context is among the candidates.
+        scorer: the model; its current context and the default context are also candidates.
         sentences: sentences to score.
-        seconds: time limit, after which only the own and the default context are scored.
+        seconds: time limit. At least two different contexts are scored regardless of it.
     """
     scores: dict[Convention, float] = {}
     began, candidates = perf_counter(), scorer.candidate_contexts()
@@ -130,7 +130,7 @@ def context_scores(
             break
         try:
             variant = scorer.with_context(text) if number else scorer
-        except ModelError:  # such as a token that the network has no row for
+        except ModelError:  # for example, the network has no embedding of a token
             continue
         if variant.convention.context_tokens not in {c.context_tokens for c in scores}:
             scores[variant.convention] = float(variant.scores(sentences).mean())
@@ -142,8 +142,8 @@ def context_gain(scorer: Scorer, *, n: int, seconds: float) -> dict[str, Any] | 
 
     Args:
         scorer: the model.
-        n: number of sentences of the embedded English to score.
-        seconds: time limit, after which only the own and the default context are scored.
+        n: number of generated sentences to score.
+        seconds: time limit; see `context_scores`.
 
     Returns:
         The context of the model (`own`), the context with the highest mean score (`best`), and the
@@ -171,7 +171,7 @@ def context_caution(specification: str, *, own: str, best: str, nats: float) -> 
 
 
 def _shuffle(sentence: Sentence) -> Sentence:
-    """Return the same words in another order, if there is one."""
+    """Shuffle the words until their order differs, if they can be in another order."""
     words, rng = list(sentence.words), random.Random(0)
     while tuple(words) == sentence.words and len(set(words)) > 1:
         rng.shuffle(words)

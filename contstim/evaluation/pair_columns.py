@@ -1,11 +1,15 @@
-"""Columns of tables of minimal pairs from unknown collections: one or two rows for each pair.
+"""Recognize the columns of a table of minimal pairs from an unknown collection.
 
-good          bad             phenomenon        a row for each pair: two columns of sentences
-The dog is.   The dog are.    agreement
+A table has one row for each pair, with two columns of sentences:
 
-item   label   sentence         phenomenon      two rows for each pair: one of each verdict
-1      1       The dog is.      agreement
-1      0       The dog are.     agreement
+    good          bad             phenomenon
+    The dog is.   The dog are.    agreement
+
+or two rows for each pair, with a column of verdicts:
+
+    item   label   sentence         phenomenon
+    1      1       The dog is.      agreement
+    1      0       The dog are.     agreement
 """
 
 from __future__ import annotations
@@ -25,10 +29,10 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
     PairTable = tuple[Sequence[Row], tuple[str, ...], str]
-    """Rows, one for each pair; names of the columns of the acceptable sentence, the other one, the
-    paradigm, the phenomenon and the pair's name, empty if there is no such column; and the name of
-    the collection, or a description of the columns."""
-    _Pairs = list[tuple[str, int, int]]
+    """Rows, one for each pair; names of the columns of the good sentence, the bad sentence, the
+    paradigm, the phenomenon and the pair identifier (empty if there is no such column); and the
+    name of the collection, or a description of the columns."""
+    _Pairs = list[tuple[str, int, int]]  # identifier, row of the good and of the bad sentence
 
 _ADJECTIVES = (
     *(("good", "bad"), ("acceptable", "unacceptable"), ("grammatical", "ungrammatical")),
@@ -59,14 +63,15 @@ REMEDY = (
 def find_pairs(file: Path, rows: Sequence[Row]) -> PairTable | None:
     """Find the pairs of a table by the names and values of its columns.
 
-    Without a column of paradigms, a file is one.
+    Without a column of paradigms, all pairs of the file belong to one paradigm.
 
     Returns:
-        See `PairTable`; None if there are no columns of sentences, or of sentences and verdicts.
+        See `PairTable`; None if there are neither two columns of sentences, nor a column of
+        sentences and a column of verdicts.
 
     Raises:
-        InputError: if several columns may be meant (names them), or if rows of single sentences
-            cannot be joined to pairs of one acceptable and one unacceptable sentence.
+        InputError: if several columns are candidates for the same content (names them), or if rows
+            of single sentences cannot be joined to pairs of a good and a bad sentence.
     """
     paradigm = next(iter(_matching_columns(rows, _PARADIGM)), "")
     phenomenon = next(iter(_matching_columns(rows, _PHENOMENON)), "")
@@ -83,7 +88,7 @@ def find_pairs(file: Path, rows: Sequence[Row]) -> PairTable | None:
 
 
 def _find_sides(file: Path, rows: Sequence[Row]) -> tuple[str, str] | None:
-    """Find the columns of the two sentences; None if there are no such columns."""
+    """Find the columns of the good and the bad sentence; None if there are no such columns."""
     columns = {_normalise(name): name for name in rows[0]}
     candidates = [
         (columns[first], columns[second])
@@ -96,7 +101,7 @@ def _find_sides(file: Path, rows: Sequence[Row]) -> tuple[str, str] | None:
 
 
 def _join_rows(file: Path, rows: Sequence[Row], paradigm: str) -> tuple[Sequence[Row], str]:
-    """Join two rows to a row for each pair, and describe the columns."""
+    """Join the two rows of each pair to one row, and describe the columns in words."""
     sentence = _require_one(file, "sentences", _matching_columns(rows, _SENTENCE))
     labels = _matching_columns(rows, _LABEL)
     verdicts_by_label: dict[str, list[bool | None]] = {}
@@ -116,7 +121,7 @@ def _join_rows(file: Path, rows: Sequence[Row], paradigm: str) -> tuple[Sequence
     conditions = [name for name in _matching_columns(rows, _CONDITION) if name != label][:1]
     pairs: list[_Pairs] = []
     for item in items:
-        # A condition is part of the pair's name only if each condition has its own pair
+        # If an item has a pair in each condition, the condition is part of the pair's identifier
         for key in ([item], [item, *conditions]):
             if (candidate := _group_pairs(rows, [paradigm, *key], label)) is not None:
                 if candidate not in pairs:
@@ -127,12 +132,12 @@ def _join_rows(file: Path, rows: Sequence[Row], paradigm: str) -> tuple[Sequence
         pairs = [[(str(n), n, n + 1) for n in range(0, len(rows), 2)]]
         columns = "no column (two consecutive rows are a pair)"
     if len(pairs) > 1:
-        raise _ambiguous(file, "names of pairs", items)
+        raise _ambiguous(file, "identifiers of pairs", items)
     if not pairs:
-        columns = f"the columns {join_names(items)}" if items else "no column of items"
+        by_columns = f"by the columns {join_names(items)}" if items else "without a column of items"
         raise InputError(
-            f"{file} has {len(rows):,} rows of single sentences, and {columns} that pairs "
-            f"each acceptable sentence with one other sentence by {label}. {REMEDY}."
+            f"The {len(rows):,} rows of {file} cannot be joined {by_columns} to pairs of one "
+            f"acceptable and one unacceptable sentence according to {label}. {REMEDY}."
         )
     joined = [
         {**rows[good], _GOOD: rows[good].get(sentence), _BAD: rows[bad].get(sentence), _PAIR: name}
@@ -142,7 +147,7 @@ def _join_rows(file: Path, rows: Sequence[Row], paradigm: str) -> tuple[Sequence
 
 
 def _group_pairs(rows: Sequence[Row], key: Sequence[str], label: str) -> _Pairs | None:
-    """Return name and rows of each pair; None unless each group has one row of each verdict."""
+    """Group rows by the columns `key`; None unless each group has one row of each verdict."""
     groups: dict[tuple[str, ...], dict[bool | None, list[int]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -158,7 +163,7 @@ def _group_pairs(rows: Sequence[Row], key: Sequence[str], label: str) -> _Pairs 
 
 
 def _matching_columns(rows: Sequence[Row], names: Iterable[str]) -> list[str]:
-    """Return all columns with one of these names."""
+    """Return the columns with one of these names, in the order of the names."""
     columns = {_normalise(name): name for name in rows[0]}
     return [columns[name] for name in names if name in columns]
 
@@ -167,13 +172,13 @@ def _require_one(file: Path, content: str, columns: Collection[str]) -> str:
     if len(columns) > 1:
         raise _ambiguous(file, content, columns)
     if not columns:
-        raise InputError(f"{file} has no column of {content} in every row. {REMEDY}.")
+        raise InputError(f"{file} has no column with {content} in every row. {REMEDY}.")
     return next(iter(columns))
 
 
 def _ambiguous(file: Path, content: str, columns: Iterable[str]) -> InputError:
     return InputError(
-        f"{file} has several columns that may hold {content}: {'; '.join(columns)}. {REMEDY}."
+        f"{file} has several columns that may contain {content}: {'; '.join(columns)}. {REMEDY}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Scores of single sentences against people's ratings: correlations with their intervals."""
+"""Correlations between models' scores and people's ratings of single sentences."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
-_NORMAL_QUANTILE = 1.959964  # of 97.5 %
+_NORMAL_QUANTILE = 1.959964  # 97.5 % quantile of the standard normal distribution
 INTERVALS = {
     "pearson": "Fisher's z",
     "spearman": "Fisher's z with the variance of Bonett & Wright (2000)",
     "kendall": "Fisher's z with the variance of Fieller, Hartley & Pearson (1957)",
 }
-"""Method of each coefficient's 95 % interval."""
+"""Coefficient → method of its 95 % interval."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class RatingEvaluation:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Files that ratings and scores were read from."""
+        """Files from which ratings and scores were read."""
         return (*self.judgements.files, *self.scores.files)
 
     @property
@@ -79,7 +79,8 @@ class RatingEvaluation:
     def correlations(self) -> list[Row]:
         """A row for each model: Pearson's r, Spearman's rho, Kendall's tau-b and 95 % intervals.
 
-        Coefficients are nan if scores or ratings do not vary, intervals also below five sentences.
+        All are nan if scores or ratings are constant. Intervals are also nan for fewer than five
+        sentences.
         """
         from scipy.stats import kendalltau
 
@@ -105,8 +106,8 @@ class RatingEvaluation:
 
 
 def _interval(value: float, variance: float) -> tuple[float, float]:
-    """Compute the 95 % interval of a coefficient, normal after Fisher's transformation."""
-    with np.errstate(divide="ignore"):  # the interval of a coefficient of 1 has no width
+    """Compute the 95 % interval of a coefficient, from the variance of its Fisher's z."""
+    with np.errstate(divide="ignore"):  # z is infinite for a coefficient of 1 or -1
         distance = _NORMAL_QUANTILE * math.sqrt(variance)
         low, high = np.tanh(np.arctanh(value) + np.array([-distance, distance]))
     return float(low), float(high)
@@ -131,7 +132,7 @@ def evaluate_ratings(judgements: Judgements, scores: JudgedScores) -> RatingEval
 def rating_findings(evaluation: RatingEvaluation) -> Findings:
     """Prepare correlations as a page, a figure, and tables.
 
-    correlations    coefficients and intervals by model
+    correlations    coefficients and their intervals by model
     sentences       rating and scores of each sentence
     left_out        sentences without a score, with reasons
     """

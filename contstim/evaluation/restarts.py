@@ -1,4 +1,4 @@
-"""Performance of classifiers that differ in their seeds: individually, and by majority."""
+"""Performance of acceptability classifiers with different seeds, and of their majority vote."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def judge(
     classifiers: Sequence[ClassifierModel],
     features: Mapping[str, Sequence[bool]] | None = None,
 ) -> JudgedSet:
-    """Classify labelled sentences; those that a classifier cannot read are left out for all."""
+    """Classify labelled sentences; a sentence is left out if one classifier cannot read it."""
     plain = [sentence.plain for sentence in sentences]
-    # All classifiers judge the same sentences, so that their correlations can be compared
+    # All classifiers judge the same sentences, so that their performance can be compared
     rows, left_out = readable_by(classifiers, plain)
     readable = [plain[row] for row in rows]
     return JudgedSet(
@@ -72,8 +72,8 @@ def judge(
 
 
 def matthews(labels: BoolArray, predicted: BoolArray) -> float:
-    """Matthews correlation of two classes; by convention 0 if one has a single value only."""
-    yes, no = predicted[labels], predicted[~labels]  # acceptable and unacceptable sentences
+    """Matthews correlation of labels and predictions; 0 if labels or predictions are constant."""
+    yes, no = predicted[labels], predicted[~labels]  # of acceptable and unacceptable sentences
     tp, fn, fp, tn = (int(n) for n in (yes.sum(), (~yes).sum(), no.sum(), (~no).sum()))
     # Python integers: the product of four counts may exceed 64 bits for 110,000 sentences or more
     product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
@@ -81,26 +81,28 @@ def matthews(labels: BoolArray, predicted: BoolArray) -> float:
 
 
 def majority(probabilities: FloatArray) -> BoolArray:
-    """Majority vote of the classifiers, (n_sentences,); mean probability breaks ties.
+    """Majority vote of the classifiers, (n_sentences,); the mean probability decides ties.
 
     Args:
         probabilities: probabilities of the label acceptable, (n_sentences, n_classifiers).
     """
-    # An even number of classifiers may tie; a probability of one half is a vote against
-    votes = np.sign((probabilities > 0.5) - 0.5).sum(axis=1)  # 1 for acceptable, -1 against
+    # A vote is 1 for acceptable, and -1 for unacceptable or a probability of one half
+    votes = np.sign((probabilities > 0.5) - 0.5).sum(axis=1)
     mean_accepts = (probabilities - 0.5).sum(axis=1) > 0
     decisions: BoolArray = np.where(votes == 0, mean_accepts, votes > 0)
     return decisions
 
 
 def summarise_correlations(labels: BoolArray, probabilities: FloatArray) -> Row:
-    """Mean, sample standard deviation, maximum and majority of Matthews correlations.
-
-    The deviation of a single classifier is nan.
+    """Summarise the Matthews correlations of the classifiers with the experts' labels.
 
     Args:
         labels: whether experts judge sentences acceptable, (n_sentences,).
         probabilities: probabilities of the label acceptable, (n_sentences, n_classifiers).
+
+    Returns:
+        `sentences`, their number; `mean`, `sd` (of the sample; nan for one classifier) and
+        `maximum` of the correlations; and `majority`, the correlation of the majority vote.
     """
     correlations = [matthews(labels, column > 0.5) for column in probabilities.T]
     return {
@@ -113,7 +115,7 @@ def summarise_correlations(labels: BoolArray, probabilities: FloatArray) -> Row:
 
 
 def restart_tables(sets: Sequence[JudgedSet], names: Sequence[str]) -> dict[str, Columns]:
-    """Compute all tables by name; that of features has no columns if no sentence has any.
+    """Compute all tables by name; see `restart_findings`.
 
     Args:
         sets: judged sets of sentences.
@@ -162,10 +164,11 @@ def restart_findings(sets: Sequence[JudgedSet], classifiers: Sequence[Classifier
     """Prepare the performance of classifiers as a page, a figure, and tables.
 
     restarts     Matthews correlation and accuracy of each classifier on each set
-    summary      their mean, standard deviation, maximum, and that of the majority
-    features     the same for the sentences with each feature, if there are annotations
-    predictions  probability of acceptable under each classifier, and the majority
-    left_out     sentences that are too long
+    summary      mean, standard deviation and maximum of the Matthews correlations on each set, and
+                 the correlation of the majority vote
+    features     a summary for the sentences with each feature; not written without features
+    predictions  probability of acceptable under each classifier, and the majority vote
+    left_out     sentences that a classifier cannot read, with reasons
     """
     tables = restart_tables(sets, [model.name for model in classifiers])
     intro = f"Matthews correlation of {len(classifiers)} restarts; "
@@ -188,7 +191,7 @@ def restart_findings(sets: Sequence[JudgedSet], classifiers: Sequence[Classifier
 
 
 def _figure(sets: Sequence[JudgedSet]) -> Figure:
-    """Draw a dot for each restart and a bar for the majority, in a row for each set."""
+    """Draw a row for each set, with a dot for each restart and a bar for the majority vote."""
     figure = new_figure(4.0, 0.9 + 0.3 * len(sets))
     axes = figure.subplots()
     for row, judged in enumerate(sets):

@@ -1,4 +1,4 @@
-"""Scores of a benchmark's sentences, and of both sides of minimal pairs, by every model."""
+"""Score the sentences of a benchmark, and both sides of minimal pairs, with several models."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class LeftOut:
 def readable_by(
     models: Sequence[Scorer], sentences: Sequence[Sentence]
 ) -> tuple[list[int], list[LeftOut]]:
-    """Return indices of the sentences that every model can score, and the refused sentences.
+    """Return the indices of sentences that every model can score, and the refused sentences.
 
-    The latter are in the order of the models, then of the sentences.
+    Refused sentences are in the order of the models, then of the sentences.
     """
     left_out = [
         LeftOut(sentence.text, model.name, reason)
@@ -64,19 +64,22 @@ def score_readable(
 ) -> tuple[ScoreTable, list[LeftOut]]:
     """Score the distinct sentences that every model can score, and list the others.
 
-    A sentence that one model refuses is left out for all, so that models are compared on the same
-    sentences.
+    A sentence that one model cannot score is left out for all, so that models are compared on the
+    same sentences.
 
     Args:
         models: models, one for each column.
-        sentences: sentences, in any order; rows follow their first occurrence.
+        sentences: sentences; the table has a row for each distinct one, in the order of the first
+            occurrence.
         store: see `score_sentences`.
         progress: see `score_sentences`.
+
+    Returns:
+        The table of scores, and the sentences that a model cannot score.
 
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
     """
-    # Checked before scoring, so that no time is spent on sentences that are left out
     distinct = list(dict.fromkeys(sentences))
     rows, left_out = readable_by(models, distinct)
     readable = [distinct[row] for row in rows]
@@ -88,9 +91,9 @@ class PairScores(MinimalPairScores):
     """Scores of both sides of pairs by one method.
 
     Attributes:
-        pairs: pairs that every model can read.
+        pairs: pairs whose sides every model can read.
         method: method of comparison.
-        unread: number of pairs of each paradigm that a model cannot read, so they are left out.
+        unread: paradigm → number of pairs that were left out, because a model cannot read a side.
     """
 
     pairs: tuple[MinimalPair, ...]
@@ -98,7 +101,7 @@ class PairScores(MinimalPairScores):
     unread: Counter[str] = field(default_factory=Counter)
 
     def columns(self) -> dict[str, Any]:
-        """Columns of the table, with the method, so that `read` accepts full sentences only."""
+        """Columns of the table, beginning with the method."""
         return {"method": [self.method.value] * len(self.pairs)} | super().columns()
 
     @cached_property
@@ -113,9 +116,9 @@ class PairScores(MinimalPairScores):
         return [*compress(self.pairs, ~self.decisions)]
 
     def correct(self, ties: TieRule = "wrong") -> FloatArray:
-        """1 if the good side has the higher score, else 0; a tie is wrong, or counts one half.
+        """Points of each model, (n_pairs, n_models): 1 if the good side scores higher, otherwise 0.
 
-        Shape (n_pairs, n_models).
+        A tie counts 0 (`wrong`) or one half (`half`).
         """
         points: FloatArray = (self.margins > 0).astype(np.float64)
         if ties == "half":
@@ -128,7 +131,7 @@ class PairScoring:
     """Scores of pairs by every method.
 
     Attributes:
-        by_method: scores of each method that can be used.
+        by_method: scores of each method that at least one model and pair support.
         refusals: model and method → reason why the model does not support the method.
         left_out: sentences that a model cannot read.
     """
@@ -148,18 +151,19 @@ def score_pairs(
 ) -> PairScoring:
     """Score both sides of pairs by each method that pairs and models support.
 
-    A sentence is scored once, even if several pairs contain it. A pair with a sentence that one
-    model cannot read is left out for all models.
+    A sentence is scored once, even if several pairs contain it. If one model cannot read a side of
+    a pair, the pair is left out for all models.
 
     Args:
         models: models to evaluate.
         pairs: minimal pairs.
-        methods: methods of comparison; those that apply to no pair are skipped.
+        methods: methods of comparison; a method that applies to no pair is skipped.
         store: cache of scores.
-        progress: function of the number of texts and the method that returns a progress callback.
+        progress: function that receives the number of texts and the method, and returns a callback
+            for `score_sentences`.
 
     Raises:
-        InputError: if there is nothing to compare.
+        InputError: if no model can compare a pair by any of the methods.
         ModelError, ScoreError, StoreError: see `score_sentences`.
     """
     by_method: list[PairScores] = []
@@ -195,7 +199,7 @@ def score_pairs(
         columns = (tuple(readable), names, both_sides)
         by_method.append(PairScores(*columns, method=method, unread=all_pairs - read))
     if not by_method:
-        # One reason is enough: usually it applies to all methods
+        # The message contains one reason only, because the others are usually the same
         reasons = [*refusals.values(), *(omission.reason for omission in left_out)]
         reason = next(iter(reasons), "No pair has the fields that the method needs.")
         raise InputError(f"No pair could be compared. {reason}")
@@ -205,15 +209,15 @@ def score_pairs(
 def pair_scores_from_table(
     table: ScoreTable, pairs: Sequence[MinimalPair], methods: Iterable[Method] = ()
 ) -> PairScoring:
-    """Read pair scores from a table of full sentences.
+    """Read the scores of both sides of pairs from a table of scores of sentences.
 
     Raises:
-        InputError: if another method is requested.
+        InputError: if a method other than full sentences is requested.
         ScoreError: if the table lacks sentences (lists the first ones).
     """
     if set(methods) - {Method.FULL_SENTENCE}:
         raise InputError(
-            "A table of scores has scores of whole sentences only. For prefix methods, name models."
+            "A table contains scores of full sentences only. For prefix methods, name models."
         )
     rows = table.rows_of(side for pair in pairs for side in (pair.good, pair.bad))
     sides = table.log_probs[rows].reshape(len(pairs), 2, len(table.models))
@@ -221,7 +225,7 @@ def pair_scores_from_table(
 
 
 def _refusal_reason(model: Scorer, method: Method) -> str:
-    """Return why a model does not support a method; empty if it does."""
+    """Return the reason why a model does not support a method; empty if it supports it."""
     if method is not Method.FULL_SENTENCE:
         try:
             language_model = require_language_model(model, f"The method {method}")

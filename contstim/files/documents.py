@@ -1,8 +1,8 @@
 """Strict readers of JSON and TOML, which refuse content that other programs could misread.
 
-Python's readers accept more than the formats allow: NaN, half surrogate pairs, a name twice in one
-object. On deep nesting and integers of thousands of digits they raise unusual errors. The whole
-package reads JSON and TOML with these functions.
+Python's readers accept more than the formats allow: NaN, half of a surrogate pair, the same name
+twice in one object. They raise unusual errors for deep nesting and for integers of thousands of
+digits. The whole package reads JSON and TOML with the functions of this module.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def parse_json(text: str | bytes, source: object, *, constants: bool = False) ->
     Args:
         text: characters, or bytes in UTF-8.
         source: origin of the text for messages, such as a path, or a path and a row.
-        constants: whether NaN, Infinity and -Infinity are accepted, which Python writes and JSON
-            does not have.
+        constants: whether NaN, Infinity and -Infinity are accepted. Python writes them, although
+            they are not part of JSON.
 
     Raises:
-        InputError: if the text is not JSON in UTF-8; holds NaN, an infinity, a number too large
-            for floating point, half of a surrogate pair, or a name twice in one object; or is
-            nested deeper than `DEEPEST`.
+        InputError: if the text is not JSON in UTF-8; contains a constant that is not accepted, a
+            number too large for floating point, half of a surrogate pair, or a name twice in one
+            object; or is nested deeper than `DEEPEST`.
     """
     text = _decode(text, source)
     with _source_errors(source, "JSON"):
@@ -59,10 +59,10 @@ def parse_json(text: str | bytes, source: object, *, constants: bool = False) ->
 def parse_json_object(
     text: str | bytes, source: object, *, constants: bool = False
 ) -> dict[str, Any]:
-    """Parse a JSON text that holds an object.
+    """Parse a JSON text that contains an object.
 
     Raises:
-        InputError: if the text holds another value; see also `parse_json`.
+        InputError: if the text contains another value; see also `parse_json`.
     """
     value = parse_json(text, source, constants=constants)
     if not isinstance(value, dict):
@@ -76,8 +76,8 @@ def parse_toml(text: str | bytes, source: object) -> dict[str, Any]:
     """Parse a TOML text.
 
     Raises:
-        InputError: if the text is not TOML in UTF-8; holds nan, an infinity or a number too large
-            for floating point; or is nested deeper than `DEEPEST`.
+        InputError: if the text is not TOML in UTF-8; contains nan, an infinity or a number too
+            large for floating point; or is nested deeper than `DEEPEST`.
     """
     text = _decode(text, source).replace("\r\n", "\n")
     with _source_errors(source, "TOML"):
@@ -89,7 +89,7 @@ def parse_toml(text: str | bytes, source: object) -> dict[str, Any]:
 def parse_json_lines(
     lines: Iterable[str], path: Path | str, *, constants: bool = False
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Parse JSON lines into pairs of line number, from 1, and object; skip blank lines.
+    """Parse JSON Lines; yield line number, from 1, and object of each line that is not blank.
 
     Raises:
         InputError: if a line is not one JSON object (names the line).
@@ -107,7 +107,7 @@ def write_json(
     Args:
         path: path of the file.
         value: content of the file.
-        default: function that converts values of types that JSON does not have.
+        default: function that converts values that JSON cannot represent.
         private: whether only the owner may read the file.
 
     Raises:
@@ -127,7 +127,7 @@ def read_json(path: Path | str) -> Any:
 
 
 def read_json_object(path: Path | str, *, constants: bool = False) -> dict[str, Any]:
-    """Read a JSON file that holds an object.
+    """Read a JSON file that contains an object.
 
     Raises:
         InputError: if the file cannot be read; see also `parse_json_object`.
@@ -136,7 +136,7 @@ def read_json_object(path: Path | str, *, constants: bool = False) -> dict[str, 
 
 
 def read_json_lines(path: Path | str) -> list[tuple[int, dict[str, Any]]]:
-    """Read a JSON Lines file as pairs of line number, from 1, and object.
+    """Read a JSON Lines file; return the line number, from 1, and the object of each line.
 
     Raises:
         InputError: if the file cannot be read or a line is not one JSON object (names the line).
@@ -154,7 +154,7 @@ def read_toml(path: Path | str) -> dict[str, Any]:
 
 
 def read_text(path: Path | str) -> str:
-    """Read a UTF-8 text without its byte order mark, with all line ends as LF.
+    """Read a UTF-8 text; remove a byte order mark, and convert line ends to LF.
 
     Raises:
         InputError: if the file cannot be read or is not UTF-8 (names the byte).
@@ -163,14 +163,14 @@ def read_text(path: Path | str) -> str:
 
 
 def refuse_other_format(path: Path | str, content: Mapping[str, Any]) -> None:
-    """Check that a file does not have the format of another version of contstim.
+    """Check that a file has the format that this version of contstim reads.
 
     Args:
         path: path of the file, for the message.
-        content: content of the file or of its record.
+        content: content of the file or of its record; `format` is its format number, if it has one.
 
     Raises:
-        InputError: if the content names another format.
+        InputError: if the content has another format number.
     """
     if content.get("format", FORMAT) != FORMAT:
         raise InputError(
@@ -187,14 +187,14 @@ def shortened(value: object) -> str:
 
 @contextmanager
 def _source_errors(source: object, language: str) -> Iterator[None]:
-    """Convert a reader's errors to `InputError` with the name of the source."""
+    """Convert the errors of Python's readers to an `InputError` that names the source."""
     try:
         yield
     except RecursionError:
         problem = f"lists and objects are nested more than {DEEPEST} levels deep"
         raise InputError(f"{source} is not readable {language}: {problem}.") from None
     except ValueError as error:
-        # Python's message on integers of more than 4,300 digits gives advice for programmers
+        # Python's own message about integers of more than 4,300 digits is for programmers
         problem = "an integer is too long" if "integer string" in str(error) else str(error)
         raise InputError(f"{source} is not readable {language}: {problem}.") from error
 
@@ -209,7 +209,7 @@ def _decode(text: str | bytes, source: object) -> str:
     if isinstance(text, str):
         return text
     with reading(source):
-        # Windows editors start files with a byte order mark
+        # utf-8-sig, because Windows editors begin files with a byte order mark
         return text.decode("utf-8-sig")
 
 
@@ -233,13 +233,13 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_value(value: object) -> None:
-    """Refuse values that Python's readers accept: see `parse_json`."""
-    depth, level = 0, [value]  # level by level, since recursion is limited
+    """Refuse values that Python's readers accept, but `parse_json` does not."""
+    depth, level = 0, [value]  # level by level, because Python limits the depth of recursion
     while level:
         inner: list[object] = []
         for part in level:
             if isinstance(part, dict):
-                # Names may hold half of a surrogate pair, too
+                # Names may also contain half of a surrogate pair
                 inner += part.keys()
                 inner += part.values()
             elif isinstance(part, list):

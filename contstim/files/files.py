@@ -1,4 +1,4 @@
-"""Files: atomic writing, errors that name the file, checksums, and locks between processes."""
+"""Write files atomically, name files in errors, compute checksums, and lock between processes."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 _DEVICES = Path("/dev")
 _STREAMS = (Path("/dev/fd"), Path("/proc/self/fd"))
-_MAX_NAME_BYTES = 200  # leaves room in 255 for the additions of a partial file's name
+_MAX_NAME_BYTES = 200  # of 255; a temporary file's name is longer than that of its target
 _OWNER_ONLY = 0o600
-_LOCKED_BYTE = 1 << 30  # Windows locks bytes, not files: this one is far beyond the text
+_LOCKED_BYTE = 1 << 30  # Windows locks bytes, not files; this byte is far beyond the text
 
 
 @contextmanager
 def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
     """Write a file atomically: yield a temporary path, which replaces the target on success.
 
-    An interrupted run leaves the old file or none, never a part of one. Missing folders are
-    created. If the target is a link, the linked file is replaced. The new file has the old one's
-    permissions. A device or a pipe, such as `/dev/null` or `/dev/stdout`, is written into.
+    If the run is interrupted, the target is unchanged. Missing folders are created. If the target
+    is a link, the linked file is replaced. The new file gets the permissions of the old file. A
+    device or a pipe, such as `/dev/null` or `/dev/stdout`, is not replaced, but written to.
 
     Args:
         path: target path.
         private: whether only the owner may read the file, because it holds a secret.
 
     Raises:
-        InputError: if the target cannot be written, or a text for it is not valid Unicode.
+        InputError: if the target cannot be written, or the text cannot be encoded as UTF-8.
     """
     target = Path(path)
     try:
@@ -61,14 +61,14 @@ def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
 
 
 def is_device(path: Path | str) -> bool:
-    """Return True if a path is that of a device, a pipe or an open stream.
+    """Return True if a path is a device, a pipe or an open stream.
 
     Raises:
         OSError: if the name is too long, or a link leads to itself.
     """
     path = Path(path)
     if path in (_DEVICES / "stdout", _DEVICES / "stderr") or path.parent in _STREAMS:
-        return True  # even if redirected to a file, since other programs may write to it, too
+        return True  # also if redirected to a file, because other programs may write to it, too
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -85,7 +85,7 @@ def reading(source: object, error: type[ContstimError] = InputError) -> Iterator
         error: class of the error.
 
     Raises:
-        ContstimError: of class `error`, if the file cannot be read or is not UTF-8 (names the
+        ContstimError: (of class `error`) if the file cannot be read or is not UTF-8 (names the
             byte).
     """
     try:
@@ -99,27 +99,27 @@ def reading(source: object, error: type[ContstimError] = InputError) -> Iterator
 
 @contextmanager
 def decoding(path: Path | str, kind: str) -> Iterator[None]:
-    """Convert the many kinds of errors of a reader of binary files to `InputError`.
+    """Convert all errors that a reader of binary files may raise to `InputError`.
 
     Args:
         path: path of the file.
-        kind: expected content, as a phrase after "is not".
+        kind: expected content, to complete the message "PATH is not …".
 
     Raises:
-        InputError: if the file cannot be read or has other content.
+        InputError: if the reader raises an error.
     """
     with reading(path):
         try:
             yield
         except OSError:
             raise
-        except Exception as error:  # damaged files raise nearly anything
+        except Exception as error:  # damaged files cause errors of nearly any class
             reason = str(error) or type(error).__name__
             raise InputError(f"{path} is not {kind}: {reason}.") from error
 
 
 def refuse_device(path: Path | str) -> None:
-    """Refuse to read a device or a pipe, which may never send data or never end.
+    """Refuse devices and pipes as inputs, because reading them may never end.
 
     Raises:
         OSError: if the path is a device, a pipe or a socket, or does not exist.
@@ -130,7 +130,7 @@ def refuse_device(path: Path | str) -> None:
 
 
 def is_file(path: Path | str) -> bool:
-    """Return True if the file exists, False also if its name is too long for the file system."""
+    """Return True if the path is a file; False also if its name is too long for the file system."""
     try:
         return Path(path).is_file()
     except OSError:
@@ -138,7 +138,7 @@ def is_file(path: Path | str) -> bool:
 
 
 def is_folder(path: Path | str) -> bool:
-    """Return True if the folder exists, False also if its name is too long for the file system."""
+    """Return True if the path is a folder; False also if its name is too long, as for `is_file`."""
     try:
         return Path(path).is_dir()
     except OSError:
@@ -146,9 +146,10 @@ def is_folder(path: Path | str) -> bool:
 
 
 def path_inside(folder: Path | str, name: str) -> Path:
-    """Return the path of a named file or folder, and make sure that it is inside a folder.
+    """Return the path of a name in a folder, and refuse names that lead out of the folder.
 
-    All names from files of other authors, such as shared study files, become paths here.
+    The package uses this function for all names from files that other people may have written, such
+    as shared study files.
 
     Args:
         folder: folder, which may not exist yet.
@@ -171,14 +172,14 @@ def path_inside(folder: Path | str, name: str) -> Path:
         inside = False
     if not inside:
         raise InputError(
-            f"{name!r} is, or is inside, a link to a place outside {root}. Replace the link "
-            "by the file or folder."
+            f"{name!r} is, or is inside, a link that leads out of {root}. Replace the link by the "
+            "file or folder."
         )
     return path
 
 
 def write_text(path: Path | str, text: str, *, private: bool = False) -> None:
-    """Write a UTF-8 text with Unix line ends; arguments and errors as for `writing`."""
+    """Write a UTF-8 text with Unix line ends; see `writing` for arguments and errors."""
     with writing(path, private=private) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
 
@@ -186,17 +187,18 @@ def write_text(path: Path | str, text: str, *, private: bool = False) -> None:
 @contextmanager
 def _replace_file(target: Path, *, private: bool) -> Iterator[Path]:
     if target.is_symlink():
-        # Renaming onto the link itself would replace the link
+        # Replacing the link itself would leave the linked file unchanged
         target = Path(os.path.realpath(target))
     if target.parent == _DEVICES and not target.exists():
         raise OSError(None, "that folder is for devices")
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Hidden, and named for its process; a long name is replaced by its hash
+    # The temporary file is hidden, and its name contains the process id. A long name is hashed
     encoded = os.fsencode(target.name)
     name = target.name if len(encoded) <= _MAX_NAME_BYTES else hashlib.sha256(encoded).hexdigest()
     partial = target.parent / f".{name}.{os.getpid()}.partial"
     try:
-        partial.touch(mode=_OWNER_ONLY if private else 0o666)  # before a writer chooses a mode
+        # Created here, so that a private file is never readable by others
+        partial.touch(mode=_OWNER_ONLY if private else 0o666)
         mode = (target if target.exists() and not private else partial).stat().st_mode
         yield partial
         partial.chmod(stat.S_IMODE(mode))
@@ -209,7 +211,7 @@ def _replace_file(target: Path, *, private: bool) -> Iterator[Path]:
 @contextmanager
 def _copy_to_device(device: Path) -> Iterator[Path]:
     with TemporaryDirectory() as folder:
-        # A device cannot be replaced, and a pipe not rewritten: copy the complete file
+        # A device cannot be replaced, so the complete file is copied to it
         complete = Path(folder) / "whole"
         yield complete
         with complete.open("rb") as source, device.open("wb") as target:
@@ -217,14 +219,14 @@ def _copy_to_device(device: Path) -> Iterator[Path]:
 
 
 def checksum(path: Path | str, leave_out: Collection[str] = ()) -> str:
-    """Return `sha256:` and the digest of a file, or of a folder's file names and contents.
+    """Return `sha256:` and the digest of a file, or of the names and contents of a folder's files.
 
-    In a folder, hidden files are skipped, since they are partial or private, and records, since
-    they hold dates.
+    Hidden files of a folder are skipped, because they are temporary or private. Records are also
+    skipped, because they contain dates.
 
     Args:
         path: file or folder.
-        leave_out: further files of the folder to skip, such as texts to be edited.
+        leave_out: further files of the folder to skip, such as texts that users edit.
 
     Raises:
         InputError: if a file cannot be read.
@@ -241,14 +243,14 @@ def checksum(path: Path | str, leave_out: Collection[str] = ()) -> str:
 
 
 def files_of(folder: Path | str) -> list[str]:
-    """Return sorted relative paths of a folder's files, without hidden files and records."""
+    """Return the sorted relative paths of a folder's files, without hidden files and records."""
     folder = Path(folder)
     names = (path.relative_to(folder) for path in visible_files(folder))
     return sorted(name.as_posix() for name in names if not is_record(name))
 
 
 def visible_files(folder: Path) -> list[Path]:
-    """Return the sorted files of a folder and its subfolders, without hidden ones."""
+    """Return the sorted files of a folder and its subfolders, without hidden files and folders."""
     return sorted(
         path
         for path in folder.rglob("*")
@@ -258,21 +260,22 @@ def visible_files(folder: Path) -> list[Path]:
 
 
 def is_record(path: Path | str) -> bool:
-    """Return True if a file has the name of a record of how an output was made."""
+    """Return True if the name of a file is that of a record; see `contstim.files.records`."""
     name = Path(path).name
     return name.endswith(".meta.json") or name == "training.json"
 
 
 @contextmanager
 def file_lock(path: Path, holder: str) -> Iterator[str | None]:
-    """Try to acquire a lock of the operating system, which ends with the process in any case.
+    """Try to acquire a lock of the operating system, which ends at the latest with the process.
 
     Args:
-        path: lock file, which names the holder.
+        path: lock file, which contains the description of the holder.
         holder: description of this process, for processes that do not get the lock.
 
     Yields:
-        None if this process has acquired the lock; else the holder, empty if unknown.
+        None if this process has acquired the lock; otherwise the description of the process that
+        holds it, empty if unknown.
 
     Raises:
         StoreError: if the lock file cannot be used.
@@ -302,22 +305,22 @@ def file_lock(path: Path, holder: str) -> Iterator[str | None]:
 
 
 def lock_holder(path: Path) -> str | None:
-    """Return the holder of a lock, empty if unknown, None if it is free; write nothing."""
+    """Return the description of the process that holds a lock, empty if unknown; None if free."""
     try:
         with path.open("r+", encoding="utf-8") as file:  # network file systems need "r+"
-            # A killed process leaves its file, but not its lock
+            # The file of a killed process remains, but its lock does not
             return None if _acquire(file) else file.read().strip()
     except OSError:  # no lock file
         return None
 
 
 def _open_and_lock(path: Path) -> tuple[IO[str], bool]:
-    """Open a file and try to lock it; return it and whether the lock was acquired."""
+    """Open a file and try to lock it; return the open file and whether the lock was acquired."""
     while True:
         file = path.open("a+", encoding="utf-8")
         if not _acquire(file):
             return file, False
-        # The previous holder may have removed the file after we opened it: then open it again
+        # If the previous holder has removed the file since it was opened, open a new file
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file, True
@@ -335,6 +338,6 @@ def _acquire(file: IO[str]) -> bool:
             import fcntl
 
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):  # on POSIX and on Windows
+    except (BlockingIOError, PermissionError):  # raised on POSIX and on Windows, respectively
         return False
     return True

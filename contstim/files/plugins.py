@@ -1,4 +1,4 @@
-"""Plugins: named values that installed packages add by entry points."""
+"""Plugins: named values that installed packages provide by entry points."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ def plugin_names(group: str) -> list[str]:
 
 @cache
 def _find_names(group: str, _path: tuple[str, ...]) -> tuple[str, ...]:
-    """Search all packages on the path for the names; cached, since this is slow."""
+    """Search all packages on the path for the names; cached, because the search is slow."""
     return tuple(sorted({entry.name for entry in entry_points(group=group)}))
 
 
 def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError]) -> _Kind | None:
-    """Load the value that a package adds under a name; None if there is none.
+    """Load the value that an installed package provides under a name; None without such a package.
 
     Args:
         group: group of entry points.
         name: name of the entry point and of the value.
         kind: class of the value.
-        error: class of the error to raise.
+        error: class of the errors to raise.
 
     Raises:
-        ContstimError: of class `error`, if several packages add the name, or the value cannot be
-            loaded or is not a `kind` with this name.
+        ContstimError: (of class `error`) if several packages provide the name, or the value cannot
+            be loaded or is not a `kind` with this name.
     """
     word = kind.__name__
     entries = list(entry_points(group=group, name=name))
-    # A package that is both installed and on the path is found twice, with the same value
+    # A package that is installed and also on the path has two entries with the same value
     if len({entry.value for entry in entries}) > 1:
         raise error(
-            f"Several packages add the {word.lower()} {name!r}: "
+            f"Several packages provide the {word.lower()} {name!r}: "
             f"{', '.join(map(_origin, entries))}. Uninstall all but one of them."
         )
     if not entries:
@@ -62,7 +62,7 @@ def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError])
     if not isinstance(value, kind) or getattr(value, "name", None) != name:
         raise error(
             f"The entry point {name!r} of {_origin(entry)} must be a {word} of this name, "
-            f"got {value!r}. Its value must be a {kind.__module__}.{word}(name={name!r}, …)."
+            f"got {value!r}. Set it to a {kind.__module__}.{word}(name={name!r}, …)."
         )
     return value
 

@@ -1,4 +1,4 @@
-"""Record of a run: a JSON file next to every output, so that every result has its origin."""
+"""Record of a run: a JSON file next to every output that describes how the output was made."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _command: ContextVar[tuple[str, ...] | None] = ContextVar("command", default=Non
 
 
 def record_path(output: Path | str) -> Path:
-    """Return the path of an output's record: `scores.csv.meta.json` for `scores.csv`."""
+    """Return the path of the record of an output, such as `scores.csv.meta.json`."""
     return Path(f"{output}.meta.json")
 
 
@@ -41,19 +41,20 @@ class Record:
     """Record of how an output was made, stored as JSON next to it.
 
     Attributes:
-        path: path of the record; paths in the record are relative to its folder, so that the
-            folder can be moved.
+        path: path of the record. Paths in the record are relative to the record's folder, so that
+            this folder can be moved.
         format: format number of the record and of its output.
         step: name of the step that wrote the output; empty for none.
-        step_version: version of the step, which rises when the same files give other results.
-        options: options that are not defaults and that affect the results.
-        commits: commit of each model on the Hugging Face hub, by name.
+        step_version: version of the step; it is raised when the step's results for the same inputs
+            change.
+        options: options that affect the results and differ from the defaults.
+        commits: name of each model from the Hugging Face hub → commit.
         inputs: checksum of each file and folder that was read.
         outputs: checksum of each file and folder that was written.
-        files: checksum of each file in written folders, to name changed files.
-        seconds: duration.
+        files: checksum of each file in written folders; shows which files of a folder have changed.
+        seconds: duration of the step.
         warnings: warnings of the step.
-        complete: False if the step found fewer results than requested.
+        complete: False if the step produced fewer results than requested.
         command: command line.
         date: date and time, UTC.
         environment: description of the machine.
@@ -95,9 +96,9 @@ class Record:
             path: path of the record.
             inputs: checksums of files and folders that were read, computed before the run.
             outputs: files and folders that were written.
-            facts: further results; `to_edit` names files of a folder that users edit, which its
-                checksum leaves out.
-            about: further fields.
+            facts: further results. The entry `to_edit` names files that users edit; the checksums
+                of folders ignore them.
+            about: further fields of the record.
 
         Raises:
             InputError: if a file cannot be read.
@@ -129,7 +130,7 @@ class Record:
         write_json(self.path, self.content(), private=private)
 
     def content(self) -> dict[str, Any]:
-        """Return the JSON object: the fields that are not empty, and the facts."""
+        """Return the JSON object of the record: the fields that are not empty, and the facts."""
         names = [field.name for field in fields(self) if field.name not in ("path", "facts")]
         values = {name: getattr(self, name) for name in names}
         if not self.step:
@@ -145,7 +146,7 @@ class Record:
         """Read a record; return None if it is missing or damaged.
 
         Raises:
-            InputError: if the record has another format.
+            InputError: if the record has the format of another version of contstim.
         """
         if not path.is_file():
             return None
@@ -169,7 +170,7 @@ class Record:
 def _validator() -> TypeAdapter[Record]:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(Record)  # cached, since this takes longer than all reading
+    return TypeAdapter(Record)  # cached, because this takes longer than reading all records
 
 
 def write_record(
@@ -179,14 +180,15 @@ def write_record(
     /,
     **facts: Any,
 ) -> Path:
-    """Write the record of an output that does not come from a step; see `Record`.
+    """Write the record of an output that was not made by a step, and return its path.
 
     Args:
-        output: output file, or common stem of several. Devices get no record.
+        output: output file, or common beginning of the paths of several. If it is a device, no
+            record is written.
         inputs: files and folders that were read; None, standard input (`-`), devices and removed
-            files are left out.
-        outputs: further output files, such as a certificate; None if the output still changes, as
-            a database does, so that no checksum is stored.
+            files are ignored.
+        outputs: further output files, such as a certificate. With None, no checksum is stored,
+            because the output (a database) still changes.
         facts: further entries of the record.
 
     Raises:
@@ -205,7 +207,13 @@ def write_record(
 def checksums(
     paths: Iterable[Path | str], folder: Path, to_edit: Collection[str] = ()
 ) -> dict[str, str]:
-    """Return the checksum of each existing path, by its path relative to a folder."""
+    """Return path relative to a folder → checksum, for each existing path.
+
+    Args:
+        paths: files and folders; missing ones and devices are ignored.
+        folder: folder of the record.
+        to_edit: files that checksums of folders ignore.
+    """
     digests = {}
     for path in map(Path, paths):
         if path.exists() and not is_device(path):
@@ -223,7 +231,7 @@ def path_from(folder: Path, path: Path) -> str:
 
 @contextmanager
 def recorded_as(command: Sequence[str]) -> Iterator[None]:
-    """Store this command, not that of the process, in all records written in this context."""
+    """Store this command, instead of the command line, in all records written in this context."""
     token = _command.set(tuple(command))
     try:
         yield
@@ -232,13 +240,9 @@ def recorded_as(command: Sequence[str]) -> Iterator[None]:
 
 
 def provenance() -> dict[str, Any]:
-    """Return format, command (program without folder), date, environment and versions.
-
-    The environment variable SOURCE_DATE_EPOCH, in seconds since 1970, replaces the date for
-    reproducible builds (reproducible-builds.org).
-    """
+    """Return fields of a record that describe the current run."""
     program = Path(sys.argv[0])
-    # `python -m contstim` runs .../contstim/__main__.py: use the folder's name
+    # `python -m contstim` runs .../contstim/__main__.py, so the folder is the program's name
     name = program.parent.name if program.name == "__main__.py" else program.name
     return {
         "format": FORMAT,
@@ -250,7 +254,11 @@ def provenance() -> dict[str, Any]:
 
 
 def now() -> str:
-    """Return the date and time in UTC, to the second, or those of SOURCE_DATE_EPOCH."""
+    """Return the date and time in UTC, to the second.
+
+    For reproducible outputs, the environment variable SOURCE_DATE_EPOCH (seconds since 1970)
+    replaces the current time; see reproducible-builds.org.
+    """
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     moment = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -263,7 +271,7 @@ def environment() -> dict[str, Any]:
         "machine": platform.machine(),
         "processors": os.cpu_count(),
     }
-    # Importing PyTorch takes seconds: ask it only if it is loaded
+    # Importing PyTorch takes seconds, so GPUs are listed only if it has been imported
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         count = torch.cuda.device_count()

@@ -1,8 +1,8 @@
-"""Tables on disk: CSV, TSV, Parquet or JSON Lines, depending on the file's suffix.
+"""Read and write tables: CSV, TSV, Parquet or JSON Lines, depending on the suffix of the file.
 
-CSV is read as spreadsheets in all countries write it: with commas, semicolons or tabs, in UTF-8, or
-in UTF-16 with a byte order mark; decimal commas are accepted if commas do not separate cells. TSV
-is written with quotes and read with or without them.
+CSV files may come from spreadsheets in any country: commas, semicolons or tabs may separate cells;
+the encoding may be UTF-8, or UTF-16 with a byte order mark; and decimal commas are accepted if
+commas do not separate cells. TSV is written with quotes, and read with or without quotes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ _Row = TypeVar("_Row", bound="DataclassInstance")
 FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
 """First characters of cells that a spreadsheet may run as formulas, even in quotes.
 
-They follow OWASP's page on CSV injection, with full-width forms that some systems treat as equal.
+They are those of OWASP's page on CSV injection, and full-width forms, which some programs treat as
+equal.
 """
 
 _Value = TypeVar("_Value")
@@ -62,7 +63,7 @@ def columns_of(kind: type[DataclassInstance], rows: Iterable[object]) -> dict[st
     None in a field `Sentence | None` becomes an empty text.
 
     Args:
-        kind: dataclass, which names the columns even if there are no rows.
+        kind: dataclass whose fields are the columns.
         rows: instances of the dataclass.
     """
     instances = list(rows)
@@ -81,12 +82,12 @@ def _to_cell(value: object, annotation: object) -> object:
 
 
 class ShownAsTable:
-    """Base class of results that notebooks show as the table of `to_frame`."""
+    """Base class of results that notebooks display as the data frame of `to_frame`."""
 
     __slots__ = ()
 
     def to_frame(self) -> DataFrame:
-        """Return the result as a pandas table; subclasses document its columns."""
+        """Return the result as a data frame; subclasses document the columns."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
@@ -94,17 +95,17 @@ class ShownAsTable:
 
 
 def frame_of(columns: Mapping[str, Column]) -> DataFrame:
-    """Convert named columns of equal length, such as those of `columns_of`, to pandas."""
+    """Convert columns of equal length, such as those of `columns_of`, to a data frame."""
     from pandas import DataFrame
 
     return DataFrame(dict(columns))
 
 
 def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
-    """Write named columns of equal length.
+    """Write named columns of equal length in the format of the path's suffix.
 
-    The suffix selects the format. CSV is UTF-8 with a header, quoted texts, and numbers in the
-    shortest form that reads back exactly.
+    CSV is UTF-8 with a header, quoted texts, and numbers in the shortest form that is read back
+    exactly.
 
     Raises:
         InputError: if the file cannot be written, or its suffix is not that of a table.
@@ -118,7 +119,7 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
             pq.write_table(pa.table(dict(columns)), partial)
         elif kind == ".jsonl":
             with partial.open("w", encoding="utf-8", newline="\n") as file:
-                # -inf becomes -Infinity, which Python reads although JSON does not have it
+                # -inf is written as -Infinity, which is not JSON, but which Python reads
                 for row in zip(*map(_as_python, columns.values()), strict=True):
                     cells = dict(zip(columns, row, strict=True))
                     file.write(json.dumps(cells, ensure_ascii=False) + "\n")
@@ -129,7 +130,7 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
 
 def write_csv(file: TextIO, columns: Mapping[str, Column], delimiter: str = ",") -> None:
     """Write named columns of equal length as CSV; see `write_table`."""
-    # Quotes keep the text 1984 from being read as a number
+    # Texts are quoted, so that the text 1984 is not read as a number
     writer = csv.writer(
         file, delimiter=delimiter, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n"
     )
@@ -150,21 +151,21 @@ def table_kind(path: Path | str, kinds: Sequence[str] = TABLE_KINDS) -> str:
 
 
 def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, list[Any]]:
-    """Read named columns; all values of a CSV file are texts, with decimal points.
+    """Read a table as columns by name; all cells of a CSV file are texts, with decimal points.
 
     Args:
         path: path of the table.
         may_be_empty: whether a table without rows is accepted.
 
     Raises:
-        InputError: if the file is missing, empty, not UTF-8 or UTF-16, truncated or ragged, names
-            a column twice, has ambiguous decimal signs, or does not have the suffix of a table.
+        InputError: if the file is missing, empty, not UTF-8 or UTF-16, truncated or ragged, has two
+            columns of one name or ambiguous decimal signs, or is not named like a table.
     """
     return _read_columns(Path(path), table_kind(path), may_be_empty)
 
 
 def read_csv(path: Path | str, *, may_be_empty: bool = False) -> dict[str, list[Any]]:
-    """Read named columns of texts from a CSV file with any suffix.
+    """Read a CSV file with any suffix as columns of texts by name.
 
     Args:
         path: path of the file.
@@ -179,17 +180,17 @@ def read_csv(path: Path | str, *, may_be_empty: bool = False) -> dict[str, list[
 def read_rows(
     path: Path | str, kind: type[_Row], readers: Mapping[str, Reader], *, may_be_empty: bool = False
 ) -> tuple[_Row, ...]:
-    """Read the rows of a table, as `columns_of` writes them, into instances of a dataclass.
+    """Read the rows of a table into instances of a dataclass; the inverse of `columns_of`.
 
-    Other columns are ignored. Cells are not parsed by pydantic, which accepts `1_000`, `true` and
-    `nan` as numbers and refuses `1e3`.
+    Columns that are not fields are ignored. Cells are not parsed by pydantic, which accepts
+    `1_000`, `true` and `nan` as numbers and refuses `1e3`.
 
     Args:
         path: path of the table.
-        kind: dataclass of the rows; messages use its name or its TABLE. A missing column whose
-            field has a default is read as null.
-        readers: parser and description of cells (see `parsed`), by name of the field or, for all
-            fields of a type, by name of the type.
+        kind: dataclass of the rows. A field with a default may lack its column; then the parser
+            gets None for each cell. For messages, the attribute TABLE describes the table.
+        readers: parser and description of cells (see `parsed`). Keys are names of fields, or names
+            of types for all fields of a type.
         may_be_empty: whether a table without rows is accepted.
 
     Raises:
@@ -200,7 +201,6 @@ def read_rows(
     if missing:
         rows = getattr(kind, "TABLE", _INNER_CAPITAL.sub(" ", kind.__name__).lower() + "s")
         raise InputError(f"{path} is not a table of {rows}: it lacks {', '.join(missing)}.")
-    # Cells of a missing optional column
     nulls = [None] * max(map(len, columns.values()))
     typed = [
         parsed(
@@ -248,14 +248,14 @@ def parsed_columns(
 
 
 def cells_by_name(table: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Convert columns to rows: mappings from column name to cell."""
+    """Convert columns to rows, each a mapping from column name to cell."""
     return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
 def _read_columns(path: Path, kind: str, may_be_empty: bool) -> dict[str, list[Any]]:
     record = Path(f"{path}.meta.json")
     if is_file(record):
-        # A record of another format is an error, a damaged record is ignored
+        # A damaged record is ignored, but a record of another format is an error
         content: dict[str, Any] = {}
         with suppress(InputError):
             content = read_json_object(record, constants=True)
@@ -278,10 +278,10 @@ def _read_parquet(path: Path) -> dict[str, list[Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if path.is_dir():  # pyarrow would read it as a partitioned table
+    if path.is_dir():  # pyarrow would read a folder as a partitioned table
         raise IsADirectoryError(None, "Is a directory")
     try:
-        # With partitions, `a=1/x.parquet` would get a column a
+        # With partitioning, the table `a=1/x.parquet` would get a column a
         table = pq.read_table(path, partitioning=None)
         columns: dict[str, list[Any]] = table.to_pydict()
     except pa.ArrowException as error:
@@ -290,14 +290,14 @@ def _read_parquet(path: Path) -> dict[str, list[Any]]:
 
 
 def _as_python(column: Column) -> Sequence[Any]:
-    """Convert NumPy numbers to Python's, whose text reads back to the same double."""
+    """Convert an array to Python's numbers, whose texts are read back as equal numbers."""
     return column.tolist() if hasattr(column, "tolist") else column
 
 
 def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     lines = iter(file)
     first_line = next(lines, "")
-    # The most frequent one outside quotes in the header; a comma in case of ties
+    # The most frequent separator outside quotes in the header; a comma if there is a tie
     delimiter = max(",;\t", key=_QUOTED.sub("", first_line).count)
     text_lines: Iterable[str] = chain([first_line], lines)
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
@@ -307,7 +307,7 @@ def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     reader = csv.reader(text_lines, delimiter=delimiter, quoting=quoting, strict=True)
     header: list[str] = []
     columns: list[list[Any]] = []
-    line = 1  # first line of the row, since a quoted cell may span several
+    line = 1  # first line of the row, which has several lines if a quoted cell has
     try:
         for row in reader:
             if not header:
@@ -315,15 +315,16 @@ def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
             elif len(row) == len(header):
                 for column, value in zip(columns, row, strict=True):
                     column.append(value)
-            elif row:  # not a blank line, as at the end of a file
+            elif row:  # a blank line, for example at the end of the file, is skipped
                 raise InputError(
-                    f"{path}, line {line}: {len(row)} values for {len(header)} columns."
+                    f"{path}, line {line}: the row has {len(row)} cells, but the header "
+                    f"{len(header)}."
                 )
             line = reader.line_num + 1
     except csv.Error as error:
         raise InputError(
             f"{path}, line {line}: the row that begins here is not readable CSV ({error}). "
-            "Check whether the file is complete, and for a missing quotation mark."
+            "Check whether the file is complete and no quotation mark is missing."
         ) from error
     if not header:
         raise InputError(f"{path} is empty. Use a table with a header and rows.")
@@ -334,7 +335,10 @@ def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def _is_unquoted(lines: Sequence[str]) -> bool:
-    """Return True if quotes in a tab-separated table belong to the texts, as in many corpora."""
+    """Return True if the quotes in a tab-separated table are part of the texts.
+
+    They are if the table cannot be parsed with quotes, and no cell is quoted as a whole.
+    """
     try:
         for _ in csv.reader(lines, delimiter="\t", strict=True):
             pass
@@ -353,10 +357,10 @@ _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 def _replace_commas(
     path: Path, table: dict[str, list[str]], delimiter: str
 ) -> dict[str, list[str]]:
-    """Replace decimal commas by points in columns that hold only numbers.
+    """Replace decimal commas by points in columns that contain only numbers.
 
     Raises:
-        InputError: if numbers have commas and points, or commas that may separate thousands.
+        InputError: if numbers have both commas and points, or commas that may separate thousands.
     """
     filled = {name: [*filter(None, cells)] for name, cells in table.items()}
     numbers = {name: c for name, c in filled.items() if all(map(_NUMBER.fullmatch, c))}
@@ -379,7 +383,7 @@ def _replace_commas(
 def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {}
     for line, row in parse_json_lines(file, path, constants=True):  # scores of -inf
-        # Compared as sets, since names in an object have no order
+        # Compared as sets, because the names in a JSON object have no order
         if columns and row.keys() != columns.keys():
             raise InputError(f"{path}, line {line}: expected the same columns in every row.")
         for name, value in row.items():
@@ -390,7 +394,7 @@ def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def join_names(names: Iterable[object], max_names: int = 12) -> str:
-    """Join the first dozen names with commas, for messages."""
+    """Join names with commas for messages; names after the first `max_names` are only counted."""
     texts = [str(name) for name in names]
     return ", ".join(texts[:max_names]) + (
         f", … ({len(texts):,} in all)" if len(texts) > max_names else ""
@@ -406,12 +410,12 @@ def parsed(
         path: path of the table, for messages.
         name: name of the column.
         cells: cells from `read_table`.
-        parse: parser of a cell, such as `number`, `text` or `Sentence.parse`; its ValueError is
-            reported with the row.
-        noun: expected content of a cell, as a phrase after "is not a".
+        parse: parser of a cell, such as `number`, `text` or `Sentence.parse`, which raises a
+            ValueError for an invalid cell.
+        noun: expected content of a cell, to complete the message "CELL is not a …".
 
     Raises:
-        InputError: if a cell cannot be parsed (names row, from 0, and column).
+        InputError: if a cell is invalid (names the row, from 0, and the column).
     """
     values = []
     for row, cell in enumerate(cells):
@@ -439,16 +443,16 @@ def count(value: Any) -> int:
 
 
 def number(value: Any, *, must_be_whole: bool = False, infinite: bool = False) -> int | float:
-    """Parse a number from a number or a text; `2.0` counts as whole.
+    """Parse a cell that contains a number, or the text of a number.
 
     Args:
         value: cell of a table.
-        must_be_whole: whether the number must be whole.
+        must_be_whole: whether the number must be whole, such as `2` or `2.0`.
         infinite: whether the number may be infinite.
 
     Raises:
         ValueError: if the cell is not a number in ASCII digits without underscores (Python accepts
-            `1_000` and digits of other scripts), is true, false or nan, or is not finite or whole
+            `1_000` and digits of other scripts), is true, false or nan, or is not whole or finite
             as required.
     """
     if isinstance(value, str):
@@ -462,7 +466,7 @@ def number(value: Any, *, must_be_whole: bool = False, infinite: bool = False) -
     allowed = math.isfinite(result) or (infinite and math.isinf(result))
     if not allowed or (must_be_whole and not result.is_integer()):
         raise ValueError(f"{shortened(value)} is not a {'whole ' if must_be_whole else ''}number")
-    # Converted from a float, which is exact up to 2**53
+    # Whole numbers are exact up to 2**53, because they are parsed as floats
     return int(result) if must_be_whole else result
 
 

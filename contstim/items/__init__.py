@@ -1,6 +1,7 @@
 """Items of an experiment: pairs, triplets and trials, their scores and reviewers' decisions.
 
-`stimuli` defines the items and reads their tables. `scores` and `minimal_pair_scores` are tables of
-scores; `scores` also reads tables of counts. `reviews` has decisions about items. `item_flags` and
-`matching` detect odd items, `scale` defines rating scales, and `correlation` correlates columns.
+`stimuli` defines the items and reads their tables. `scores` and `minimal_pair_scores` define tables
+of scores; `scores` also reads tables of counts. `reviews` defines reviewers' decisions about items.
+`item_flags` flags items with possible problems, and `matching` compares synthetic sentences with
+natural ones. `scale` defines rating scales, and `correlation` correlates columns.
 """

@@ -23,8 +23,8 @@ def pearson_with_interval(x: FloatArray, y: FloatArray) -> dict[str, float]:
     """Compute Pearson's r and its 95 % interval between two columns, (n_rows,) each.
 
     Returns:
-        `r`, the ends `low` and `high` of the interval by Fisher's transformation, all nan if there
-        are fewer than four rows, and `n`, the number of rows with two finite values.
+        `r`; `low` and `high`, the ends of its interval by Fisher's transformation; and `n`, the
+        number of rows with two finite values. The first three are nan for fewer than four rows.
     """
     from scipy.stats import pearsonr
 
@@ -38,7 +38,7 @@ def pearson_with_interval(x: FloatArray, y: FloatArray) -> dict[str, float]:
 
 
 def pearson(x: FloatArray, y: FloatArray, *, fewest: int = _MIN_ROWS) -> float:
-    """Compute Pearson's r between two columns, (n_rows,) each; nan below `fewest` rows."""
+    """Compute Pearson's r between two columns, (n_rows,) each; nan if fewer rows than `fewest`."""
     from scipy.stats import pearsonr
 
     x, y = _select_finite(x, y)
@@ -52,7 +52,7 @@ def spearman(x: FloatArray, y: FloatArray) -> float:
     """Compute Pearson's r between the average ranks of two columns."""
     from scipy.stats import rankdata
 
-    # Before ranking, so that rows that are left out do not shift the other ranks
+    # Rows are selected before ranking, so that rows that are left out do not shift the ranks
     x, y = _select_finite(x, y)
     return pearson(rankdata(x), rankdata(y))
 
@@ -70,7 +70,7 @@ def pearson_matrix(columns: FloatArray, *, fewest: int = _MIN_ROWS) -> FloatArra
     n = columns.shape[1]
     matrix = np.full((n, n), np.nan)
     for i in range(n):
-        # Also with itself, since a constant column has no correlation
+        # The diagonal is computed, too: it is nan for a constant column
         for j in range(i, n):
             matrix[i, j] = matrix[j, i] = pearson(columns[:, i], columns[:, j], fewest=fewest)
     return matrix

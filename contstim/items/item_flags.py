@@ -1,8 +1,8 @@
 """Flags for reviewers: properties of an item that may be a problem.
 
-Flags use the rules of words (`contstim.words.word_rules`), word frequencies
-(`contstim.words.frequencies`), the other items, and the match of a synthetic sentence with its
-natural one (`contstim.items.matching`).
+Flags are based on rules for words (`contstim.words.word_rules`), on word frequencies
+(`contstim.words.frequencies`), on comparisons with the other items, and on comparisons of a
+synthetic sentence with its natural sentence (`contstim.items.matching`).
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ if TYPE_CHECKING:
 
 _AROUND_WORDS = ".,;:!?…\"“”„«»()[]{}'‘’‚–—"
 _NATURAL = (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL)
-_MIN_ITEMS, _PER_HUNDRED = 5, 2  # a frequent word is in more items than both of these
-# Participants agree, and a parser succeeds, on fewer published items with three misfits or more
-_MISFITS = 3
-# Maximum differences: two standard deviations of natural eight-word sentences
-_CHARACTERS, _ZIPF = 12, 0.7
-_QUANTILE = 0.05  # of the natural sentences' least likely words
+_MIN_ITEMS, _PER_HUNDRED = 5, 2  # a frequent word is in more than 5 items, and in more than 2 %
+# On published items with three misfits or more, participants agree less, and a parser fails more
+_MIN_MISFITS = 3
+# Maximum difference from the natural sentence: two standard deviations of natural sentences of
+# eight words
+_MAX_CHARACTERS, _MAX_ZIPF = 12, 0.7
+_QUANTILE = 0.05  # quantile of the log-probabilities of natural sentences' least likely words
 _SMALL_DROP = 1.0  # nats
 
 
@@ -65,12 +66,12 @@ class FlagKind(StrEnum):
 
 @dataclass(frozen=True)
 class Flag:
-    """A remark about an item.
+    """A possible problem of an item.
 
     Attributes:
         item_id: identifier of the item.
-        kind: kind of the flag.
-        detail: description, a sentence.
+        kind: kind of the problem.
+        detail: description of the problem, one sentence.
     """
 
     item_id: str
@@ -84,15 +85,17 @@ class FlagSettings:
 
     Attributes:
         rules: rules of suitable words, including the block list.
-        repeatable: words that may occur twice in a sentence, in lower case.
-        frequencies: word frequencies in a text; None to count the items' words.
+        repeatable: words that may occur several times in a sentence, in lower case.
+        frequencies: word frequencies in a text; if None, frequencies in the items are used.
         rare: Zipf value below which words are rare.
-        often: number of items above which a word is frequent; None for 5, or 2 % if that is more.
-        tags: table of tags; without it, or if it lists too few of the items' words, parts of speech
-            are not checked.
-        scores: log-probabilities of the sentences of trials, nats; triplets and pairs contain
-            theirs.
-        judged: log-probability of each word of a sentence under another model, nats.
+        often: number of items above which a word is frequent; None for 5, or 2 % of the items if
+            that is more.
+        tags: table of part-of-speech tags. Parts of speech are not checked without it, or if it
+            lists fewer than half of the items' words.
+        scores: log-probabilities of the sentences of trials, nats. Not needed for triplets and
+            pairs, whose tables contain scores or ranks.
+        judged: sentence → log-probability of each of its words under a judge, nats. A judge is a
+            model that the study does not compare.
     """
 
     rules: WordRules = field(default_factory=WordRules)
@@ -110,10 +113,10 @@ class FlaggedItems:
     """Flags of a set of items.
 
     Attributes:
-        flags: flags in the order of the items; at most one of a kind for each word of an item.
-        explanations: meaning and basis of each kind, or the reason why it was not checked.
+        flags: flags in the order of the items.
+        explanations: for each kind, when an item is flagged, or why the kind was not checked.
         n_items: number of items that were checked.
-        table: table of tags that was used; None without a suitable one.
+        table: table of tags that was used; None if there was no suitable one.
     """
 
     flags: tuple[Flag, ...]
@@ -123,12 +126,12 @@ class FlaggedItems:
 
     @property
     def share(self) -> float:
-        """Share of items with flags."""
+        """Share of items with at least one flag."""
         return len(self.by_item) / max(1, self.n_items)
 
     @property
     def text(self) -> str:
-        """Summary in a line: share of items with flags, and number of items with each kind."""
+        """One-line summary: share of items with flags, and number of items with each kind."""
         items = Counter(kind for kind, _ in {(f.kind, f.item_id) for f in self.flags})
         kinds = ", ".join(f"{kind} {items[kind]:,}" for kind in FlagKind if items[kind])
         return (
@@ -143,9 +146,10 @@ class FlaggedItems:
 
 
 def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None) -> FlaggedItems:
-    """Check the words of all items, and compare the items with each other.
+    """Flag items for problems of words, similar items, mismatches, and agreeing models.
 
-    Shuffled sentences of catch trials are skipped, since they have their natural sentence's words.
+    Words of the shuffled sentence of a catch trial are not checked, because they are those of the
+    other sentence.
 
     Raises:
         InputError: if a pair has no texts.
@@ -190,7 +194,7 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
 
 
 def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
-    """Explain the kinds of flags that need neither a text nor a table."""
+    """Explain the kinds of flags that `_word_details` and `_select_table` do not explain."""
     return {
         FlagKind.BLOCKED: "A word is on the list of blocked words "
         f"({quantity(len(settings.rules.blocked), 'word')}).",
@@ -199,30 +203,32 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
             "a single letter, an abbreviation or a fragment."
         ),
         FlagKind.REPEATED: (
-            "A word occurs at least twice in one sentence. Articles and prepositions that "
-            "may repeat are flagged only if they are adjacent."
+            "A word occurs at least twice in one sentence. Words that may repeat, such as "
+            "articles and prepositions, are flagged only if they are adjacent."
         ),
         FlagKind.FREQUENT: (
             f"A word occurs in more than {quantity(often, 'item')}. In synthetic sentences "
             "only new words count. Function words do not count."
         ),
         FlagKind.SIMILAR: (
-            "Another item has the same sentence, or one that differs by one word. Trials of "
-            "one triplet or of different groups are not compared."
+            "Another item has the same sentence, or a sentence that differs by one word. Trials "
+            "of the same triplet are not compared, nor trials of different groups."
         ),
         FlagKind.UNLIKELY: (
             "A word of a synthetic sentence is less likely under the judge than the least "
-            f"likely word of {1 - _QUANTILE:.0%} of the natural sentences."
+            f"likely word of its natural sentence and of {1 - _QUANTILE:.0%} of all natural "
+            "sentences."
         )
         if settings.judged
         else "Not checked: name a judge with --judge, a model that is not compared in the study.",
         FlagKind.AGREEING: (
-            "Both models prefer the same sentence; or, in a triplet, the sentence that a "
-            f"model should reject is less than {_SMALL_DROP:g} nat less likely than the "
-            "natural sentence. Trials are checked only if their scores are given (--scores)."
+            "Pairs and trials: both models prefer the same sentence. Triplets: under one model, "
+            "the log-probability of the sentence that it should reject is less than "
+            f"{_SMALL_DROP:g} nat below that of the natural sentence. Trials are checked only "
+            "with --scores."
         ),
         FlagKind.LENGTH: (
-            f"A synthetic sentence is more than {_CHARACTERS} characters longer or shorter "
+            f"A synthetic sentence is more than {_MAX_CHARACTERS} characters longer or shorter "
             "than the natural sentence. Longer sentences are less likely under all models."
         ),
     }
@@ -231,7 +237,7 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
 def _word_details(
     sentences: Collection[Sentence], settings: FlagSettings
 ) -> tuple[dict[str, tuple[FlagKind, str]], dict[FlagKind, str]]:
-    """Return kind and detail of the flag of each flagged word, and explanations of kinds."""
+    """Return kind and detail of the flag of each flagged word, and explain two of the kinds."""
     rules = settings.rules
     words = {_strip_punctuation(word) for s in sentences for word in s.words} - {""}
     names, names_rest_on = _find_names(words, sentences, settings)
@@ -254,13 +260,15 @@ def _find_names(
     words: Collection[str], sentences: Collection[Sentence], settings: FlagSettings
 ) -> tuple[set[str], str]:
     """Return the words that are names, and the explanation of the flag."""
+    # The first word of a sentence is capitalised anyway, so the others show which words are names
     inner = [_strip_punctuation(word) for s in sentences for word in s.words[1:]]
-    # Counts of a text include first words, but `is_name` compares capitalised and lower-case counts
+    # A text's counts include first words, which `is_name` tolerates: it compares the counts of the
+    # capitalised and the lower-case form
     inside = Counter(inner)
     if settings.frequencies is not None:
         inside.update(settings.frequencies.counts)
     rules = settings.rules
-    # Other capitalised words occur only at the start, where a capital is no evidence
+    # Words that only begin sentences are left out, because `is_name` counts them as names
     candidates = [word for word in words if inside[word] and rules.misspelled(word) is None]
     names = {word for word in candidates if rules.is_name(word, inside)}
     share = sum(word in names for word in inner) / max(1, len(inner))
@@ -276,7 +284,7 @@ def _find_rare(
     words: Collection[str], sentences: Collection[Sentence], settings: FlagSettings
 ) -> tuple[dict[str, float], str]:
     """Return the Zipf value of each rare word, and the explanation of the flag."""
-    frequencies, rarest = settings.frequencies, ""  # a word that is not in the text
+    frequencies, rarest = settings.frequencies, ""  # an empty word is as rare as an unknown word
     if frequencies is None:
         word_counts = Counter(word for s in sentences for word in s.words) or {"": 0}
         frequencies = WordFrequencies(word_counts, "the text of the items")
@@ -284,14 +292,14 @@ def _find_rare(
     lowest = frequencies.zipf(rarest)
     if lowest >= settings.rare:
         return {}, (
-            f"Rare words were not checked: in {frequencies.source}, which is short, even the "
-            f"rarest word has a Zipf frequency of {lowest:.1f}. Give a longer text with "
-            "--text, or a higher --rare."
+            f"Rare words were not checked: {frequencies.source} is too short. Even the rarest "
+            f"word has a Zipf frequency of {lowest:.1f} in it. Name a longer text with --text, "
+            "or raise --rare."
         )
     zipfs = {word: frequencies.zipf(word) for word in words}
     return {word: zipf for word, zipf in zipfs.items() if zipf < settings.rare}, (
-        f"A word has a Zipf frequency below {settings.rare:g} in {frequencies.source} (1 "
-        "means 10 occurrences in a billion words, 3 means 1,000)."
+        f"A word has a Zipf frequency below {settings.rare:g} in {frequencies.source} (3 means "
+        "1,000 occurrences in a billion words)."
     )
 
 
@@ -300,7 +308,7 @@ def _word_flags(
     details: Mapping[str, tuple[FlagKind, str]],
     repeatable: Collection[str],
 ) -> Iterable[Flag]:
-    """Yield the flags of each item's words, once a word, in the order of the kinds."""
+    """Yield the flags of each item's words in the order of the kinds, one for a word and kind."""
     order = list(FlagKind)
     for item_id, item_sentences in sentences.items():
         details_by_kind: dict[tuple[FlagKind, str], str] = {}
@@ -312,7 +320,7 @@ def _word_flags(
             folded = [word.lower() for word in bare]
             doubled = {word for word, following in pairwise(folded) if word == following}
             for word, times in Counter(folded).items():
-                # "in the house in the town" is well-formed, "in in the house" is not
+                # "in the house in the town" is well-formed, but "in in the house" is not
                 if word in doubled or (times > 1 and word not in repeatable):
                     often = "twice" if times == 2 else f"{times} times"
                     how = "twice in a row" if word in doubled else f"{often} in one sentence"
@@ -329,7 +337,7 @@ def _strip_punctuation(word: str) -> str:
 def _frequent_flags(
     stimuli: Sequence[Stimulus], items: Sequence[ReviewedItem], often: int, settings: FlagSettings
 ) -> Iterable[Flag]:
-    """Yield flags of words in more than `often` items."""
+    """Flag words that occur in more than `often` items."""
     changed = changes_of(stimuli)
     # Trials of one triplet share its words and count as one item
     sources: dict[str, set[str]] = defaultdict(set)
@@ -353,13 +361,13 @@ def _frequent_flags(
                 yield Flag(item_id, FlagKind.FREQUENT, detail)
 
 
-_Entry = tuple[int, tuple[int, tuple[str, ...]]]  # group; see `all_but_one`
+_Entry = tuple[int, tuple[int, tuple[str, ...]]]  # group; element of `all_but_one`
 
 
 def _similar_flags(
     items: Sequence[ReviewedItem], sentences: dict[str, tuple[Sentence, ...]]
 ) -> Iterable[Flag]:
-    """Yield flags of sentences that equal another item's sentence or differ by one word."""
+    """Flag sentences that equal another item's sentence or differ from it by one word."""
     holders: dict[_Entry, list[tuple[ReviewedItem, Sentence]]] = defaultdict(list)
     entries_of: dict[str, list[_Entry]] = defaultdict(list)
     for item in items:
@@ -389,22 +397,23 @@ def _similar_flags(
 def _select_table(
     sentences: Iterable[Sentence], table: TagTable | None
 ) -> tuple[TagTable | None, dict[FlagKind, str]]:
-    """Return the table of tags if it lists half of the words, and explanations of its flags."""
+    """Return the table if it lists half of the words, and explain the flags that use it."""
     kinds = (FlagKind.SPEECH, FlagKind.SEQUENCE, FlagKind.FREQUENCY)
     words = {word for sentence in sentences for word in sentence.words}
     if table is None or not table.fits(words):
-        reason = "Not checked: most words have no part of speech. Give a table with --tags."
+        reason = "Not checked: most words have no part of speech. Name a table with --tags."
         return None, dict.fromkeys(kinds, reason)
     explanations = (
-        f"At least {_MISFITS} new words of a sentence, or more than half of them, rarely "
-        f"have the part of speech of the replaced words: in less than {MISFIT:.0%} of their "
-        f"uses, according to {table.name}. People agree less on such items.",
-        f"A sequence of parts of speech is {SELDOM} times less frequent than by chance, and "
-        "the natural sentence has another sequence."
+        f"At least {_MIN_MISFITS} new words of a sentence, or more than half of them, rarely "
+        f"have the part of speech of the word that they replace: in less than {MISFIT:.0%} of "
+        f"their uses, according to {table.name}. People agree less on such items.",
+        "The parts of speech of two adjacent words follow each other more than "
+        f"{SELDOM} times less often than by chance. The natural sentence has no such sequence "
+        "there."
         if table.pairs
         else f"Not checked: {table.name} contains no sequences of parts of speech.",
-        f"The mean Zipf frequency of a synthetic sentence differs by more than {_ZIPF:g} "
-        "from that of the natural sentence. Rarer words are less likely under all models.",
+        f"The mean Zipf frequency of a synthetic sentence differs by more than {_MAX_ZIPF:g} "
+        "from that of its natural sentence. Rarer words are less likely under all models.",
     )
     return table, dict(zip(kinds, explanations, strict=True))
 
@@ -412,10 +421,10 @@ def _select_table(
 def _match_flags(
     item: ReviewedItem, natural: Sentence, sentence: Sentence, table: TagTable | None
 ) -> Iterable[Flag]:
-    """Flag differences between a synthetic sentence and its natural one."""
+    """Flag differences between a synthetic sentence and its natural sentence."""
     text, details = f"“{sentence.text}”", {}
     longer = len(sentence.bare) - len(natural.bare)
-    if abs(longer) > _CHARACTERS:
+    if abs(longer) > _MAX_CHARACTERS:
         how = "longer" if longer > 0 else "shorter"
         details[FlagKind.LENGTH] = f"{text} is {abs(longer)} characters {how}."
     if table is not None:
@@ -423,9 +432,9 @@ def _match_flags(
         misfits = [
             f"“{sentence.words[i]}” for “{natural.words[i]}”" for i in sorted(comparison.misfits)
         ]
-        if len(misfits) >= min(_MISFITS, len(comparison.changed) // 2 + 1):
+        if len(misfits) >= min(_MIN_MISFITS, len(comparison.changed) // 2 + 1):
             details[FlagKind.SPEECH] = f"{', '.join(misfits)}."
-        if abs(comparison.zipf) > _ZIPF:
+        if abs(comparison.zipf) > _MAX_ZIPF:
             how = "more frequent" if comparison.zipf > 0 else "rarer"
             details[FlagKind.FREQUENCY] = (
                 f"The words of {text} are {how} by {abs(comparison.zipf):.1f}."
@@ -445,7 +454,7 @@ def _unlikely_flags(
     comparisons: Sequence[tuple[ReviewedItem, Sentence, Sentence]],
     judged: Mapping[Sentence, FloatArray],
 ) -> Iterator[Flag]:
-    """Yield flags of synthetic sentences with a word that is too unlikely for natural ones."""
+    """Flag synthetic sentences with a word that is less likely than those of natural sentences."""
     worst = {natural: min(judged[natural]) for _, natural, _ in comparisons if judged}
     lowest = float(np.quantile([*worst.values()], _QUANTILE)) if worst else -np.inf
     for item, natural, sentence in comparisons if judged else ():
@@ -457,7 +466,7 @@ def _unlikely_flags(
 
 
 def _agreement_flags(stimuli: Iterable[Stimulus], scores: ScoreTable | None) -> Iterator[Flag]:
-    """Yield flags of items for which the models agree, or a model's drop is small."""
+    """Flag pairs and trials on which the models agree, and triplets with a small drop."""
     for stimulus in stimuli:
         if isinstance(stimulus, Triplet):
             detail = f"The smaller drop in log-probability is {min(stimulus.drops):.1f} nats."
@@ -476,5 +485,5 @@ def _prefer_same_sentence(stimulus: Pair | Trial, scores: ScoreTable | None) -> 
     if stimulus.condition not in CONTROVERSIAL or scores is None or not models <= {*scores.models}:
         return False
     rows = scores.rows_of((stimulus.sentence_1, stimulus.sentence_2))
-    one, second = (np.subtract(*scores.column(model)[rows]) for model in models)
-    return bool(one * second > 0)
+    first, second = (np.subtract(*scores.column(model)[rows]) for model in models)
+    return bool(first * second > 0)

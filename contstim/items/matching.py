@@ -1,8 +1,8 @@
-"""Match of synthetic and natural sentences: words, parts of speech, length, frequency.
+"""Compare synthetic with natural sentences: words, parts of speech, length, word frequency.
 
 natural      The old man slept on the chair.
-synthetic    The old dog slept of the chair.     two new words, one of another part of speech
-                              ^^ misfit
+synthetic    The old dog slept was the chair.    two new words; "was" is a misfit
+                               ^^^
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ MISFIT = 0.05
 
 @dataclass(frozen=True)
 class Match:
-    """Comparison of a synthetic sentence with its natural one.
+    """Comparison of a synthetic sentence with its natural sentence.
 
     Attributes:
         changed: positions, from 0, of the new words.
-        misfits: positions of new words of another part of speech: less than `MISFIT` of their
-            occurrences have the tag of the replaced word. An unlisted new word is always a misfit;
-            a replacement of an unlisted word never is.
-        characters: length of the synthetic minus length of the natural sentence.
-        zipf: mean Zipf frequency of the synthetic minus that of the natural sentence's words, in
-            the text of the table of tags.
+        misfits: positions of new words with another part of speech than the replaced word; see
+            `MISFIT`. If the table of tags does not list a new word, it is a misfit. If it does not
+            list the replaced word, the new word is not a misfit.
+        characters: number of characters of the synthetic minus that of the natural sentence,
+            without end marks.
+        zipf: mean Zipf frequency of the words of the synthetic sentence minus that of the natural
+            sentence, according to the table of tags.
     """
 
     changed: frozenset[int]
@@ -47,12 +48,12 @@ class Match:
 
 
 def match(natural: Sentence, synthetic: Sentence, table: TagTable) -> Match:
-    """Compare a synthetic sentence with its natural one.
+    """Compare a synthetic sentence with its natural sentence.
 
     Args:
-        natural: natural sentence, whose tags are used.
+        natural: natural sentence, which is tagged.
         synthetic: sentence made from it.
-        table: table of tags.
+        table: tags and frequencies of words.
     """
     changed = changed_positions(synthetic, natural)
     tags = table.tags(natural) if changed else ()
@@ -75,10 +76,11 @@ Changes = dict[str, tuple[dict[int, str], ...]]
 
 
 def changes_of(stimuli: Iterable[Stimulus], table: TagTable | None = None) -> Changes:
-    """Describe each new word as old and new word with their parts of speech.
+    """Find the new words of each sentence, and describe the changes, such as `on (IN) → was (VBD)`.
 
-    Two synthetic sentences of a trial are compared with their natural sentence if a trial of the
-    same triplet has it, else with each other. Natural and shuffled sentences have no new words.
+    Synthetic sentences are compared with their natural sentence. If it is unknown, the two
+    synthetic sentences of a trial are compared with each other. Natural and shuffled sentences
+    have no new words.
 
     Args:
         stimuli: triplets, pairs or trials.
@@ -115,7 +117,10 @@ def _describe_changes(
 
 
 ENOUGH = 5.0
-"""Default nats on each side; 5 and 10 identified models best in a replay of the 2023 study."""
+"""Default minimum of both drops of a triplet, nats.
+
+In a reanalysis of the study of 2023, triplets with at least 5 or 10 nats identified models best.
+"""
 
 
 def figures_of(
@@ -124,13 +129,14 @@ def figures_of(
     table: TagTable | None,
     enough: float | None = 0.0,
 ) -> dict[str, float]:
-    """Compute means and shares over triplets, by label in tables.
+    """Compute means and shares over triplets; keys are row labels for tables.
 
     Args:
         triplets: one or more triplets.
-        flagged: share of triplets with flags; None to leave it out.
-        table: table of tags; None to leave out comparisons of words.
-        enough: required nats on each side; 0 for `ENOUGH`, None to leave out their share.
+        flagged: share of triplets with flags; None to omit this row.
+        table: table of tags; None to omit the comparisons of synthetic with natural sentences.
+        enough: nats that both drops of a triplet should exceed; the share of such triplets is a
+            row. 0 for `ENOUGH`; None to omit this row.
     """
     smaller = [min(triplet.drops) for triplet in triplets]
     figures = {

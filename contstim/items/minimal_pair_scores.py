@@ -22,15 +22,18 @@ if TYPE_CHECKING:
     from contstim.files.tables import Reader
     from contstim.words.sentence import Sentence
 
-_ROUNDING = 2.0**-21  # relative: four times the rounding error of single precision
+_ROUNDING = 2.0**-21  # relative tolerance: four times the rounding error of single precision
 _SIDES = {False: ("good", "bad"), True: ("natural", "changed")}  # by `near`
 _SENTENCE_METHOD = "full-sentence"  # the method of `evaluate blimp` that compares sentences
 PREFIX_FIELDS = {
     "one_prefix": ("prefix", "word_good", "word_bad"),
     "two_prefix": ("prefix_good", "prefix_bad", "word"),
 }
-"""BLiMP's fields of prefix and critical words, by method. BLiMP puts the method before their names
-(`one_prefix_prefix`). The field `one_prefix_method` says whether a pair has them."""
+"""Method → BLiMP's fields of prefixes and critical words.
+
+BLiMP's names begin with the method, such as `one_prefix_word_good`. The field `one_prefix_method`
+states whether a pair has the fields of the method.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class SentencePair:
     """An acceptable or natural sentence, and an unacceptable or changed one.
 
     Attributes:
-        paradigm: paradigm, the group of all pairs with the same pattern.
+        paradigm: group of pairs that differ in the same way.
         pair_id: identifier of the pair within its paradigm.
         good: acceptable or natural sentence.
         bad: unacceptable sentence, or changed natural sentence.
@@ -58,8 +61,8 @@ class MinimalPairScores:
         pairs: minimal pairs.
         models: names of the models.
         log_probs: log-probabilities, (n_pairs, 2, n_models), nats; the good sentence first.
-        near: whether the second sentence is the first with a new word, and may be acceptable; see
-            `contstim near-pairs`.
+        near: whether the pairs come from `contstim near-pairs`. In these, the second sentence is
+            the first with one word replaced, and may be acceptable.
     """
 
     pairs: tuple[SentencePair, ...]
@@ -76,12 +79,12 @@ class MinimalPairScores:
     def ties(self) -> BoolArray:
         """Mask of ties, (n_pairs, n_models): both scores are equal, or both are -inf.
 
-        Scores are equal if they differ by at most the rounding error of single precision. Backoff
-        n-gram models often sum the same terms in another order; half of these pairs would count as
-        correct by chance.
+        Scores count as equal if they differ by at most the rounding error of single precision.
+        Backoff n-gram models often sum the same terms in another order. Without a tolerance, about
+        half of the resulting pairs would be correct by chance.
         """
         good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
-        # isclose is relative to its second argument, but either score may be the larger one
+        # The tolerance of isclose is relative to its second argument, so both orders are tested
         are_equal: BoolArray = np.isclose(good, bad, _ROUNDING, 0) | np.isclose(
             bad, good, _ROUNDING, 0
         )
@@ -89,12 +92,12 @@ class MinimalPairScores:
 
     @cached_property
     def margins(self) -> FloatArray:
-        """Log-probability of good minus bad, (n_pairs, n_models), nats; 0 if tied."""
+        """Log-probability of good minus bad sentence, (n_pairs, n_models), nats; 0 for ties."""
         good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
         return np.subtract(good, bad, out=np.zeros(good.shape), where=~self.ties)
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns of the table; see `read`."""
+        """Return the columns of the table; see `from_file`."""
         sides = _SIDES[self.near]
         scores = self.log_probs.transpose(2, 1, 0).reshape(2 * len(self.models), -1).tolist()
         names = ("paradigm", "pair_id", *sides, *_score_names(self.models, sides))
@@ -102,7 +105,7 @@ class MinimalPairScores:
         return dict(zip(names, (*texts, *scores), strict=True))
 
     def write(self, path: Path | str) -> None:
-        """Write the table in the format of `read`.
+        """Write the table in the format of `from_file`.
 
         Raises:
             InputError: if the file cannot be written.
@@ -119,8 +122,8 @@ class MinimalPairScores:
         sentences are read.
 
         Raises:
-            InputError: if the file cannot be read, lacks a column or has no pair of sentences, a
-                cell is not a text or number, or two pairs of a paradigm have the same pair_id.
+            InputError: if the file cannot be read, lacks a column, has no pair of sentences or an
+                invalid cell, or two pairs of a paradigm have the same pair_id.
         """
         table = read_table(path)
         if "method" in table:
@@ -139,7 +142,8 @@ class MinimalPairScores:
         if not pairs:
             raise InputError(f"{path} has no pair of sentences.")
         if duplicates := find_duplicates((pair.paradigm, pair.pair_id) for pair in pairs):
-            raise InputError(f"{path} has the pair {duplicates[0][1]} of {duplicates[0][0]} twice.")
+            paradigm, pair_id = duplicates[0]
+            raise InputError(f"{path} has two pairs {pair_id} of the paradigm {paradigm}.")
         log_probs = np.array(columns[4:], np.float64).reshape(len(models), 2, -1).transpose(2, 1, 0)
         if (log_probs == np.inf).any():
             raise InputError(f"{path} has an invalid score: scores must be finite or -inf.")

@@ -1,7 +1,7 @@
-"""Decisions of reviewers about stimuli, item by item: review.csv.
+"""Decisions of reviewers about items: review.csv.
 
-An item is a pair, a triplet or a trial. Each row of a review contains the item's sentences, to
-detect reviews of other sets and items that have changed since the review.
+An item is a pair, a triplet or a trial. Each row contains the decision and the sentences of an
+item. The sentences show whether the item has changed since the review.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Stimulus = Pair | Triplet | Trial
 
 
 class Decision(StrEnum):
-    """Decision of a reviewer about an item; empty if undecided."""
+    """Decision of a reviewer about an item; the empty text means undecided."""
 
     NONE = ""
     KEEP = "keep"
@@ -59,12 +59,12 @@ _SOURCE_KINDS: dict[str, ItemKind] = {
     Condition.SYNTHETIC_SYNTHETIC: ItemKind.TRIPLET,
     Condition.MINIMAL_PAIR: ItemKind.MINIMAL_PAIR,
 }
-"""Kind of stimulus from which trials of a condition are made."""
+"""Condition of a trial → kind of stimulus from which the trial was made."""
 
 
 @dataclass(frozen=True)
 class ReviewedItem:
-    """An item and a reviewer's decision about it; fields are the columns of review.csv.
+    """An item with a reviewer's decision; fields are the columns of review.csv.
 
     Attributes:
         reviewer: name of the reviewer.
@@ -100,7 +100,7 @@ class ReviewedItem:
 
     @property
     def about(self) -> ItemKind | None:
-        """Kind of the item or, for a trial, of its source (None for trials without a source)."""
+        """Kind of the item; for a trial, the kind of its source, or None if it has no source."""
         return _SOURCE_KINDS.get(self.condition) if self.kind is ItemKind.TRIAL else self.kind
 
     @property
@@ -113,7 +113,7 @@ class ReviewedItem:
 _READERS: dict[str, Reader] = {
     **CELL_READERS,
     "ItemKind": (ItemKind, f"kind of item ({', '.join(ItemKind)})"),
-    # Reviewers type into spreadsheets, such as "Reject "
+    # Reviewers may type decisions in a spreadsheet, such as "Reject "
     "Decision": (
         lambda cell: Decision(optional_text(cell).strip().lower()),
         "decision (keep, reject or empty)",
@@ -125,8 +125,8 @@ _READERS: dict[str, Reader] = {
 class Review:
     """Decisions of one or several reviewers, in the order of the files and their rows.
 
-    Files are rounds. A reviewer's last decision about an item counts; an empty one is none. Then an
-    item is rejected if one reviewer rejects it.
+    Later files are later rounds of review. If a reviewer has several decisions about an item, the
+    last one that is not empty counts. An item is rejected if at least one reviewer rejects it.
 
     Attributes:
         decisions: rows of all files.
@@ -141,10 +141,11 @@ class Review:
 
     def __post_init__(self) -> None:
         for item_id, decisions in self.by_item.items():
-            # Kinds may differ, since the trial of a pair has the pair's identifier
+            # Kinds are not compared, because a trial has the identifier of its pair
             if len({d.sentences for d in decisions}) > 1:
                 raise InputError(
-                    f"{item_id} has different sentences in two reviews: review the current table."
+                    f"{item_id} has different sentences in two rows of the reviews. Review the "
+                    "current table of items."
                 )
 
     @cached_property
@@ -154,7 +155,7 @@ class Review:
 
     @cached_property
     def last_decisions(self) -> dict[str, list[ReviewedItem]]:
-        """The last decision of each reviewer about each decided item, by identifier."""
+        """Identifier of an item → last decision of each reviewer; undecided items are omitted."""
         return {
             item_id: [*{item.reviewer: item for item in items if item.decision}.values()]
             for item_id, items in self.by_item.items()
@@ -163,30 +164,31 @@ class Review:
 
     @cached_property
     def rejected(self) -> frozenset[str]:
-        """Identifiers of the items that a reviewer rejects, and of rejected trials' sources."""
+        """Identifiers of rejected items, and of the pairs or triplets of rejected trials."""
         last = (item for items in self.last_decisions.values() for item in items)
         rejected = [item for item in last if item.decision is Decision.REJECT]
         sources = (item.source_id for item in rejected if item.source_id)
         return frozenset((*(item.item_id for item in rejected), *sources))
 
     def rejects(self, item: ReviewedItem) -> bool:
-        """Return True if a reviewer rejects the item, or its source pair or triplet."""
+        """Return True if a reviewer rejects the item, or the pair or triplet of a trial."""
         return not self.rejected.isdisjoint((item.item_id, item.source_id))
 
     @property
     def disagreements(self) -> dict[str, list[ReviewedItem]]:
-        """Decisions about items that one reviewer keeps and another rejects, by identifier."""
+        """Identifier → decisions, for items that one reviewer keeps and another rejects."""
         last = self.last_decisions
         return {i: items for i, items in last.items() if len({d.decision for d in items}) > 1}
 
     def of_kind(self, kind: ItemKind) -> dict[str, ReviewedItem]:
-        """Return each item of a kind with its last row, by identifier."""
+        """Return the last row of each item of a kind, by identifier."""
         return {item.item_id: item for item in self.decisions if item.kind is kind}
 
     def kept_items(self, kind: ItemKind) -> list[dict[str, ReviewedItem]]:
-        """Return the items that are not rejected, by identifier, for each file, last file first.
+        """Return the items that are not rejected, by identifier, one dictionary for each file.
 
-        An item belongs to the last file that lists it. A trial counts as its source, too.
+        The last file comes first. An item belongs to the last file that lists it. A row about a
+        trial is also a row about the pair or triplet from which the trial was made.
         """
         files: list[dict[str, ReviewedItem]] = []
         listed_later: set[str] = set()
@@ -202,40 +204,42 @@ class Review:
 
     @cached_property
     def rejected_words(self) -> frozenset[tuple[str, ...]]:
-        """Words of the sentences of rejected items, which look alike whatever their end marks."""
+        """Words of each sentence of rejected items, without end marks."""
         return _words(item for item in self.decisions if self.rejects(item))
 
     @cached_property
     def shown_words(self) -> frozenset[tuple[str, ...]]:
-        """Words of the sentences of trials that are not rejected."""
+        """Words of each sentence of trials that are not rejected."""
         trials = self.of_kind(ItemKind.TRIAL).values()
         return _words(trial for trial in trials if not self.rejects(trial))
 
     def about(self, stimuli: Iterable[Stimulus]) -> Review:
         """Keep only decisions about stimuli that still exist with the same sentences."""
-        now = {(item.kind, item.item_id, item.sentences) for item in undecided_items(stimuli)}
-        return Review(tuple(d for d in self.decisions if (d.kind, d.item_id, d.sentences) in now))
+        current = {(item.kind, item.item_id, item.sentences) for item in undecided_items(stimuli)}
+        return Review(
+            tuple(d for d in self.decisions if (d.kind, d.item_id, d.sentences) in current)
+        )
 
     def require_items_of(self, stimuli: Iterable[Stimulus], table: Path | str) -> None:
-        """Check that every reviewed item of the stimuli's kind is among them and unchanged.
+        """Check that every reviewed item of the stimuli's kind is among the stimuli, unchanged.
 
         Args:
-            stimuli: pairs, triplets or trials, of one kind; not all must have been reviewed.
-            table: name of their table in messages.
+            stimuli: pairs, triplets or trials, all of one kind; some may not have been reviewed.
+            table: name of the table of stimuli for messages.
 
         Raises:
             InputError: if a reviewed item is missing or has changed; names the first one.
         """
-        now = undecided_items(stimuli)
-        if not now:
+        current = undecided_items(stimuli)
+        if not current:
             return
-        reviewed = self.of_kind(now[0].kind)
-        by_id = {item.item_id: item for item in now}
+        reviewed = self.of_kind(current[0].kind)
+        by_id = {item.item_id: item for item in current}
         absent = [item_id for item_id in reviewed if item_id not in by_id]
         if absent:
             raise InputError(
                 f"The review is about other items: {len(absent):,} of {len(reviewed):,} "
-                f"reviewed {now[0].kind}s are not in {table}, such as {shortened(absent[0])}."
+                f"reviewed {current[0].kind}s are not in {table}, such as {shortened(absent[0])}."
             )
         for item_id, item in reviewed.items():
             for old, new in zip(item.sentences, by_id[item_id].sentences, strict=True):
@@ -251,10 +255,10 @@ def _words(items: Iterable[ReviewedItem]) -> frozenset[tuple[str, ...]]:
 
 
 def undecided_items(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[ReviewedItem, ...]:
-    """Convert stimuli to undecided items of a review.
+    """Convert stimuli to rows of a review, without decisions.
 
     Raises:
-        InputError: if a pair has no texts.
+        InputError: if a pair has no sentences, only rows of a score table.
     """
     items = []
     for stimulus in stimuli:
@@ -288,11 +292,12 @@ def read_reviews(paths: Sequence[Path | str]) -> Review:
     Rows without a reviewer get the file's name as reviewer.
 
     Args:
-        paths: files of one or several reviewers; with several rounds in the order of these.
+        paths: files of one or several reviewers, those of earlier rounds first.
 
     Raises:
-        InputError: if a file cannot be read, lacks a column or has an invalid decision, or an
-            identifier is empty; see also `Review`.
+        InputError: if a file cannot be read, lacks a column or has an invalid decision, an
+            identifier is empty, or an item has another number of sentences than its kind; see also
+            `Review`.
     """
     decisions: list[ReviewedItem] = []
     first_rows = []
@@ -307,13 +312,13 @@ def read_reviews(paths: Sequence[Path | str]) -> Review:
                     "trial two."
                 )
         first_rows.append(len(decisions))
-        # Two unnamed downloads are two reviewers: review.csv and review (1).csv
+        # Two downloads without a reviewer, review.csv and review (1).csv, count as two reviewers
         decisions += [replace(item, reviewer=item.reviewer or Path(path).stem) for item in rows]
     return Review(tuple(decisions), tuple(first_rows))
 
 
 def changed_positions(sentence: Sentence, counterpart: Sentence) -> frozenset[int]:
-    """Return the positions, from 0, of words that differ; none if the lengths differ."""
+    """Return the positions, from 0, of words that differ; none if the numbers of words differ."""
     if len(sentence) != len(counterpart):
         return frozenset()
     pairs = enumerate(zip(sentence.words, counterpart.words, strict=True))
@@ -328,10 +333,11 @@ def named_sentences(stimulus: Stimulus) -> tuple[str, tuple[Sentence | None, ...
 
 
 def naturals_of(stimuli: Iterable[Stimulus]) -> dict[str, tuple[Sentence | None, ...]]:
-    """Find the natural sentence from which each sentence was made, by identifier of the stimulus.
+    """Return the natural sentence from which each sentence of a stimulus was made.
 
-    It is None for natural and shuffled sentences. It is also None for a trial of two synthetic
-    sentences if no other trial of the same triplet has the natural one.
+    Keys are identifiers of stimuli; values have an entry for each sentence of the stimulus. An
+    entry is None if the sentence is not synthetic, or if the natural sentence of a trial with two
+    synthetic sentences is neither in its column `source` nor in another trial of the same triplet.
     """
     stimuli_list = list(stimuli)
     natural = {

@@ -1,4 +1,4 @@
-"""Rating scale of a trial."""
+"""Scales on which participants answer a trial."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
 
-DEGREES = 3  # groups of a slider's answers on each side
+DEGREES = 3  # number of groups of a slider's answers on each side of the middle
 
 
 class Scale(StrEnum):
     """Scale of answers to two sentences: a confidence rating, a choice, or a slider.
 
-    Answers are whole numbers that ascend from sentence_1 to sentence_2 (on the screen, from left to
-    right). Only a slider has a middle, which prefers neither.
+    Answers are whole numbers. Low answers prefer sentence_1, high answers sentence_2. (On the
+    screen, low answers prefer the left sentence.) Only a slider has an answer without a preference.
     """
 
     CONFIDENCE = "confidence"
@@ -62,18 +62,24 @@ class Scale(StrEnum):
         return 0 if answer == self.middle else 1 + (answer > self.middle)
 
     def mirrored(self, answer: int) -> int:
-        """Mirror an answer for exchanged sentences; return values off the scale unchanged."""
+        """Return the same preference after an exchange of the sentences.
+
+        Values that are not on the scale are returned unchanged.
+        """
         return round(2 * self.middle) - answer if answer in self.answers else answer
 
     def grouped(self, answers: FloatArray) -> FloatArray:
-        """Group a slider's answers in `DEGREES` per side, for ordinal models; keep others."""
+        """Group a slider's answers for ordinal models, with `DEGREES` groups on each side.
+
+        Answers on other scales are returned unchanged.
+        """
         import numpy as np
 
         if self.buttons:
             return answers
         distance = answers - self.middle
         degree = np.ceil(np.abs(distance) * DEGREES / len(self.sentence_2_answers))
-        # Distances 1 to 16, 17 to 33, 34 to 50; the last one represents its group
+        # Distances from the middle: 1 to 16, 17 to 33, 34 to 50; the largest represents its group
         farthest = np.floor(degree * len(self.sentence_2_answers) / DEGREES)
         return self.middle + np.sign(distance) * farthest
 

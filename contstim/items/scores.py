@@ -1,4 +1,4 @@
-"""Tables of log-probabilities (sentences × models), and of counts that selections use."""
+"""Tables of log-probabilities (sentences × models), and tables of counts that selections use."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 MOST_MODELS = 1_000
-"""Maximum number of models in a table, which have half a million pairs."""
+"""Maximum number of models in a table; 1,000 models have half a million pairs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +52,12 @@ class ScoreTable(ShownAsTable):
 
     Attributes:
         sentences: sentence of each row, or None if only scores were published.
-        models: distinct model name of each column.
+        models: names of the models, one for each column, all different.
         log_probs: log-probabilities, (n_sentences, n_models) float64, nats; finite or -inf.
 
     Raises:
         ScoreError: if a score is nan or +inf (names sentence and model), shapes do not match, a
-            model name is repeated, or two rows of a sentence have different scores.
+            model name is repeated or `sentence`, or a sentence has two rows with different scores.
     """
 
     sentences: tuple[Sentence, ...] | None
@@ -66,7 +66,9 @@ class ScoreTable(ShownAsTable):
 
     def __post_init__(self) -> None:
         if duplicates := sorted(find_duplicates(self.models)):
-            raise ScoreError(f"Model names must be unique, got several: {join_names(duplicates)}.")
+            raise ScoreError(
+                f"Names of models must be unique, got twice: {join_names(duplicates)}."
+            )
         if "sentence" in self.models:
             raise ScoreError(
                 "The name of a model must not be 'sentence', which is the column of texts. "
@@ -90,7 +92,7 @@ class ScoreTable(ShownAsTable):
             )
         if self.sentences is None or len(self.rows) == len(self.sentences):
             return
-        # `rows` has the first row of each sentence; later rows must be equal
+
         for row, sentence in enumerate(self.sentences):
             first = self.rows[sentence]
             if (self.log_probs[first] != self.log_probs[row]).any():
@@ -108,8 +110,8 @@ class ScoreTable(ShownAsTable):
         """
         if self.sentences is None:
             raise ScoreError(
-                "The scores have no sentences, so scores of a sentence cannot be found. Use "
-                "scores with a column 'sentence'."
+                "The table of scores has no sentences, so the score of a sentence cannot be found. "
+                "Use a table with a column 'sentence'."
             )
         rows: dict[Sentence, int] = {}
         for row, sentence in enumerate(self.sentences):
@@ -117,10 +119,11 @@ class ScoreTable(ShownAsTable):
         return rows
 
     def rows_of(self, sentences: Iterable[Sentence]) -> IntArray:
-        """Return the rows of sentences, (n,); see `rows`.
+        """Return the index of the first row of each sentence, (n,).
 
         Raises:
-            ScoreError: if the table lacks any of the sentences (lists the first), or has none.
+            ScoreError: if the table lacks some of the sentences (lists the first ones), or contains
+                only scores.
         """
         requested = list(sentences)
         missing = list(dict.fromkeys(s.text for s in requested if s not in self.rows))
@@ -142,22 +145,25 @@ class ScoreTable(ShownAsTable):
         return self.log_probs[:, self.models.index(model)]
 
     def doubled_ranks(self) -> IntArray:
-        """Return twice the average ranks, as integers: (n_sentences, n_models), 2 … 2N.
+        """Return twice the rank of each sentence under each model, (n_sentences, n_models).
 
-        Ranks ascend from 1 for the lowest log-probability; tied sentences share their mean rank.
+        Rank 1 is the lowest log-probability, rank N the highest; tied sentences share their mean
+        rank. Doubled ranks are integers, so selections compare and sum them without rounding.
         """
-        # Integers, so that selections compare and sum ranks without rounding
         return np.stack([doubled_ranks(column) for column in self.log_probs.T], axis=1)
 
     def ranks(self) -> FloatArray:
-        """Return fractional ranks r(s|m) = average rank / N (2023, before Eq. 5), in (0, 1]."""
+        """Return fractional ranks r(s|m) = rank / N, in (0, 1], (n_sentences, n_models).
+
+        Source: Golan et al. (2023), before Eq. 5.
+        """
         return self.doubled_ranks() / (2 * len(self.log_probs))
 
     def agreement(self) -> FloatArray:
-        """Compute how often two models order two sentences equally, (n_models, n_models), 0 to 1.
+        """Compute the share of pairs of sentences that two models order equally.
 
-        This is the exact share of all pairs of different rows, (1 + Kendall's tau-a) / 2; a pair
-        that is tied under a model counts one half.
+        Shares have shape (n_models, n_models) and are exact: (1 + Kendall's tau-a) / 2. A pair that
+        is tied under one of the models counts one half.
 
         Raises:
             ScoreError: if there are fewer than two sentences.
@@ -166,7 +172,7 @@ class ScoreTable(ShownAsTable):
             raise ScoreError("Agreement needs at least two sentences.")
         n_models = len(self.models)
         shares = np.empty((n_models, n_models))
-        # Including i = j: ties reduce a model's agreement with itself
+        # The diagonal is computed, too, because ties reduce a model's agreement with itself
         for i, j in combinations_with_replacement(range(n_models), 2):
             tau = _kendall_tau_a(self.log_probs[:, i], self.log_probs[:, j])
             shares[i, j] = shares[j, i] = (1 + tau) / 2
@@ -174,15 +180,16 @@ class ScoreTable(ShownAsTable):
 
     @classmethod
     def from_file(cls, path: Path | str) -> ScoreTable:
-        """Read scores from CSV, Parquet or JSON lines (column `sentence`, one per model) or `.npz`.
+        """Read scores from a table (CSV, TSV, Parquet, JSON lines) or an `.npz` file.
 
-        An `.npz` has one array per model and optionally an array `sentence`. `Sentence.parse` reads
-        the sentences: it adds a missing full stop and separates words by single spaces. So `A b`,
-        `A  b` and `A b.` are one sentence and must have the same scores.
+        A table has a column `sentence` and a column for each model. An `.npz` has an array for each
+        model and optionally an array `sentence`. Sentences are normalised by `Sentence.parse`,
+        which adds a missing full stop and separates words by single spaces. So `A b`, `A  b` and
+        `A b.` are the same sentence and must have the same scores.
 
         Raises:
             ScoreError: if the file cannot be read, columns differ in length, a text has no words, a
-                value is not a number, or there is no model; see also the class.
+                value is not a number, or there is no model; see also `ScoreTable`.
         """
         is_npz = Path(path).suffix.lower() == ".npz"
         try:
@@ -223,7 +230,7 @@ class ScoreTable(ShownAsTable):
             raise ScoreError(f"{path}: {error}") from error
 
     def write(self, path: Path | str) -> None:
-        """Write the table, which `read` restores bit by bit; sentences as `Sentence.text`.
+        """Write the table in the format of `from_file`, which reads back equal scores.
 
         Raises:
             ScoreError: if the table has no sentences and the file is not an `.npz`.
@@ -240,12 +247,12 @@ class ScoreTable(ShownAsTable):
             write_table(path, self.columns)
 
     def to_frame(self) -> DataFrame:
-        """Return the table as a pandas table with the columns of `columns`."""
+        """Return `columns` as a data frame."""
         return frame_of(self.columns)
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """Columns as `write` writes them: texts of the sentences, if any, and scores."""
+        """Columns as `write` writes them: texts of the sentences, if known, and scores."""
         texts = None if self.sentences is None else [sentence.text for sentence in self.sentences]
         scores = dict(zip(self.models, self.log_probs.T.tolist(), strict=True))
         return scores if texts is None else {"sentence": texts, **scores}
@@ -263,7 +270,8 @@ def _kendall_tau_a(x: FloatArray, y: FloatArray) -> float:
     """Compute tau-a from SciPy's tau-b, whose denominator leaves out tied pairs."""
     from scipy.stats import kendalltau
 
-    # tau-b = S / sqrt(untied in x · untied in y), tau-a = S / all pairs, S: concordant - discordant
+    # With S = concordant - discordant pairs, tau-b is S / sqrt(pairs untied in x · pairs untied in
+    # y), and tau-a is S / all pairs
     n_pairs = len(x) * (len(x) - 1) // 2
     untied = [
         n_pairs - sum(c * (c - 1) // 2 for c in np.unique(v, return_counts=True)[1].tolist())
@@ -295,7 +303,10 @@ def _parse_score(value: object) -> float:
 
 
 def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
-    """Read the number of stimuli per model pair: a table with model_1, model_2 and per_pair.
+    """Read the number of stimuli of each pair of models.
+
+    Args:
+        path: table with the columns model_1, model_2 and per_pair.
 
     Raises:
         InputError: if the table lacks a column, names a model pair twice, or a count is not a
@@ -307,16 +318,19 @@ def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
     counts: dict[tuple[str, str], int] = {}
     for model_1, model_2, per_pair in zip(*columns, strict=True):
         if (model_1, model_2) in counts:
-            raise InputError(f"{path} has two counts for {model_1}, {model_2}. Remove one.")
+            raise InputError(
+                f"{path} has two rows for the models {model_1} and {model_2}. Remove one."
+            )
         counts[model_1, model_2] = per_pair
     return counts
 
 
 def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
-    """Read the number of tokens by sentence and model: (`Sentence.text`, model) → number.
+    """Count the tokens of each sentence and model: (`Sentence.text`, model) → number.
 
-    The table comes from `contstim score --per-word`, with a row for each scored token. The rows of
-    a repeated sentence are repeated, too, but counted once.
+    Args:
+        path: output of `contstim score --per-word`, which has a row for each scored token. If a
+            sentence was scored several times, its tokens are counted once.
 
     Raises:
         InputError: if the table lacks a column, or a cell is not a sentence.
@@ -327,10 +341,9 @@ def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
     models = parsed(path, "model", models, text, "text")
     tokens: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for sentence, model, *token in zip(sentences, models, *token_columns, strict=True):
-        # Rows are sorted by sentence, then by model, so that a key's tokens are in order
         tokens[sentence.text, model].append(tuple(token))
-    # A sentence that was scored k times has k copies of its rows: count the rows of the shortest
-    # beginning whose repetition is the whole list.
+    # A sentence that was scored k times has k copies of its rows. The number of tokens is the
+    # length of the shortest beginning that, repeated, gives all rows
     return {
         key: next(
             n

@@ -102,10 +102,10 @@ CELL_READERS: dict[str, Reader] = {
 
 
 def content_id(kind: str, *parts: object) -> str:
-    """Return a short identifier that depends only on its content."""
+    """Return a short identifier that depends only on the kind and the parts."""
     # Joined by a control character, so that ("ab", "c") and ("a", "bc") differ
     content = "\x1f".join(map(str, (kind, *parts)))
-    # 48 bits: a collision among 5,000 stimuli happens once in twenty million studies
+    # 48 bits: of twenty million studies with 5,000 stimuli, about one has equal identifiers
     return f"{kind}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
 
@@ -113,8 +113,9 @@ def content_id(kind: str, *parts: object) -> str:
 class Pair:
     """Two natural sentences: model_1 rejects sentence_1, model_2 rejects sentence_2.
 
-    Fields are the columns of pairs.csv. Ranks are fractional, in (0, 1]; rows are 0-based rows of
-    the score table. Sentences are None (empty cells) if only scores were published.
+    Fields are the columns of pairs.csv. `row_1` and `row_2` are 0-based rows of the score table.
+    `rank_1_model_2` is the rank of sentence_1 under model_2; ranks are fractional, in (0, 1].
+    Sentences are None (empty cells) if only scores were published.
     """
 
     trial_id: str
@@ -152,7 +153,7 @@ class Pair:
 
 
 def _html_table(heads: Iterable[str], *rows: tuple[Any, ...]) -> str:
-    """Make an HTML table of labels, sentences in HTML, and two numbers."""
+    """Make an HTML table; a row is a label, a sentence in HTML, and two numbers."""
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)
     lines = "".join(
         f"<tr><th>{escape(label)}</th><td>{sentence}</td>"
@@ -203,7 +204,7 @@ class Triplet:
 
     @property
     def labelled(self) -> list[tuple[str, Sentence, list[float]]]:
-        """Label, sentence, and log-probabilities (nats) under both models, of each sentence."""
+        """Label, sentence and both log-probabilities (nats) of each of the three sentences."""
         labels = ("natural", f"{self.model_1} rejects", f"{self.model_2} rejects")
         names = (Kind.NATURAL, *SYNTHETIC)
         return [
@@ -224,11 +225,11 @@ class Triplet:
 
     @property
     def distinct(self) -> bool:
-        """True if the three sentences differ from each other."""
+        """True if no two of the three sentences are equal."""
         return len({*self.sentences}) == 3
 
     def _repr_html_(self) -> str:
-        """Return HTML for a notebook: three rows, log-probabilities, changed words marked."""
+        """Return HTML for a notebook: sentences with marked new words, and log-probabilities."""
         rows = (
             (label, _mark_changes(s, self.natural), *scores) for label, s, scores in self.labelled
         )
@@ -250,9 +251,9 @@ class Triplet:
 
 @dataclass(frozen=True)
 class ControversialMinimalPair:
-    """An acceptable and an unacceptable sentence: model_1 rejects the former, model_2 the latter.
+    """An acceptable sentence that model_1 rejects, and an unacceptable one that model_2 rejects.
 
-    Fields are the columns of minimal_pairs.csv; log-probabilities in nats.
+    Fields are the columns of minimal_pairs.csv. Log-probabilities are in nats.
     """
 
     trial_id: str
@@ -275,10 +276,13 @@ class ControversialMinimalPair:
 class Trial:
     """Two sentences that the participants of a group compare; fields are the columns of trials.csv.
 
-    sentence_1 and sentence_2 are in canonical order, on either side of the screen. sentence_1 is
-    the natural sentence (natural-synthetic), the unshuffled or requested one (catch), synthetic_1
-    (synthetic-synthetic), the one that model_1 rejects (natural-controversial), or the acceptable
-    one, which model_1 rejects (minimal-pair).
+    The condition determines which sentence is sentence_1; either may be on the left of the screen.
+
+        natural-synthetic        the natural sentence
+        synthetic-synthetic      synthetic_1, which model_1 rejects
+        natural-controversial    the sentence that model_1 rejects
+        minimal-pair             the acceptable sentence, which model_1 rejects
+        catch                    the unshuffled sentence, or the one that the instruction requests
     """
 
     trial_id: str
@@ -290,11 +294,11 @@ class Trial:
     sentence_2: Sentence
     kind_1: Kind
     kind_2: Kind
-    source_id: str  # the pair's or triplet's identifier; empty where there is none
-    # Columns that are written only if they differ from the default
+    source_id: str  # identifier of the pair or triplet; empty for a trial without one
+    # These columns are written only if a trial differs from the default
     scale: Scale = Scale.CONFIDENCE
     source: Sentence | None = None  # the natural sentence of two synthetic ones
-    paradigm: str = ""  # of a minimal pair
+    paradigm: str = ""  # paradigm of a minimal pair
 
     @property
     def displayed_texts(self) -> tuple[str, str]:
@@ -303,7 +307,7 @@ class Trial:
 
     @property
     def bare(self) -> tuple[str, str]:
-        """Both sentences without end marks, which alone do not make a sentence different."""
+        """Both sentences without end marks."""
         return self.sentence_1.bare, self.sentence_2.bare
 
 
@@ -324,11 +328,11 @@ KINDS = {
 
 
 def check_trials(trials: Iterable[Trial]) -> None:
-    """Check that models and kinds of sentences of every trial agree with its condition.
+    """Check that the models and kinds of sentences of every trial agree with its condition.
 
     Raises:
-        InputError: if a controversial trial does not name two different models, another trial names
-            a model, or the kinds of sentences are not those of the condition, in order.
+        InputError: if a trial of a condition that compares models does not name two different
+            models, another trial names a model, or `KINDS` does not allow the kinds of sentences.
     """
     for trial in trials:
         where = f"The trial {trial.trial_id!r} is {trial.condition}"
@@ -349,11 +353,11 @@ SENTENCE_COLUMNS = ("sentence", "sentence_1", "sentence_2", "natural", "syntheti
 
 
 def read_stimuli(path: Path | str, notes: TextNotes | None = None) -> list[Sentence]:
-    """Read the sentences of a text, one a line, or the distinct sentences of a stimulus table.
+    """Read the sentences of a text, one per line, or the distinct sentences of a stimulus table.
 
-    A table (.csv, .tsv, .parquet, .jsonl) has one or more of the columns sentence, sentence_1,
-    sentence_2, natural, synthetic_1 and synthetic_2, as trials, pairs and triplets do; without
-    them, it has good and bad, as minimal pairs do.
+    All columns of a table (.csv, .tsv, .parquet, .jsonl) with one of these names are read:
+    sentence, sentence_1, sentence_2, natural, synthetic_1 and synthetic_2. If there are none, the
+    columns good and bad are read.
 
     Args:
         path: path of the text or table.
@@ -380,7 +384,6 @@ def read_stimuli(path: Path | str, notes: TextNotes | None = None) -> list[Sente
             f"{path} has no column of sentences ({', '.join(SENTENCE_COLUMNS)}, or both good and "
             f"bad); its columns are {join_names(table)}."
         )
-    # Column by column, in order of first occurrence
     cells = list(chain.from_iterable(columns))
     if not all(isinstance(cell, str) and cell.strip() for cell in cells):
         raise InputError(f"{path} has empty cells or numbers where sentences are expected.")
@@ -437,7 +440,7 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
     _check_ids(path, pairs, "trial_id")
     for row, pair in enumerate(pairs):
         if pair.good.bare == pair.bad.bare:
-            raise InputError(f"{path}, row {row}: good and bad are the same sentence.")
+            raise InputError(f"{path}, row {row}: good and bad must be different sentences.")
     return pairs
 
 
@@ -458,8 +461,8 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
     Raises:
         InputError: if the file cannot be read, lacks a column, has no rows, or has a value of
             another type; a trial_id is empty or repeated, a group is below 1, the sentences of a
-            trial are equal, its models do not agree with its condition (two if controversial, else
-            none), or trials have different scales.
+            trial are equal, its models do not agree with its condition (see `check_trials`), or
+            trials have different scales.
     """
     trials = read_rows(path, Trial, CELL_READERS)
     _check_ids(path, trials, "trial_id")
@@ -475,10 +478,10 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
 
 
 def on_scale(trials: Iterable[Trial], scale: Scale) -> tuple[Trial, ...]:
-    """Set the scale of trials whose table does not name one.
+    """Set the scale of trials from a table without the column scale.
 
     Raises:
-        InputError: if the table names another scale.
+        InputError: if trials already have a scale other than `scale` and the default.
     """
     trials = tuple(trials)
     if any(trial.scale not in (scale, Scale.CONFIDENCE) for trial in trials):
@@ -492,10 +495,10 @@ def on_scale(trials: Iterable[Trial], scale: Scale) -> tuple[Trial, ...]:
 def read_stimulus_table(
     path: Path | str,
 ) -> tuple[Pair, ...] | tuple[Triplet, ...] | tuple[Trial, ...]:
-    """Read a table of pairs, triplets or trials, recognised by its columns.
+    """Read a table of pairs, triplets or trials; the columns show which of these it contains.
 
     Raises:
-        InputError: if the columns are of none of these; see also `read_pairs`, `read_triplets` and
+        InputError: if it contains none of these; see also `read_pairs`, `read_triplets` and
             `read_trials`.
     """
     columns = read_table(path, may_be_empty=True)
@@ -513,10 +516,10 @@ def read_stimulus_table(
 
 
 def repeated_item(stimuli: Iterable[_Named]) -> str:
-    """Return the identifier of the first item that occurs twice; empty if there is none.
+    """Return the identifier of the first repeated item; empty if no item is repeated.
 
-    Two items of one kind are equal if they have the same identifier, or the same models, group and
-    sentences.
+    An item is repeated if an earlier item of the same kind has the same identifier, or the same
+    models, group and sentences.
     """
     seen: set[tuple[object, ...]] = set()
     for stimulus in stimuli:
@@ -532,7 +535,7 @@ def repeated_item(stimuli: Iterable[_Named]) -> str:
 
 
 def _check_ids(path: Path | str, stimuli: Sequence[_Named], name: str) -> None:
-    """Check that identifiers are unique, and that models agree with the condition."""
+    """Check that identifiers are unique, and that models agree with conditions."""
     ids = [getattr(stimulus, name) for stimulus in stimuli]
     if "" in ids:
         raise InputError(f"{path}, row {ids.index('')}: the {name} is empty.")

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from contstim.items.scores import ScoreTable
 
 
-# Okabe & Ito (2008): distinct in grey and for all common types of colour blindness
+# Colours of Okabe & Ito (2008), which can be distinguished with common types of colour blindness
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#BBBBBB", "#000000"
 SIZE = 8  # points, as journals require
 _DPI = 300
 _POINTS = 72  # per inch
-_CHARACTERS_PER_INCH, _MIN_LINE_LENGTH = 14, 24  # bold type of size SIZE
-_HINTING_FACTOR = 1.03  # hinted glyphs may be wider
+_CHARACTERS_PER_INCH, _MIN_LINE_LENGTH = 14, 24  # for wrapping bold text of size SIZE
+_HINTING_FACTOR = 1.03  # hinting makes letters up to this many times wider
 _STYLE: dict[Any, Any] = {
     "font.size": SIZE,
     "text.parse_math": False,  # names such as "$x$" are not formulas
@@ -45,7 +45,7 @@ _STYLE: dict[Any, Any] = {
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Make an empty figure of a size in inches, without a display."""
+    """Make an empty figure of a size in inches, which needs no display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -57,24 +57,24 @@ def new_figure(width: float, height: float) -> Figure:
 def panels(
     n: int, across: int, width: float, height: float, *, rows: int = 1, **shared: Any
 ) -> tuple[Figure, NDArray[Any]]:
-    """Make a figure with n columns of panels, wrapped into blocks.
+    """Make a figure with n columns of panels; columns that do not fit continue below the others.
 
     Args:
         n: number of columns.
-        across: maximum number of columns side by side.
+        across: maximum number of columns next to each other.
         width: width of a panel, inches.
         height: height of a panel, inches.
         rows: number of panels in a column.
-        shared: options of `Figure.subplots` on shared axes.
+        shared: options of `Figure.subplots` about shared axes.
 
     Returns:
-        Figure, and axes, (rows, n).
+        The figure, and the axes of the panels, (rows, n).
     """
     across = min(n, across)
     down = rows * ceil(n / across)
     figure = new_figure(0.4 + width * across, 0.4 + height * down)
     grid = figure.subplots(down, across, squeeze=False, **shared)
-    # Join the blocks side by side: (rows, n + unused panels)
+    # Join the blocks of rows: (rows, n + unused panels)
     axes_grid = np.hstack(np.split(grid, down // rows))
     unused: Iterable[Axes] = axes_grid[:, n:].flat
     for axes in unused:
@@ -100,7 +100,7 @@ def styled() -> AbstractContextManager[None]:
 
 
 def plain_log(axis: Axis) -> None:
-    """Label a logarithmic axis with plain numbers, since formulas are switched off."""
+    """Label a logarithmic axis with plain numbers, because `styled` switches formulas off."""
     from matplotlib.ticker import LogFormatter
 
     axis.set_major_formatter("{x:,g}")
@@ -109,13 +109,13 @@ def plain_log(axis: Axis) -> None:
 
 def lay_out(figure: Figure) -> None:
     """Lay out a figure once, so that it is equal in all formats."""
-    for _ in range(2):  # the second pass uses positions of square axes and their colour bars
+    for _ in range(2):  # square axes and their colour bars have their positions after the first
         figure.draw_without_rendering()
     figure.set_layout_engine("none")
 
 
 def png(figure: Figure) -> bytes:
-    """Render a figure made within `styled` as a PNG image."""
+    """Render a figure that was made within `styled` as a PNG image."""
     lay_out(figure)
     return _png(figure, None)
 
@@ -143,10 +143,10 @@ def write_figure(make: Callable[[], Figure], path: Path | str) -> None:
 
 
 def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
-    """Write `path`.pdf and `path`.png, and return the content of the latter.
+    """Write `path`.pdf and `path`.png, and return the content of the PNG file.
 
     Args:
-        figure: figure made within `styled`.
+        figure: figure that was made within `styled`.
         path: path without a suffix.
         warning: text to print above the figure; empty for none.
 
@@ -164,12 +164,12 @@ def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
 
 
 def wrapped(warning: str, width: float) -> str:
-    """Wrap a warning in bold type to a width in inches."""
+    """Wrap a warning, which is printed in bold, to a width in inches."""
     return textwrap.fill(warning, max(_MIN_LINE_LENGTH, int(width * _CHARACTERS_PER_INCH)))
 
 
 def _add_warning(figure: Figure, warning: str) -> Bbox | None:
-    """Add a warning above a figure; return the box to save, inches, or None without a warning."""
+    """Add a warning above a figure; return the area to save, inches, or None without a warning."""
     if not warning:
         return None
     from matplotlib.transforms import Bbox
@@ -187,13 +187,13 @@ def _add_warning(figure: Figure, warning: str) -> Bbox | None:
     return Bbox([[0, 0], [width, height + strip]])
 
 
-# Inches: side of a square cell; width and height of others
-_SQUARE, _ACROSS, _DOWN = 0.36, 0.42, 0.26
-_SCALE_WIDTH, _SCALE_SHARE = 0.15, 0.7  # width of the colour bar, inches; height, share of map
-_MIN_HEIGHT = 0.9  # of a map, inches
+_SQUARE = 0.36  # side of a square cell of a heat map, inches
+_ACROSS, _DOWN = 0.42, 0.26  # width and height of another cell, inches
+_SCALE_WIDTH, _SCALE_SHARE = 0.15, 0.7  # width of the colour bar, inches; its height, share of map
+_MIN_HEIGHT = 0.9  # minimum height of a map, inches
 _SLOPE = 0.71  # height of a name at 45 degrees, relative to its length
-_LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green and blue (ITU-R BT.709)
-_DARK = 0.5  # luminance of a cell below which its number is white
+_LUMINANCE = (0.2126, 0.7152, 0.0722)  # luminance of red, green and blue (ITU-R BT.709)
+_DARK = 0.5  # on a cell with a lower luminance, the number is white
 
 
 def heat_map(
@@ -207,30 +207,30 @@ def heat_map(
     row_label: str = "",
     column_label: str = "",
 ) -> Figure:
-    """Draw cells with numbers, in a sequential or diverging colour scale.
+    """Draw a heat map with a number in each cell.
 
-    Cells are square if rows and columns have the same names. A sequential scale begins at the
-    smallest value, rounded down to a tenth, and ends at 1. A diverging scale is symmetric about its
-    middle.
+    Cells are square if rows and columns have the same names. With `middle`, the colour scale is
+    diverging, and symmetric about the middle. Without it, the scale is sequential: it begins at the
+    smallest value, rounded down to a tenth, and ends at 1.
 
     Args:
         rows: names of the rows, from the top.
         columns: names of the columns.
         values: values up to 1, (n_rows, n_columns); nan leaves a cell empty.
         title: title above the map.
-        numbers: format of 0.256: 26 in a cell with 26% ("per cent") or 0.26 ("hundredths") at the
-            colour bar, or 0.26 at both ("decimals").
-        middle: value without colour, such as chance; None for a sequential scale.
+        numbers: format of numbers. With "per cent", 0.256 is 26 in a cell and 26% at the colour
+            bar; with "hundredths" 26 and 0.26, with "decimals" 0.26 and 0.26.
+        middle: value that has no colour, such as chance.
         row_label: label of the row axis.
         column_label: label of the column axis.
     """
     square = list(rows) == list(columns)
     label_width, label_height = widest(rows), _SLOPE * widest(columns)
     across, down = (_SQUARE, _SQUARE) if square else (_ACROSS, _DOWN)
-    # Room for the label along the rows, and for three numbers along the colour bar
+    # Cells are high enough for the label of the row axis, and for three numbers at the colour bar
     down = max(down, _MIN_HEIGHT / len(rows), widest([row_label or " "]) / len(rows))
     across = down if square else across
-    # The first column's sloping name may extend further left than the rows' names
+    # The sloping name of the first column may begin further left than the names of rows
     left_margin = max(label_width + 0.25 * bool(row_label), label_height - across / 2 + 0.2)
     width = max(1.35 + left_margin + 1.05 * across * len(columns), 0.2 + widest([title]))
     figure = new_figure(width, 0.85 + 0.2 * bool(column_label) + label_height + down * len(rows))
@@ -258,7 +258,7 @@ def heat_map(
         ax=axes,
         ticks=[low, (low + 1) / 2, 1],
         format="{x:.0%}" if numbers == "per cent" else "{x:g}",
-        # Shares of the map's width and height, and the bar's own ratio
+        # Width relative to the map, height relative to the map, and height relative to width
         fraction=_SCALE_WIDTH / (across * len(columns)),
         shrink=_SCALE_SHARE,
         aspect=_SCALE_SHARE * down * len(rows) / _SCALE_WIDTH,
@@ -270,7 +270,7 @@ def heat_map(
 def agreement_map(scores: ScoreTable) -> Figure:
     """Draw the share of sentence pairs that two models order equally; chance has no colour."""
     shares = scores.agreement().copy()
-    np.fill_diagonal(shares, np.nan)  # not informative
+    np.fill_diagonal(shares, np.nan)  # a model's agreement with itself is not informative
     names = short_names(scores.models)
     return heat_map(
         names, names, shares, title="Pairs of sentences in the same order (%)", middle=0.5

@@ -1,4 +1,4 @@
-"""A report: headings, paragraphs, lists, tables and figures, as an HTML or a Markdown page.
+"""A report of headings, paragraphs, lists, tables and figures, as an HTML or a Markdown page.
 
 Report("Power", (
 Heading("Assumptions"),
@@ -46,17 +46,17 @@ class Span:
     @property
     def address(self) -> str:
         """The path as a URL with special characters quoted."""
-        # "./", because "a" in a file name "a:b" would be read as a scheme
+        # With "./", because the beginning of a file name such as "a:b" would be read as a scheme
         return f"./{quote(self.path)}"
 
 
-_PIXELS = 0.36  # per dot at 300 dpi, so that 8-point type has 12 pixels
+_PIXELS = 0.36  # pixels on a page per dot of an image, so that 8-point type has 12 pixels
 
 Text: TypeAlias = str | tuple[str | Span, ...]
 """A text, or a sequence of texts, formatted runs and links."""
 
 Value: TypeAlias = Text | float | Span
-"""Value of a table cell; a float is written with two decimals, or a dash if not finite."""
+"""Value of a table cell; a float is written with two decimals, or as a dash if it is not finite."""
 
 code = partial(Span, tag="code")
 """A name, option or command in code font."""
@@ -68,7 +68,7 @@ emphasis = partial(Span, tag="em")
 """A run in italics."""
 
 button = partial(Span, tag="kbd")
-"""Label of a button, as a span."""
+"""Label of a button."""
 
 changed = partial(Span, tag="mark")
 """A word that differs from its counterpart."""
@@ -103,10 +103,11 @@ class Table:
 
     Attributes:
         header: names of the columns.
-        rows: rows with a cell per column; a row with an empty first cell belongs to the row above.
+        rows: rows with a cell per column. If the first cell is empty, the row continues the item
+            of the row above.
         texts: number of text columns on the left; columns of numbers are right-aligned.
         notes: number of text columns on the right.
-        is_wide: whether the table has the page's width, so that several tables are aligned.
+        is_wide: whether the table is as wide as the page, so that several tables are aligned.
     """
 
     header: Sequence[str]
@@ -118,7 +119,7 @@ class Table:
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row) != len(self.header):
-                raise ValueError(f"{len(row)} cells under {len(self.header)} names of columns.")
+                raise ValueError(f"A row has {len(row)} cells, but the header {len(self.header)}.")
 
     def is_number(self, column: int) -> bool:
         """Return True if the cells of a column are numbers."""
@@ -130,8 +131,8 @@ class Picture:
     """A figure.
 
     Attributes:
-        name: name of its file, without a suffix.
-        png: content of the file, for self-contained pages.
+        name: name of the file, without a suffix.
+        png: content of the file, which HTML pages include.
         alternative: alternative text.
     """
 
@@ -157,10 +158,10 @@ class Report:
     """A page.
 
     Attributes:
-        title: title, the first heading.
-        parts: parts in order.
-        warning: prominent warning, such as that answers are artificial; empty for none.
-        meta: names and contents of `<meta>` tags of an HTML page.
+        title: title of the page.
+        parts: parts below the title, in order.
+        warning: warning below the title, such as that answers are artificial; empty for none.
+        meta: name → content of the `<meta>` tags of an HTML page.
     """
 
     title: str
@@ -174,7 +175,7 @@ class Report:
             report=self,
             spans=spans,
             base64=lambda image: b64encode(image).decode(),
-            # The first chunk of a PNG contains its width
+            # Bytes 16 to 19 of a PNG file are the width of the image
             pixels=lambda image: round(int.from_bytes(image[16:20]) * _PIXELS),
         )
 
@@ -195,7 +196,7 @@ class Report:
 
 
 def with_code(text: str) -> tuple[str | Span, ...]:
-    """Runs of a message, in which names and commands are between `backticks`."""
+    """Split a message into runs; texts between `backticks` are in code font."""
     runs = re.split(r"`([^`]+)`", text)
     return tuple(code(run) if index % 2 else run for index, run in enumerate(runs))
 
@@ -209,7 +210,7 @@ def spans(value: Value) -> Iterable[Span | str]:
     return (value if isinstance(value, Span) else str(value),)
 
 
-@functools.cache  # compiling takes longer than filling in, and pages are written often
+@functools.cache  # compiling a template takes longer than filling it
 def page_template(package: str, name: str) -> Template:
     """Load an HTML template in a package's folder; values are escaped for HTML."""
     return make_environment(package, keep_trailing_newline=True).get_template(name)
@@ -225,13 +226,13 @@ def make_environment(package: str, **options: Any) -> Environment:
 
 _MARKS = {"strong": "**", "em": "*", "mark": "**", "kbd": "**"}
 _INLINE_SYNTAX = re.compile(
-    r"[\\*`$<]"  # escapes, emphasis, code, formulas, HTML
-    r"|(?<![^\W_])_|_(?![^\W_])"  # emphasis, unless between two letters
+    r"[\\*`$<]"  # begin escapes, emphasis, code, formulas, HTML
+    r"|(?<![^\W_])_|_(?![^\W_])"  # emphasis, except between two letters or digits
     r"|[\[\]]"  # links and alternative texts
     r"|&(?=#?\w+;)"  # character entities
 )
 _LINE_SYNTAX = re.compile(r"[-+#>=~]|\d+[.)]")
-"""Start of a list, a heading, a quotation or code, or underline of the line above."""
+"""Pattern of the start of a line that Markdown reads as a list, a heading, a quotation or code."""
 
 
 def _render_part(part: Part) -> str:
@@ -251,7 +252,7 @@ def _render_part(part: Part) -> str:
 
 
 def _render_heading(text: str, level: int) -> str:
-    # Unescaped, final signs # would be removed as a closing sequence
+    # Markdown removes # at the end of a heading, unless it is escaped
     closing = re.sub(r"#(?=#*$)", r"\\#", _escape_inline(text))
     return f"{'#' * level} {closing}"
 
@@ -281,7 +282,7 @@ def _render_runs(text: Value) -> str:
         elif span.tag == "a":
             fragments.append(f"[{_escape_inline(span.text)}]({span.address})")
         elif span.tag == "code":
-            # More backticks than any run in the text, separated by a space
+            # The delimiter has more backticks than any run of backticks in the text
             marks = "`" * (1 + max(map(len, re.findall("`+", span.text)), default=0))
             space = " " * (len(marks) > 1)
             content = re.sub(r"\s*\n\s*", " ", span.text)
@@ -300,21 +301,20 @@ LONGEST = 28
 
 
 def names_for_tables(models: Sequence[str]) -> dict[str, str]:
-    """Return the name of each model in tables; all are shortened if any name is long."""
-    # All or none are shortened, so that differences remain visible
+    """Return name → name in tables: all names are shortened if at least one of them is long."""
     is_short = all(len(name) <= LONGEST for name in models)
     return dict(zip(models, models if is_short else short_names(models), strict=True))
 
 
 def short_names(models: Sequence[str]) -> list[str]:
-    """Return the last part of each path with rule and transform, with folders if needed.
+    """Shorten names of models to the last part of the path, with rule and transform.
 
-    `hf:runs/a/bert@chain` and `hf:runs/gpt2` become `bert@chain` and `gpt2`. Names that are still
-    longer than 28 characters are cut by `shortened`.
+    `hf:runs/a/bert@chain` and `hf:runs/gpt2` become `bert@chain` and `gpt2`. If several names would
+    be equal, folders are added. Names of more than 28 characters are cut by `shortened`.
     """
     names = [_tail(model, 1) for model in models]
     depth, deepest = 1, max((model.count("/") for model in models), default=0)
-    # Add one folder in every round to names that several models share
+    # In each round, a folder is added to names that several models have
     while len(set(names)) < len(set(models)) and depth < deepest:
         depth += 1
         counts = Counter(names)
@@ -325,9 +325,9 @@ def short_names(models: Sequence[str]) -> list[str]:
 
 
 def shortened(names: Sequence[str]) -> list[str]:
-    """Cut names of more than 28 characters to their ends, numbered if several are equal.
+    """Cut names of more than 28 characters to their ends.
 
-    Different names stay different; equal names stay equal.
+    Different names remain different: if several ends are equal, they are numbered.
     """
     short = {name: name for name in names if len(name) <= LONGEST}
     used_names = set(short)
@@ -335,8 +335,8 @@ def shortened(names: Sequence[str]) -> list[str]:
     for name in names:
         if name in short:
             continue
-        # "…end", or "(1) …end", "(2) …end" if names share that end; another name may already look
-        # like one of these.
+        # The short name is "…end", or "(1) …end", "(2) …end" if several names have this end. The
+        # next number is tried if another name is already called so.
         for number in count(1 if ends[name[1 - LONGEST :]] > 1 else 0):
             front = f"({number}) …" if number else "…"
             short[name] = front + name[len(front) - LONGEST :]
@@ -347,6 +347,6 @@ def shortened(names: Sequence[str]) -> list[str]:
 
 
 def _tail(model: str, depth: int) -> str:
-    """Return the last parts of a specification's location, with its rule and transform."""
+    """Return the last `depth` parts of the path in a specification, with rule and transform."""
     cut = min((position for position in map(model.find, "@+") if position >= 0), default=len(model))
     return "/".join(model[:cut].split("/")[-depth:]) + model[cut:]

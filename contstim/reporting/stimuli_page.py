@@ -44,14 +44,14 @@ def stimuli_report(
     scores: ScoreTable | None = None,
     flagged: FlaggedItems | None = None,
 ) -> report.Report:
-    """Make a page of stimuli, by model pair and, for trials, by condition.
+    """Make a page of stimuli, grouped by pair of models and, for trials, by condition.
 
     Args:
         title: title of the page.
-        stimuli: triplets, pairs or trials, also mixed, in the order to show.
-        scores: log-probabilities of the sentences of pairs and trials, nats, which the page also
-            shows as a map of agreement. Triplets contain theirs.
-        flagged: flags of the stimuli; the page counts them, and `contstim review` shows them.
+        stimuli: triplets, pairs or trials, which may be mixed, in the order to show.
+        scores: log-probabilities of the sentences, nats. They are not needed for triplets, whose
+            tables contain them. The page also shows how often the models agree on all scores.
+        flagged: flags of the stimuli. The page shows only how many stimuli have flags.
 
     Raises:
         InputError: if there are no stimuli, or a pair without scores has no texts.
@@ -68,7 +68,7 @@ def stimuli_report(
     if flagged is not None:
         parts.append(report.Paragraph(f"{flagged.text} contstim review shows these items."))
         if triplets := [stimulus for stimulus in stimuli_list if isinstance(stimulus, Triplet)]:
-            # The text above has the share with flags; the required nats are unknown here
+            # The text above contains the share with flags, and the required nats are unknown
             parts.append(figures_table(figures_of(triplets, None, flagged.table, enough=None)))
     for kind, heading in _HEADINGS.items():
         of_kind = [stimulus for stimulus in stimuli_list if isinstance(stimulus, kind)]
@@ -107,13 +107,12 @@ def stimuli_table(
 ) -> report.Table:
     """Make a table of sentences with marked changes and log-probabilities (nats).
 
-    Pairs without scores have ranks among all sentences.
+    For pairs without scores, it shows ranks among all sentences.
 
     Args:
-        stimuli: stimuli of one kind and one model pair.
+        stimuli: stimuli of one kind and one pair of models.
         scores: log-probabilities of the sentences of pairs and trials, nats.
-        changes: changes of words (`changes_of`); by default changes among these stimuli, without
-            descriptions.
+        changes: result of `changes_of`; by default computed for these stimuli, without tags.
 
     Raises:
         InputError: if a pair has neither scores nor texts.
@@ -123,7 +122,7 @@ def stimuli_table(
     own_models = [model for model in (stimuli[0].model_1, stimuli[0].model_2) if model]
     models: Sequence[str] = own_models
     if isinstance(stimuli[0], Trial):
-        # Trials that compare no models show the scores of all
+        # A trial that compares no models is shown with the scores of all models
         models = [] if scores is None else own_models or scores.models
     rows: list[tuple[Value, ...]] = []
     for stimulus in stimuli:
@@ -150,7 +149,7 @@ def figures_table(figures: Mapping[str, float]) -> report.Table:
 
 
 def _labelled_sentences(stimulus: Stimulus) -> list[tuple[tuple[str, ...], Sentence | None]]:
-    """Return each sentence with the labels before it in its row."""
+    """Return each sentence with the labels that precede it in its row."""
     if isinstance(stimulus, Triplet):
         return [((label,), sentence) for label, sentence, _ in stimulus.labelled]
     if isinstance(stimulus, Pair):
@@ -158,13 +157,13 @@ def _labelled_sentences(stimulus: Stimulus) -> list[tuple[tuple[str, ...], Sente
     kinds = [str(kind).partition("_")[0] for kind in (stimulus.kind_1, stimulus.kind_2)]
     if stimulus.condition in (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL):
         kinds = ["", ""]
-    # Without a group, the trial is a minimal pair
+    # A minimal pair that is not in a design yet has no group
     group = f"group {stimulus.group}" if stimulus.group else stimulus.paradigm.replace("_", " ")
     return [((group, kinds[0]), stimulus.sentence_1), (("", kinds[1]), stimulus.sentence_2)]
 
 
 def mark_changes(sentence: Sentence, changes: Mapping[int, str]) -> Text:
-    """Mark the new words of a sentence, by position; the end mark stays unmarked."""
+    """Mark the new words of a sentence; keys of `changes` are their positions, from 0."""
     runs: list[str | Span] = []
     for position, word in enumerate(sentence.words):
         runs += [
@@ -189,7 +188,7 @@ def _select_columns(
             stimulus.model_2: (stimulus.rank_1_model_2, stimulus.rank_2_model_2),
         }
     if scores.sentences and stimulus.sentence_1 and stimulus.sentence_2:
-        # Look up by text: row numbers refer to the scores of the selection, which may be others
+        # Not by row number, because rows refer to the scores of the selection, maybe other ones
         return log_probs(stimulus, scores, models)
     rows = [stimulus.row_1, stimulus.row_2]
     return {model: scores.column(model)[rows].tolist() for model in models}
@@ -198,7 +197,12 @@ def _select_columns(
 def log_probs(
     stimulus: Stimulus, scores: ScoreTable | None, models: Sequence[str]
 ) -> dict[str, list[float]]:
-    """Return models' log-probabilities of the sentences, nats; triplets contain two models'.
+    """Return model → log-probabilities of the stimulus's sentences, nats.
+
+    Args:
+        stimulus: triplet, pair or trial. A triplet contains the scores of its two models.
+        scores: scores of other models and stimuli; None for no other scores.
+        models: models whose scores are needed.
 
     Raises:
         ScoreError: if the scores lack a sentence or a model.
@@ -215,7 +219,7 @@ def log_probs(
 
 
 def rejected_sentences(stimulus: Stimulus) -> dict[str, int]:
-    """Return the index, from 0, of the sentence that each model of the stimulus should reject."""
+    """Return model → index, from 0, of the sentence that it should reject."""
     first, second = stimulus.model_1, stimulus.model_2
     if isinstance(stimulus, Triplet):
         return {first: 1, second: 2}
@@ -227,10 +231,10 @@ def rejected_sentences(stimulus: Stimulus) -> dict[str, int]:
 def preferred(
     columns: Mapping[str, Sequence[float]], rejected: Mapping[str, int]
 ) -> list[list[bool]]:
-    """Return which numbers of each sentence to print in bold: (n_sentences, n_models).
+    """Return which numbers to print in bold: (n_sentences, n_models).
 
-    Of three sentences, these are the sentences that a model prefers to the one that it should
-    reject; otherwise the likeliest sentence.
+    In a triplet, these are the sentences that a model prefers to the sentence that it should
+    reject. In a pair or trial, it is the sentence that the model prefers.
     """
     n_sentences = max(map(len, columns.values()), default=0)
     return [

@@ -7,8 +7,8 @@
     | condition | trials |
     | --- | ---: |
 
-Jinja2 fills in the values. Values are plain text, so their characters never act as Markdown. Whole
-numbers are written as `1,200`.
+Jinja2 inserts the values. Values are plain text: characters with a meaning in Markdown are escaped.
+Whole numbers are written as `1,200`.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ _RUNS = re.compile(r"\*\*((?:\\.|[^\\*])+)\*\*|`((?:\\.|[^\\`])+)`|((?:\\.|[^\\*
 
 
 def fill_template(package: str, name: str, **values: Any) -> Report:
-    """Fill a template in a package's folder with values; its first heading is the title.
+    """Fill a template in a package's folder with values; the first heading becomes the title.
 
     Raises:
         TypeError: if the template does not begin with a heading.
     """
     title, *parts = _parse_parts(_render(package, name, values))
     if not isinstance(title, Heading):
-        raise TypeError(f"{name} begins with no heading.")
+        raise TypeError(f"The template {name} must begin with a heading.")
     return Report(title.text, parts)
 
 
 def passages(package: str, name: str, **values: Any) -> dict[str, str]:
-    """Fill a template in a package's folder; return its texts by their headings (`## name`).
+    """Fill a template in a package's folder; return heading (`## name`) → text below it.
 
-    Line ends within a text become spaces; a heading without text gives an empty text.
+    Line ends within a text become spaces. The text below a heading may be empty.
     """
     texts = re.split(r"(?m)^## ", _render(package, name, values))[1:]
     parts = (text.partition("\n") for text in texts)
@@ -69,7 +69,7 @@ def _render(package: str, name: str, values: Mapping[str, Any]) -> str:
 
 @cache
 def _environment(package: str) -> Environment:
-    # autoescape distinguishes the output of macros from values
+    # With autoescape, the output of macros is marked as safe, so `_escape` escapes only values
     environment = make_environment(package, finalize=_escape, trim_blocks=True, lstrip_blocks=True)
     environment.globals |= {"quantity": quantity, "in_a_row": in_a_row}
     return environment
@@ -128,7 +128,7 @@ def _unescape(text: str) -> str:
 
 @cache
 def works() -> tuple[tuple[str, str, str], ...]:
-    """Return first author, year and reference of each work, in order of the bibliography."""
+    """Return the first author, year and reference of each work in the bibliography."""
     text = (resources.files(__package__) / "references.txt").read_text(encoding="utf-8")
     return tuple(
         (*re.findall(r"^([^,]+),.*?\((\d{4})\)", work)[0], work) for work in text.splitlines()
@@ -136,7 +136,10 @@ def works() -> tuple[tuple[str, str, str], ...]:
 
 
 def works_in(text: str) -> list[str]:
-    """Return references of cited works, such as `Golan et al., 2023` or `Golan et al. (2023)`."""
+    """Return the references of the works that a text cites.
+
+    Citations have the form `Golan et al., 2023` or `Golan et al. (2023)`.
+    """
     plain = text.replace("\\", "")
     return [
         work

@@ -1,10 +1,10 @@
 """Detection of questions and incomplete sentences from tags (English).
 
-    How might you decide who should be admitted     a question: no subject before the verb
-    But is a major shift in our future              the subject is missing
-    What happens to things that are not real        the only other verb is in a relative clause
-    By his control extended across the region       the number after `By` was cut out
-    What he said was true                           a statement, whose subject is a clause
+    How might you decide who should be admitted     question: no subject before the verb
+    But is a major shift in our future              incomplete: the subject is missing
+    What happens to things that are not real        question: the other verb is in a relative clause
+    By his control extended across the region       incomplete: a year after `By` was removed
+    What he said was true                           statement: the subject is a clause
 
 Tags are those of the British National Corpus (C5), as `TagTable.tags` assigns them.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FINITE = frozenset("VBB VBD VBZ VDB VDD VDZ VHB VHD VHZ VVB VVD VVZ VM0".split())
 INFINITIVE = frozenset("VBI VDI VHI VVI".split())
 _AUXILIARY = FINITE - {"VVB", "VVD", "VVZ"}
-_BASE_FORM = frozenset({"VVB", "VDB", "VHB"})  # of commands too
+_BASE_FORM = frozenset({"VVB", "VDB", "VHB"})  # present tense, also used for commands
 _WH = frozenset({"AVQ", "DTQ", "PNQ"})  # when, which, who
 _SUBORDINATE = _WH | {"CJS", "CJT"}  # if, that
 _BE = frozenset({"VBB", "VBD", "VBZ"})
@@ -31,7 +31,8 @@ _BEFORE_NOUN = frozenset("AJ0 AJC AJS CRD ORD".split()) | _DETERMINER
 _NOMINAL = _NOUN | _BEFORE_NOUN | {"PNP", "PNI", "PNX", "EX0"}
 _ADVERB = frozenset({"AV0", "XX0"})
 
-# Compounds, except with prefixes (re-register, co-occurs); endings of nouns and adjectives
+# Words that are no verbs: compounds, except with a prefix (re-register, co-occurs), and words with
+# endings of nouns, adjectives and adverbs
 _NO_VERB = re.compile(
     r"^(?!(?:co|re|de|pre|out|over|under)-).+-"
     r"|(?:[st]ion|ic|al|ity|ness|ism|ist|logy|ous|ive|[ai]ble|ly)s?$"
@@ -48,17 +49,20 @@ _QUANTITY = frozenset("CRD DT0 AT0 AJ0 ORD DTQ".split())
 
 
 def is_finite(tag: str) -> bool:
-    """Return True for tags of the present or past tense and of modal verbs; isn't is VBZ+XX0."""
+    """Return True for tags of the present or past tense and of modal verbs.
+
+    A contraction has several tags, such as VBZ+XX0 for isn't; one of them suffices.
+    """
     return not FINITE.isdisjoint(tag.split("+"))
 
 
 def may_be_verb(word: str) -> bool:
-    """Return True if a rare word may be a finite verb: not a name, compound or noun by its form."""
+    """Return True if a word without a tag may be a finite verb, judging by its spelling."""
     return word == word.lower() and _NO_VERB.search(word) is None
 
 
 def has_order_of_question(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Return True if a sentence has the word order of a question or lacks its subject.
+    """Return True if a sentence has the word order of a question or lacks a subject.
 
     Args:
         words: words of the sentence, in lower case.
@@ -78,23 +82,23 @@ def has_order_of_question(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def _count_lead_words(words: Sequence[str], tags: Sequence[str]) -> int:
-    """Count the words before the clause, such as `But`, or `So` in `So what`."""
+    """Return 1 if the clause begins with the second word, as in "But is", or "So what"; else 0."""
     if tags[0] == "CJC" and words[0] not in _NO_LEADS:
         return 1
     return int(words[0] in _QUESTION_LEADS and len(tags) > 1 and tags[1] in _WH)
 
 
 def _is_wh_question(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Return True if a clause that begins with a wh-word is a question or not a main clause."""
+    """Return True if a clause that begins with a wh-word is a question or a subordinate clause."""
     if words[0] == "that":
         return False
     if is_exclamation(words):
         return False
     if words[0] == "which" and not {*tags[1:2]} <= _NOUN | _BEFORE_NOUN | {"PRF"}:
-        return True  # Which means that
+        return True  # "Which means that …"
     verb = 1
     if tags[0] == "DTQ" or (words[0] == "how" and tags[1:2] != ["NN2"]):
-        # What type of chin will, how many sites do
+        # The verb follows a noun phrase: "What type of chin will …", "How many sites do …"
         while verb < len(tags) and tags[verb] in _NOUN | _BEFORE_NOUN | {"AV0", "PRF"}:
             verb += 1
     else:
@@ -104,7 +108,7 @@ def _is_wh_question(words: Sequence[str], tags: Sequence[str]) -> bool:
         if tags[0] == "AVQ" and verb == 1:
             return True
         following = next((tag for tag in tags[verb + 1 :] if tag not in _ADVERB), "")
-        # "What was surprising" may be a subject, "what are we" may not
+        # "What was surprising" may be the subject of a statement, "What are we" may not
         if following == "PNP" or (following in _NOMINAL and (verb > 1 or tags[verb] not in _BE)):
             return True
     return n_main_verbs(words, tags) < 2
@@ -131,7 +135,7 @@ def n_main_verbs(words: Sequence[str], tags: Sequence[str]) -> int:
     inner = sum(
         tag.split("+")[0] in _SUBORDINATE
         and words[index] not in _OF_COMPARISON
-        and tags[index + 1 : index + 2] != ["TO0"]  # how to swim
+        and tags[index + 1 : index + 2] != ["TO0"]  # "how to swim" has no finite verb
         and any(finite[index:])
         for index, tag in enumerate(tags)
         if index > 0
@@ -146,7 +150,7 @@ def is_subordinate(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def lacks_a_part(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Return True if a sentence lost a number or the object of a preposition.
+    """Return True if a date, a number or the object of a preposition is missing in a sentence.
 
     Args:
         words: words of the sentence, in lower case.
@@ -160,7 +164,10 @@ def lacks_a_part(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def _lacks_date(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Return True for "By his control extended across": one noun phrase instead of two."""
+    """Return True for "By his control extended across": the date after the preposition is missing.
+
+    Then one noun phrase instead of two precedes the verb.
+    """
     if words[0] not in _BEFORE_DATES or len(words) < 2:
         return False
     if words[0] == "by" and words[1:2] == ("however",):
@@ -175,7 +182,7 @@ def _lacks_date(words: Sequence[str], tags: Sequence[str]) -> bool:
         return False
     while verb < len(tags) and tags[verb] in _ADVERB:
         verb += 1
-    # A participle without another finite verb may be a past tense of the same form
+    # If there is no finite verb, a word tagged as participle may be a past tense of the same form
     may_be_past = verb < len(tags) and tags[verb] == "VVN" and not any(map(is_finite, tags))
     if verb >= len(tags) or not (is_finite(tags[verb]) or may_be_past):
         return False

@@ -1,8 +1,8 @@
-"""Text files as streams of sentences: UTF-8, one sentence a line, or running prose.
+"""Read sentences from UTF-8 text files with one sentence per line, or with running prose.
 
-Treebanks and older corpora write punctuation and clitics as separate words: `I did n't go , he
-said .` A sub-word model has rarely read such text and scores it far lower than running text, so
-`TextNotes` counts such lines, and changed lines, while a text is read.
+Treebanks and older corpora are tokenised: punctuation and clitics are separate words, as in `I did
+n't go , he said .` Sub-word models were rarely trained on such text, and score it far lower than
+running text. `TextNotes` therefore counts tokenised lines while a text is read.
 """
 
 from __future__ import annotations
@@ -30,21 +30,22 @@ if TYPE_CHECKING:
 _PUNCTUATION = (
     "\"'“”‘’«»()[]{}<>,;:*_…–—!?"  # no hyphen (may be a minus), no full stop (abbreviation)
 )
-# End marks that Punkt does not know; their scripts do not abbreviate words with them
+# A span ends at an end mark of another script, such as `。`, which Punkt does not know. These marks
+# do not occur in abbreviations
 _SENTENCE_SPAN = regex.compile(
     r"(?V1s).+?(?:[\p{Sentence_Break=STerm}--[!?]][\p{Sentence_Break=Close}--\p{Ps}]*|\Z)"
 )
 
 _MIN_SHARE = 0.01
-"""Minimum share of tokenised lines in a tokenised text; fewer lines are misprints."""
+"""Minimum share of tokenised lines in a tokenised text; a lower share is due to misprints."""
 
 # For speed, all first lines are examined, but only one in ten of the others
 _FIRST_LINES, _STRIDE = 10_000, 10
 _MAX_EXAMPLE_LENGTH = 60
 
-# A fast test before the slow pattern
+# A line without any of these strings cannot match the slow pattern
 _PARTS = (" ,", " .", " n't", " n’t", " '", " ’", "``", "-LRB-", "-RRB-", "@-@", " 、", " 。")
-# Neither the ellipsis `. . .` nor signs that follow a space in French
+# Does not match the ellipsis `. . .`, nor signs that follow a space in French
 _TOKENISED = re.compile(
     r"(?<=[^\s.,]) [,.、。](?! \.)(?!\S)"
     r"|(?<=\w) (?:n['’]t|['’](?:s|re|ve|ll|d|m))(?!\S)"
@@ -97,12 +98,12 @@ class TextNotes:
 
     @property
     def facts(self) -> dict[str, float]:
-        """Number of normalised lines, if any, and share of tokenised lines, for a record."""
+        """Facts for a record: number of normalised lines, and share of tokenised lines, if any."""
         facts: dict[str, float] = {"normalised": self.normalised} if self.normalised else {}
         return facts | ({"tokenised": self.tokenised / self.examined} if self.is_tokenised else {})
 
     def remarks(self, name: object) -> Iterator[str]:
-        """Yield a line about normalised sentences, if there are any."""
+        """Yield a message if lines were changed."""
         if self.normalised:
             yield (
                 f"{name}: {quantity(self.normalised, 'sentence')} of {self.lines:,} changed: "
@@ -115,9 +116,9 @@ class TextNotes:
             example = self.example[:_MAX_EXAMPLE_LENGTH]
             yield (
                 f"{name} is tokenised: {self.tokenised / self.examined:.0%} of the sentences "
-                f"have spaces before punctuation or parts of words, such as {example!r}. "
-                "Sub-word models score such text too low: detokenise it first, for instance "
-                "with TreebankWordDetokenizer of nltk. For word-level models that were "
+                "have spaces before punctuation or before parts of words, such as "
+                f"{example!r}. Sub-word models score such text too low. Detokenise it first, for "
+                "instance with TreebankWordDetokenizer of nltk. For word-level models that were "
                 "trained on tokenised text, leave it unchanged."
             )
 
@@ -150,12 +151,12 @@ def read_lines(path: Path | str, notes: TextNotes | None = None) -> Iterator[str
 def read_sentences(
     path: Path | str, *, prose: bool = False, notes: TextNotes | None = None
 ) -> Iterator[Sentence]:
-    """Yield the sentences of a text in order: one a line, or split from running prose.
+    """Yield the sentences of a text in order.
 
-    NLTK's unsupervised Punkt algorithm (Kiss & Strunk 2006) splits prose. It is trained on the text
-    itself, without a download. End marks of other scripts, such as `。`, also split it. Commas,
-    colons, quotes, brackets, dashes and end marks around words are removed; full stops of
-    abbreviations inside a sentence are kept.
+    By default, each line with a letter or digit is a sentence. Running prose is split by NLTK's
+    unsupervised Punkt algorithm (Kiss & Strunk 2006), which is trained on the text itself, and at
+    end marks of other scripts, such as `。`. In prose, commas, colons, quotes, brackets, dashes and
+    end marks around words are removed; full stops of abbreviations inside a sentence are kept.
 
     Args:
         path: path of the text.
@@ -172,7 +173,7 @@ def read_sentences(
 def _parse_lines(lines: Iterable[str], path: Path | str) -> Iterator[Sentence]:
     empty = True
     for line in lines:
-        if any(map(str.isalnum, line)):  # skips ellipses and lines between paragraphs
+        if any(map(str.isalnum, line)):  # skips lines such as "* * *"
             empty = False
             yield Sentence.parse(line)
     if empty:
@@ -191,9 +192,8 @@ def _split_prose(lines: Iterable[str]) -> Iterator[Sentence]:
     for piece in chain.from_iterable(pieces):
         if not any(map(str.isalnum, piece)):
             continue
-        # The end mark may be inside quotation marks or brackets: He said "Go!"
         sentence = Sentence.parse(piece)
-        # Only the last word loses its full stop; others belong to abbreviations
+        # Full stops of other words than the last belong to abbreviations
         *inner, last = sentence.words
         stripped = [*(word.strip(_PUNCTUATION) for word in inner), last.strip(_PUNCTUATION + ".")]
         words = [word for word in stripped if any(map(str.isalnum, word))]
@@ -221,7 +221,7 @@ def _split_lines(file: IO[bytes], path: Path | str) -> Iterator[bytes]:
 
 
 def _decode(raw: bytes, path: Path | str, number: int) -> str:
-    # UTF-16 may decode as UTF-8, with a null character between letters
+    # UTF-16 text can be valid UTF-8, with a null character between letters
     if b"\0" in raw:
         raise CorpusError(
             f"{path} is not UTF-8 text: line {number} contains a null character. Convert it, "

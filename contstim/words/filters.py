@@ -1,7 +1,7 @@
-"""Rules that select natural sentences from a corpus, in any combination.
+"""Rules that select natural sentences from a corpus, and can be combined.
 
 Texts from books or the web have lines that are not sentences: titles, references, parts of lists,
-captions. Each of the `whole_sentence_rules` detects one sign of such lines.
+captions. Each of the `whole_sentence_rules` detects one property of such lines.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ class SentenceRule:
     """A rule that rejects sentences.
 
     Attributes:
-        reason: end of the message "left out because …".
+        reason: reason for a rejection, such as "a word occurs twice".
         rejects: function that returns True for a rejected sentence.
-        loosened_by: setting that removes or loosens the rule, for messages.
-        looser: function that makes looser rules, by setting; None if the rule can only be removed.
-        fresh: function that makes a copy in the initial state; None for rules without a state.
+        loosened_by: for messages, setting that removes the rule.
+        looser: function that returns looser rules, by the setting that selects them; None if the
+            rule can only be removed.
+        fresh: for rules that remember earlier sentences, function that returns the rule without
+            earlier sentences; None for other rules.
     """
 
     reason: str
@@ -93,7 +95,7 @@ def without(phrases: Iterable[str]) -> SentenceRule:
 
 
 def not_in(sentences: Iterable[Sentence]) -> SentenceRule:
-    """Exclude sentences of another text, such as training text; ignore end marks."""
+    """Exclude the sentences of another text, such as training text, whatever their end marks."""
     seen = {sentence.words for sentence in sentences}
     return SentenceRule(
         "it stands in an excluded text, such as one that a model learned from",
@@ -106,11 +108,11 @@ def finite_verb(table: TagTable) -> SentenceRule:
     """Require a verb in the present or past tense, or a modal verb (English).
 
     Args:
-        table: table of tags of the British National Corpus (basic tagset).
+        table: table of tags with the basic tagset of the British National Corpus (C5).
     """
 
     def rejects(sentence: Sentence) -> bool:
-        # An unlisted word may be the verb, unless it is a name
+        # An unlisted word has no tag, so it may be the verb
         if any(clauses.may_be_verb(word) and not table.lists(word) for word in sentence.words):
             return False
         return table.prob_without(sentence, clauses.is_finite) > _HIGH_PROBABILITY
@@ -132,10 +134,11 @@ def whole_statement(table: TagTable) -> SentenceRule:
         if sentence.is_question:
             return False
         shares = table.shares(sentence.words[0], initial=True)
-        # An infinitive may be a command
+        # A finite verb at the start indicates a question, unless it has the form of a command
         if tags[0] in clauses.FINITE and clauses.INFINITIVE.isdisjoint(shares):
             return True
-        if shares.get("AV0", 0) >= _MAIN_SHARE and tags[0] in ("AVQ", "CJS"):  # however
+        # "However" is usually an adverb at the start, even if it has the tag of a conjunction
+        if shares.get("AV0", 0) >= _MAIN_SHARE and tags[0] in ("AVQ", "CJS"):
             return False
         is_clause = clauses.is_subordinate(words, tags) and not clauses.is_exclamation(words)
         is_part = is_clause and clauses.n_main_verbs(words, tags) < 2
@@ -145,7 +148,7 @@ def whole_statement(table: TagTable) -> SentenceRule:
 
 
 def _tag_modal(table: TagTable, sentence: Sentence) -> tuple[str, ...]:
-    """Tag a sentence; the first word of "Will incumbents win" is a modal verb, not a noun."""
+    """Tag a sentence, and correct the tag of a modal verb at the start ("Will incumbents win")."""
     first, *later_tags = table.tags(sentence)
     shares = table.shares(sentence.words[0], initial=True)
     if shares.get("VM0", 0) > _HIGH_PROBABILITY and not any(
@@ -156,13 +159,13 @@ def _tag_modal(table: TagTable, sentence: Sentence) -> tuple[str, ...]:
 
 
 def _starts_small(sentence: Sentence) -> bool:
-    # The first letter after quotation marks; a letter without case is not lower case
+    # The first letter may follow a quotation mark. A letter without case is not lower case
     return next(filter(str.isalpha, sentence.words[0]), "").islower()
 
 
 def _lacks_partner(sentence: Sentence) -> bool:
     signs = Counter(sentence.text)
-    if signs["„"]:  # closed by the English opening quotation mark
+    if signs["„"]:  # German: the English opening quotation mark closes
         return signs["„"] != signs["“"] + signs["”"]
     # Straight quotation marks both open and close: their number must be even
     return signs['"'] % 2 == 1 or any(signs[a] != signs[b] for a, b in _BRACKETS)
@@ -184,9 +187,9 @@ def few_names(names: frozenset[str], max_names: int) -> SentenceRule:
 
 
 def unlike_earlier() -> SentenceRule:
-    """Require at least two different words from every earlier sentence of the same length.
+    """Require that a sentence differs in at least two words from each earlier one of its length.
 
-    Use it as the last rule: every sentence that it accepts counts as an earlier one.
+    Use it as the last rule, because each sentence that it accepts counts as an earlier one.
     """
     seen: set[tuple[int, tuple[str, ...]]] = set()
 
@@ -204,16 +207,16 @@ def unlike_earlier() -> SentenceRule:
 def whole_sentence_rules(
     rules: WordRules, names: Iterable[str], *, most_names: int = 1, tags: TagTable | None = None
 ) -> list[SentenceRule]:
-    """Make rules that accept only whole sentences, in the order of their use.
+    """Return rules that accept only whole sentences, to be applied in this order.
 
     Args:
-        rules: rules of words.
+        rules: rules for words.
         names: names in the text, as `sort_words` finds them.
         most_names: maximum number of names in a sentence.
-        tags: tags of English words, for rules about verbs; None for no such rules.
+        tags: tags of English words for the rules about verbs; None omits these rules.
     """
     names = frozenset(names)
-    # Fast rules first; the last one stores all sentences that reach it
+    # Fast rules first; the last rule stores each sentence that the others accept
     return [
         SentenceRule("it does not start with a capital letter", _starts_small),
         SentenceRule(
@@ -251,14 +254,13 @@ def filter_sentences(
 
     Args:
         sentences: stream of sentences.
-        rules: rules in order; the first rule that rejects a sentence gives the reason.
-        left_out: counter of rejected sentences by reason, which is updated.
+        rules: rules in order; the reason is that of the first rule that rejects a sentence.
+        left_out: counter by reason, to which the rejected sentences are added.
     """
     counts: Counter[str] = Counter() if left_out is None else left_out
     seen: set[tuple[str, ...]] = set()
     for sentence in sentences:
         reason = next((rule.reason for rule in rules if rule.rejects(sentence)), None)
-        # Only accepted sentences count as earlier ones
         if reason is None and sentence.words in seen:
             reason = "it occurred before"
         if reason is None:
@@ -271,24 +273,25 @@ def filter_sentences(
 def costs_of_rules(
     sentences: Iterable[Sentence], rules: Sequence[SentenceRule]
 ) -> list[tuple[int, str, str]]:
-    """Compute how many distinct sentences are gained if a single rule is loosened.
+    """Compute how many more distinct sentences are accepted if a single rule is loosened.
 
     Args:
         sentences: unfiltered sentences.
         rules: rules that filter them.
 
     Returns:
-        Number of gained sentences, reason of the rule, and setting that loosens it; most first.
+        Number of additional sentences, reason of the rule, and setting that loosens it; the largest
+        number first.
     """
     loosenings: dict[SentenceRule, Mapping[str, SentenceRule | None]] = {
         rule: rule.looser() if rule.looser else {rule.loosened_by: None} for rule in rules
     }
-    # Rules with a state are applied again for every loosening. For the others it is enough to know
-    # whether a single rule rejects a sentence: if two do, loosening one does not help.
-    lasting = [rule for rule in rules if rule.fresh is None]
+    # Rules that remember sentences are applied again for every loosening. The other rules are
+    # applied once: a sentence that two of them reject stays rejected if one is loosened
+    stateless = [rule for rule in rules if rule.fresh is None]
     candidates: list[tuple[Sentence, SentenceRule | None]] = []
     for sentence in sentences:
-        broken = list(islice((rule for rule in lasting if rule.rejects(sentence)), 2))
+        broken = list(islice((rule for rule in stateless if rule.rejects(sentence)), 2))
         if not broken:
             candidates.append((sentence, None))
         elif len(broken) == 1 and any(
@@ -296,16 +299,18 @@ def costs_of_rules(
         ):
             candidates.append((sentence, broken[0]))
 
-    def stay(loosened: SentenceRule | None = None, instead: SentenceRule | None = None) -> int:
+    def count_accepted(
+        loosened: SentenceRule | None = None, instead: SentenceRule | None = None
+    ) -> int:
         fresh_rules = [r.fresh() for r in rules if r.fresh is not None and r is not loosened]
         passing = (sentence for sentence, broken in candidates if broken in (None, loosened))
         return sum(
             1 for _ in filter_sentences(passing, [*([instead] if instead else []), *fresh_rules])
         )
 
-    n_before = stay()
+    n_before = count_accepted()
     costs = [
-        (stay(rule, instead) - n_before, rule.reason, name)
+        (count_accepted(rule, instead) - n_before, rule.reason, name)
         for rule, alternatives in loosenings.items()
         for name, instead in alternatives.items()
     ]

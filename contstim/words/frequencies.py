@@ -2,9 +2,9 @@
 
     Zipf = log10((count + 1) / (tokens in millions + types in millions)) + 3
 
-is log10 of the frequency in a thousand million words, with Laplace smoothing: 1 to 3 are rare
-words, 4 to 7 frequent ones (van Heuven, Mandera, Keuleers & Brysbaert 2014, *SUBTLEX-UK*, Quarterly
-Journal of Experimental Psychology 67). Case is ignored.
+This is log10 of the frequency in a thousand million words, with Laplace smoothing. Rare words have
+values from 1 to 3, frequent words from 4 to 7 (van Heuven, Mandera, Keuleers & Brysbaert 2014,
+*SUBTLEX-UK*, Quarterly Journal of Experimental Psychology 67). Case is ignored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from contstim.files.tables import Reader
 
 _MILLION = 1_000_000
-_COUNT_COLUMNS = ("initial", "inner")  # of a word-level model
+_COUNT_COLUMNS = ("initial", "inner")  # columns in the table of counts of a word-level model
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class WordFrequencies:
     """Counts of words.
 
     Attributes:
-        counts: count of each word, as written; 0 or more.
-        source: name of the text in which they were counted.
+        counts: word as written → number of occurrences, 0 or more.
+        source: name of the text in which the words were counted.
 
     Raises:
         InputError: if there is no word.
@@ -61,7 +61,7 @@ class WordFrequencies:
         return cls(Counter(word for sentence in sentences for word in sentence.words), source)
 
     def zipf(self, word: str) -> float:
-        """Return the Zipf value of a word; words without a count have the lowest one."""
+        """Return the Zipf value of a word; a word without a count has the lowest value."""
         return self._zipfs.get(word.lower(), self._lowest)
 
     def mean_zipf(self, sentence: Sentence) -> float:
@@ -77,7 +77,7 @@ class WordFrequencies:
         return self._zipf_of(0)
 
     def _zipf_of(self, n: int) -> float:
-        # + 1: Laplace smoothing; + 3: from a million to a thousand million words
+        # + 1 is Laplace smoothing; + 3 converts from a million to a thousand million words
         return math.log10((n + 1) / self._millions) + 3
 
     @cached_property
@@ -89,19 +89,19 @@ class WordFrequencies:
 
     @cached_property
     def _millions(self) -> float:
-        """Tokens and, for Laplace smoothing, types, in millions."""
+        """Number of tokens plus, for Laplace smoothing, number of types, in millions."""
         return (self._lower_counts.total() + len(self._lower_counts)) / _MILLION
 
     def sample(self, n: int, *, seed: int) -> list[str]:
-        """Draw n distinct words with equal probability, in alphabetical order.
+        """Sample n distinct words with equal probability, and return them in alphabetical order.
 
-        Only lower-case words are drawn, since names and first words look different inside a
-        sentence. If there are fewer than n, all are returned.
+        Only lower-case words are sampled, because a capitalised word may be a name. If there are
+        fewer than n such words, all are returned.
 
         Raises:
             InputError: if there is no lower-case word.
         """
-        # Sorted first, so that the draw does not depend on the order of the table
+        # Sorted before sampling, so that the sample does not depend on the order of the table
         words = sorted(word for word in self.counts if word.isalpha() and word.islower())
         if not words:
             raise InputError("The table of frequencies has no lower-case word. Use another table.")
@@ -112,8 +112,9 @@ def read_frequencies(path: Path | str) -> WordFrequencies:
     """Read frequencies from a text, from a table, or from a trained word-level model.
 
     Args:
-        path: text with one sentence a line; table with the columns word and count; or ARPA file or
-            folder of a model that contstim trained, which stores such counts.
+        path: text with one sentence per line; table with the columns word and count; or a
+            word-level model that contstim trained (ARPA file or folder), next to or in which the
+            counts are stored.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, names a word twice, or a count is
@@ -126,7 +127,7 @@ def read_frequencies(path: Path | str) -> WordFrequencies:
 
 
 def frequency_file(path: Path | str) -> Path:
-    """Return the file that `read_frequencies` reads: the path, or a word-level model's counts."""
+    """Return the file that `read_frequencies` reads: the path, or the counts of a model at it."""
     of_model = (Path(f"{path}.counts.csv"), Path(path) / "vocabulary.csv")
     is_table = Path(path).suffix.lower() in TABLE_KINDS
     return Path(path) if is_table else next(filter(is_file, of_model), Path(path))
@@ -134,7 +135,7 @@ def frequency_file(path: Path | str) -> Path:
 
 def _read_counts(path: Path, source: str) -> WordFrequencies:
     table = read_table(path)
-    # Word-level models have separate counts of first and other words
+    # The tables of word-level models count first words and other words separately
     of_model = "count" not in table and {*_COUNT_COLUMNS} <= table.keys()
     columns = _COUNT_COLUMNS if of_model else ("count",)
     readers: dict[str, Reader] = {"word": (text, "word")}

@@ -1,9 +1,9 @@
-"""A sentence: words joined by single spaces, closed by one end mark.
+"""A sentence: words joined by single spaces, and an end.
 
-A text is complete if it ends in an end mark, alone or before closing quotation marks and brackets.
-End marks are characters of all scripts with Unicode's property Sentence_Terminal, the ellipsis, and
-the semicolon in Greek. Closing signs are those of Unicode's sentence rules (UAX #29, the class
-Close without opening brackets).
+An end is an end mark, which closing quotation marks and brackets may follow. A text without an end
+gets a full stop. End marks are characters of all scripts with Unicode's property Sentence_Terminal,
+the ellipsis, and the semicolon in Greek. Closing signs are those of Unicode's sentence rules (UAX
+#29, the class Close without opening brackets).
 
     text                    words                   end
     The dog sleeps          The dog sleeps          .
@@ -36,10 +36,10 @@ WORDS_ARE = (
 END_MARKS = (".", "!", "?")
 """End marks of ASCII; other scripts have their own, see `is_end`."""
 
-_ALL_SIGNS = "".join(map(chr, range(0x20000)))  # all end marks and brackets are below
+_ALL_SIGNS = "".join(map(chr, range(0x20000)))  # contains all end marks and brackets of Unicode
 _MARKS = frozenset(regex.findall(r"[\p{Sentence_Terminal}…]", _ALL_SIGNS))
 ALL_END_MARKS = _MARKS | {";"}
-"""End marks of all scripts; the semicolon is one in Greek only."""
+"""End marks of all scripts; the semicolon is an end mark in Greek only."""
 
 _CLOSING_SIGNS = "".join(
     regex.findall(r"(?V1)[[\p{Sentence_Break=Close}״＂＇]--\p{Ps}]|\s", _ALL_SIGNS)
@@ -51,14 +51,14 @@ _INVISIBLE = re.compile(
     "\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]"
 )
 _JOINERS = "\u200c\u200d"
-# Joiners belong to a word only between letters or their combining marks
+# Joiners belong to a word only between letters, or between the combining marks of letters
 _STRAY_JOINERS = regex.compile(
     rf"(?<![\p{{L}}\p{{M}}{_JOINERS}])[{_JOINERS}]+|[{_JOINERS}]++(?![\p{{L}}\p{{M}}])"
 )
 
 
 def normalise_text(text: str) -> str:
-    """Normalise a text, so that texts that look the same are equal.
+    """Normalise a text, so that texts that look equal are equal.
 
     Apply Unicode's normal form C, and remove control characters, soft hyphens, zero-width spaces,
     word joiners, byte order marks and direction marks. Zero-width joiners and non-joiners remain
@@ -67,7 +67,7 @@ def normalise_text(text: str) -> str:
     is_ascii = text.isascii()
     if is_ascii and text.isprintable():
         return text
-    if not text.isprintable():  # no invisible character is printable
+    if not text.isprintable():  # invisible characters are not printable
         text = _STRAY_JOINERS.sub("", _INVISIBLE.sub("", text))
     return text if is_ascii else unicodedata.normalize("NFC", text)
 
@@ -75,14 +75,14 @@ def normalise_text(text: str) -> str:
 def split_end(text: str) -> tuple[str, str]:
     """Split a stripped text into the text before its end, and the end (by default a full stop).
 
-    The end is one mark and the closing signs that follow it, with white space between them reduced
-    to single spaces. The end of "Really?!" is "!".
+    The end is one end mark and the closing signs after it, separated by at most single spaces. The
+    end of "Really?!" is "!".
     """
     stripped = text.rstrip(_CLOSING_SIGNS)
     mark, start = stripped[-1:], len(stripped) - 1
     if mark in _MARKS or (mark == ";" and _GREEK.search(text)):
         end = text[start:]
-        # Two signs contain no white space, since the last one is a closing sign
+        # Two signs contain no white space: an end mark and a closing sign
         return text[:start], end if len(end) <= 2 else " ".join(end.split())
     return text, "."
 
@@ -93,7 +93,7 @@ def is_end(text: str) -> bool:
 
 
 def is_word(text: str) -> bool:
-    """Return True if a text is one word: visible, without white space, and valid in files."""
+    """Return True if a text is one word: visible, without white space, and valid in UTF-8 files."""
     return text.split() == [text] and normalise_text(text) != "" and _is_writable(text)
 
 
@@ -102,7 +102,7 @@ def _is_writable(text: str) -> bool:
     if "\0" in text:
         return False
     try:
-        # Most texts are ASCII and need no test; half of a surrogate pair cannot be encoded
+        # Half of a surrogate pair cannot be encoded; most texts are ASCII and need no test
         return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
         return False
@@ -112,9 +112,9 @@ def _is_writable(text: str) -> bool:
 class Sentence:
     """Words and an end; hashable, compared by value.
 
-    Words are separated by white space and normalised by `normalise_text`. The end is an end mark
-    and the closing signs that follow it. It belongs to no word: word-level models read the mark
-    only if it is in their vocabulary, sub-word models read the end as part of `text`.
+    Words are normalised by `normalise_text`. The end is an end mark and the closing signs that
+    follow it. The end belongs to no word: word-level models read the end mark only if it is in
+    their vocabulary, and sub-word models read the end as part of `text`.
 
     Raises:
         SentenceError: if there are no words, a word is empty or contains white space, or the end is
@@ -129,27 +129,27 @@ class Sentence:
             raise SentenceError("A sentence needs at least one word; this text has none.")
         bare = " ".join(self.words)
         if not (bare.isascii() and bare.isprintable() and self.end.isascii()):
-            # A frozen dataclass cannot assign fields. A word of invisible characters stays, so that
-            # positions do not change
+            # A frozen dataclass cannot assign fields. A word of invisible characters is kept, so
+            # that the positions of the other words do not change
             words = tuple(normalise_text(word) or word for word in self.words)
             object.__setattr__(self, "words", words)
             object.__setattr__(self, "end", normalise_text(self.end))
             bare = " ".join(self.words)
-        # An empty word disappears, and a word with white space is split
+        # Splitting the joined words again removes an empty word, and splits one with white space
         if bare.split() != [*self.words] or not _is_writable(bare):
             word = next(word for word in self.words if not is_word(word))
             raise SentenceError(f"{word!r} is not a word: {WORDS_ARE}.")
         if self.end not in END_MARKS and split_end(bare + self.end) != (bare, self.end):
             raise SentenceError(
-                f"end must be an end mark of a sentence, perhaps with closing quotation marks or "
-                f"brackets, got {self.end!r} after {bare[-40:]!r}."
+                "`end` must be an end mark, alone or before closing quotation marks or brackets, "
+                f"got {self.end!r} after {bare[-40:]!r}."
             )
 
     @classmethod
     def parse(cls, text: str) -> Sentence:
-        """Parse a line of text; add a full stop unless it ends in an end mark.
+        """Parse a line of text; a line without an end gets a full stop.
 
-        `Sentence.parse(sentence.text) == sentence` for every sentence.
+        `Sentence.parse(sentence.text) == sentence` is true for every sentence.
 
         Raises:
             SentenceError: if the text has no words, or the value is not a text, such as null or a
@@ -187,7 +187,7 @@ class Sentence:
 
     @property
     def displayed_text(self) -> str:
-        """The text as participants see it: without a full stop, with all other end marks."""
+        """The text as participants see it: without a full stop, but with other end marks."""
         return self.text if _SHOWN_MARKS.search(self._mark_name) else self.bare + self.end[1:]
 
     @property
@@ -228,7 +228,7 @@ class Sentence:
         return self.text
 
 
-# Matched with the Unicode names of end marks; all others are full stops
+# Patterns for the Unicode names of end marks; other marks count as full stops
 _QUESTION_MARKS = re.compile("QUESTION|INTERROBANG")
 _SHOWN_MARKS = re.compile("QUESTION|INTERROBANG|EXCLAMATION|ELLIPSIS")
 
@@ -240,19 +240,21 @@ def repeats(words: Iterable[str], repeatable: frozenset[str] = frozenset()) -> b
 
 
 def all_but_one(words: tuple[str, ...]) -> set[tuple[int, tuple[str, ...]]]:
-    """Return each position of a word sequence with the words at all other positions.
+    """Return each position of a word sequence, with the words at the other positions.
 
-    Two sequences of equal length share one entry if they differ by one word, and all if equal.
+    Two sequences of equal length have one entry in common if they differ by one word, all entries
+    if they are equal, and none otherwise.
     """
     return {(index, words[:index] + words[index + 1 :]) for index in range(len(words))}
 
 
-# Special tokens of models. A model that read one in a sentence would restart, end, or mask a word.
-# So vocabularies never contain them, and models read them as plain text or refuse the sentence.
+# If a model read a special token in a sentence, it would restart, end, or mask a word. So
+# vocabularies contain no special tokens, and models read them as plain text or refuse the sentence.
 SPACE_SIGN = "▁"
 """Character that SentencePiece writes for a space."""
 
-# Of BERT, GLM, LLaMA and similar models; other bracketed words, such as [1], are text
+# Special tokens of BERT, GLM, LLaMA and similar models; other words in brackets, such as [1], are
+# text
 _BRACKETED = "mask|gmask|smask|unk|pad|cls|sep|bos|eos|sos|eod|eop|eot|nl|inst|/inst"
 _SPECIAL = re.compile(
     rf"<[^<>\s]+>|\[(?:{_BRACKETED})\d*\]|\[unused\d+\]|<\||\|>|{SPACE_SIGN}", re.IGNORECASE

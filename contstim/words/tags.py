@@ -1,7 +1,7 @@
-"""Parts of speech without a tagger, from counts of words with tags and of tag pairs.
+"""Parts of speech of words, from counts in a tagged text.
 
-The table is counted once in a tagged text. A hidden Markov model then finds the likeliest tag
-sequence of a sentence, from the frequencies of tag pairs and of each word's tags.
+A table of tags counts how often each word has each tag, and how often two tags are adjacent. From
+these counts, a hidden Markov model computes the likeliest tag sequence of a sentence.
 
     The      dog      sleeps
     AT0      NN1      VVZ 97 %, NN2 3 %           frequency of each word's tags
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 START, END = "^", "$"
 """Tags before the first word and after the last word."""
 
-_MIN_TAG_SHARE = 0.5  # of a word's occurrences with the tag of the word that it replaces
+_MIN_TAG_SHARE = 0.5  # minimum share of a new word's occurrences with the tag of the replaced word
 SELDOM = 20
-"""A tag pair is odd if it is more than this many times rarer than by chance."""
-_MAX_CACHED_SENTENCES = 10_000  # tags
-_MAX_CACHED_WORDS = 200_000  # shares
-_MIN_SHARE_LISTED = 0.5  # of words that a table in their language lists
+"""A tag pair is odd if it is more than this many times rarer than expected by chance."""
+_MAX_CACHED_SENTENCES = 10_000  # maximum number of sentences whose tags are cached
+_MAX_CACHED_WORDS = 200_000  # maximum number of words whose shares of tags are cached
+_MIN_SHARE_LISTED = 0.5  # minimum share of words that a table of the same language lists
 _PSEUDOCOUNT = 0.1  # added to the count of every tag pair
 
 
@@ -57,9 +57,10 @@ class TaggedWord:
         tag: part of speech in the tagset of the text.
         count: number of occurrences with this tag.
         lemma: dictionary form; empty if it is the word itself.
-        kinds: subclasses of words with the tag that cannot replace each other, separated by spaces,
-            the main one first: for nouns person, animal or time, for verbs frequent complements;
-            empty for other words.
+        kinds: subclasses of the part of speech to which the word belongs, separated by spaces, the
+            main one first. Words of different kinds cannot replace each other. Kinds of nouns are
+            person, animal or time; kinds of verbs are their frequent complements. Empty for other
+            words.
     """
 
     word: str
@@ -149,26 +150,26 @@ class TagTable:
         return shares
 
     def kinds(self, word: str, tag: str) -> list[str]:
-        """Return the kinds of a word with a tag, the main one first; most words have none."""
+        """Return the kinds of a word with a tag, the main kind first; see `TaggedWord`."""
         return (self._kinds.get((word, tag)) or self._kinds.get((word.lower(), tag), "")).split()
 
     def main_kind(self, word: str, tag: str) -> str:
-        """Return the main kind of a word with a tag; empty for most words."""
+        """Return the main kind of a word with a tag; empty if it has no kind."""
         return next(iter(self.kinds(word, tag)), "")
 
     def fitting(
         self, kind: str, tag: str, words: tuple[str, ...], *, initial: bool = False
     ) -> BoolArray:
-        """Return a mask of words that may replace a word of a kind with a tag, (n_words,).
+        """Return a mask of candidates that may replace a word with a kind and a tag, (n_words,).
 
-        At least half of their occurrences have the tag, and they have the kind. A word without a
-        kind is replaced only by words without a kind.
+        A candidate may replace it if at least half of the candidate's occurrences have the tag, and
+        the candidate has the kind. Only words without a kind may replace a word without a kind.
 
         Args:
-            kind: kind of the replaced word.
+            kind: main kind of the replaced word; may be empty.
             tag: tag of the replaced word.
             words: candidates.
-            initial: whether the word starts a sentence.
+            initial: whether the replaced word starts a sentence.
         """
         key = kind, tag, words, initial
         if key not in self._fitting:
@@ -185,15 +186,15 @@ class TagTable:
         return word in self._counts or word.lower() in self._counts
 
     def share_listed(self, words: Collection[str]) -> float:
-        """Return the share of words that the table has; 1 for no words."""
+        """Return the share of words that the table has; 1 if there are no words."""
         return sum(map(self.lists, words)) / len(words) if words else 1.0
 
     def fits(self, words: Collection[str]) -> bool:
-        """Return True if the table has at least half of the words, as in the same language."""
+        """Return True if the table has at least half of the words, so it is in their language."""
         return self.share_listed(words) >= _MIN_SHARE_LISTED
 
     def lemma(self, word: str) -> str:
-        """Return the lemma of a word with its most frequent tag; else the word in lower case."""
+        """Return the lemma of a word for its most frequent tag; an unlisted word in lower case."""
         return self._lemmas.get(word) or self._lemmas.get(word.lower()) or word.lower()
 
     @cached_property
@@ -206,12 +207,12 @@ class TagTable:
 
     @cached_property
     def _lemmas(self) -> dict[str, str]:
-        # Sorted, so that the most frequent tag overwrites the others
+        # Sorted by count, so that the lemma for the most frequent tag overwrites the others
         rows = sorted(self.words, key=lambda tagged: tagged.count)
         return {tagged.word: (tagged.lemma or tagged.word).lower() for tagged in rows}
 
     def forms(self, lemma: str) -> frozenset[str]:
-        """Return the words of a lemma, in lower case; an unlisted lemma has only itself."""
+        """Return the words with a lemma, in lower case; for an unlisted lemma, only the lemma."""
         return self._forms.get(lemma) or frozenset({lemma})
 
     @cached_property
@@ -236,12 +237,12 @@ class TagTable:
         return self._cached_tags(sentence)
 
     def prob_without(self, sentence: Sentence, kind: Callable[[str], bool]) -> float:
-        """Return the model's probability that no word has a tag for which `kind` is true."""
+        """Return the probability, under the Markov model, that `kind` is false for all tags."""
         log_total = self._log_total(sentence, lambda _: True)
         return exp(self._log_total(sentence, lambda tag: not kind(tag)) - log_total)
 
     def _log_total(self, sentence: Sentence, allowed: Callable[[str], bool]) -> float:
-        """Compute the log of the total probability of allowed tag sequences, up to a constant."""
+        """Compute the log probability that all tags are allowed, up to an additive constant."""
         totals = {START: 0.0}
         for index, word in enumerate(sentence.words):
             shares = self.shares(word, initial=index == 0) or {"": 1.0}
@@ -270,7 +271,11 @@ class TagTable:
         return " + ".join(main) or "not listed"
 
     def odd_sequences(self, sentence: Sentence) -> set[tuple[int, str]]:
-        """Return each odd tag pair as the position, from 0, of its second word, and its names."""
+        """Return the odd tag pairs of a sentence; see `SELDOM`.
+
+        A pair is the position, from 0, of its second word, and its description, such as `noun
+        before article`.
+        """
         total = self._next_counts.get("", Counter()).total()
         tags = [START, *self.tags(sentence), END]
         odd = set()
@@ -293,15 +298,15 @@ class TagTable:
     def _extend_best(
         self, rows: Mapping[str, tuple[float, tuple[str, ...]]], tag: str, share: float
     ) -> tuple[float, tuple[str, ...]]:
-        """Return the best sequence extended by a tag, after its log-probability (+ constant)."""
+        """Extend the likeliest sequence by a tag; return log-probability (+ constant) and tags."""
         log_prob, row = max(
             (p + self._log_share(last, tag), row) for last, (p, row) in rows.items()
         )
-        # p(word | tag) is p(tag | word) / p(tag) times p(word), which is equal for all sequences
+        # p(word | tag) = p(tag | word) · p(word) / p(tag); p(word) is the same for all sequences
         return log_prob + log(share) - self._log_share("", tag), (*row, tag)
 
     def _log_share(self, last: str, tag: str) -> float:
-        """Return the log-probability of a tag after another tag, or without context after ""."""
+        """Return the log-probability of a tag after the tag `last`, or of any tag if that is ""."""
         next_counts = self._next_counts.get(last, Counter())
         return log(
             (next_counts[tag] + _PSEUDOCOUNT) / (next_counts.total() + _PSEUDOCOUNT * self._n_tags)
@@ -320,7 +325,7 @@ class TagTable:
 
     @cached_property
     def _next_counts(self) -> dict[str, Counter[str]]:
-        """Counts of the tags that follow each tag; under "" counts of all tags."""
+        """Tag → counts of the tags that follow it; "" → counts of all tags."""
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for pair in self.pairs:
             counts[pair.tag][pair.next] += pair.count
@@ -332,10 +337,10 @@ def read_tags(path: Path | str, pairs: Path | str | None = None) -> TagTable:
     """Read a table of tags from a treebank or from tables.
 
     Args:
-        path: treebank in the format of Universal Dependencies, `.conllu`, whose tags are parts of
-            speech with features, such as `NOUN Case=Nom|Number=Sing`; or table with the columns
+        path: treebank in the format of Universal Dependencies, `.conllu`. Its tags are parts of
+            speech with features, such as `NOUN Case=Nom|Number=Sing`. Or a table with the columns
             word, tag and count, and optional columns lemma and kinds.
-        pairs: table of tag pairs with the columns tag, next and count.
+        pairs: table of tag pairs with the columns tag, next and count; only for a table.
 
     Raises:
         InputError: if a file cannot be read, or a line has another format.
@@ -349,7 +354,7 @@ def read_tags(path: Path | str, pairs: Path | str | None = None) -> TagTable:
 
 
 def _read_treebank(path: Path) -> TagTable:
-    """Count a treebank's tags; words are in lower case, except proper names (PROPN)."""
+    """Count the tags in a treebank; words are in lower case, except proper names (PROPN)."""
     words: Counter[tuple[str, str, str]] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
     for tagged in _treebank_sentences(path):
@@ -363,7 +368,7 @@ def _read_treebank(path: Path) -> TagTable:
 
 
 def _treebank_sentences(path: Path) -> Iterator[list[tuple[str, str, str]]]:
-    """Yield each sentence as (word, tag, lemma) of its words, without punctuation."""
+    """Yield the word, tag and lemma of each word of a sentence, without punctuation."""
     sentence: list[tuple[str, str, str]] = []
     for line in read_lines(path):
         if line.startswith("#"):

@@ -1,4 +1,4 @@
-"""Vocabulary: the words allowed at the start of a sentence, inside it, and twice in it."""
+"""Vocabulary: words that are allowed at the start of a sentence, inside it, and repeatedly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from contstim.files.arrays import BoolArray
 
-#: English articles and prepositions, which may occur twice in a sentence.
+#: English articles and prepositions, which may occur several times in a sentence.
 REPEATABLE_ENGLISH = frozenset(
     Path(__file__).with_name("repeatable_english.txt").read_text(encoding="utf-8").split()
 )
@@ -27,7 +27,7 @@ _HEADINGS = ("[initial]", "[inner]", "[repeatable]")
 
 
 class WordTuple(tuple[str, ...]):
-    """Tuple of words that stores its hash, since caches use it as a key at every visit."""
+    """Tuple of words that stores its hash, because searches often use it as a key of caches."""
 
     @cached_property
     def _hash(self) -> int:
@@ -37,7 +37,7 @@ class WordTuple(tuple[str, ...]):
         return self._hash
 
     def __reduce__(self) -> tuple[type[WordTuple], tuple[tuple[str, ...]]]:
-        # Without the hash, which differs between processes
+        # The hash is not pickled, because it differs between processes
         return WordTuple, (tuple(self),)
 
 
@@ -46,9 +46,9 @@ class Vocabulary:
     """Words by allowed position, in a fixed order without duplicates.
 
     Attributes:
-        initial: words that may start a sentence, spelled as there.
+        initial: words that may start a sentence, usually capitalised.
         inner: words that may occur at all other positions.
-        repeatable: words that may occur twice in a sentence, in lower case.
+        repeatable: words that may occur several times in a sentence, in lower case.
 
     Raises:
         VocabularyError: if there is no word, or a word contains white space or a special token of
@@ -71,7 +71,8 @@ class Vocabulary:
         for word in self.words:
             if not is_word(word) or word in _HEADINGS:
                 raise VocabularyError(
-                    f"{word!r} is not a word: {WORDS_ARE}, and must not be a heading of this file."
+                    f"{word!r} is not a word: {WORDS_ARE}, and must not be a heading of a "
+                    f"vocabulary file ({', '.join(_HEADINGS)})."
                 )
             sign = special_sign(word)
             if sign is not None:
@@ -102,7 +103,7 @@ class Vocabulary:
     def restrict(
         self, are_known: Callable[[Sequence[str]], BoolArray]
     ) -> tuple[Vocabulary, tuple[str, ...]]:
-        """Keep the words for which `are_known` is True; also return the dropped words, in order.
+        """Return the vocabulary of the words for which `are_known` is True, and the other words.
 
         Raises:
             VocabularyError: if no word is left.
@@ -120,7 +121,7 @@ class Vocabulary:
         return self.intersect(Vocabulary(usable, usable, self.repeatable)), dropped
 
     def intersect(self, vocabulary: Vocabulary) -> Vocabulary:
-        """Keep the words that are also in another vocabulary, in order.
+        """Return the words that are also in another vocabulary, in the order of this one.
 
         Raises:
             VocabularyError: if no word is left.
@@ -137,9 +138,9 @@ class Vocabulary:
         """Make a vocabulary from the words of sentences.
 
         A word is `initial` if it starts at least `min_count` sentences, and `inner` if it occurs at
-        least `min_count` times elsewhere; most frequent first, ties in order of occurrence. English
-        articles and prepositions are repeatable (`REPEATABLE_ENGLISH`). Special tokens of models,
-        such as `<unk>` or `[MASK]`, are left out.
+        least `min_count` times elsewhere. The most frequent words come first; ties are in order of
+        occurrence. English articles and prepositions are repeatable (`REPEATABLE_ENGLISH`). Special
+        tokens of models, such as `<unk>` or `[MASK]`, are left out.
 
         Raises:
             VocabularyError: if `min_count` is below 1, or no word is that frequent.
@@ -154,7 +155,7 @@ class Vocabulary:
         if min_count < 1:
             raise VocabularyError(f"min_count must be at least 1, got {min_count}.")
         starts, later_words = (
-            # most_common sorts stably: ties stay in order of occurrence
+            # most_common sorts stably, so ties are in order of occurrence
             tuple(w for w, n in counts.most_common() if n >= min_count and special_sign(w) is None)
             for counts in (initial, inner)
         )
@@ -163,16 +164,17 @@ class Vocabulary:
                 f"No word occurs at least {min_count} times. Lower --min-count, or use a "
                 "longer text."
             )
-        # Only words of this vocabulary, since its file lists them
+        # Only words of this vocabulary, so that its file does not list others
         repeatable = REPEATABLE_ENGLISH.intersection(map(str.lower, starts + later_words))
         return cls(starts, later_words, repeatable)
 
     @classmethod
     def load(cls, path: Path | str) -> Vocabulary:
-        """Read a vocabulary file: one word a line, under optional headings.
+        """Read a vocabulary file: one word per line, under optional headings.
 
-        `[initial]`, `[inner]` and `[repeatable]` start the three lists. Without headings every word
-        is allowed at all positions, capitalised at the start, and no word may repeat.
+        The headings `[initial]`, `[inner]` and `[repeatable]` begin the three lists. Words above
+        the first heading are allowed at all positions; at the start they are capitalised. Without
+        `[repeatable]`, no word may occur twice.
 
         Raises:
             CorpusError: if the file is missing, empty or not UTF-8.
@@ -189,7 +191,6 @@ class Vocabulary:
                 )
             else:
                 lists[heading].append(line)
-        # Words above the first heading
         anywhere = lists[""]
         return cls(
             # str.capitalize would turn `iPhone` into `Iphone`

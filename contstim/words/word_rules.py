@@ -1,7 +1,7 @@
-"""Selection of the words of a text that are suitable for participants.
+"""Select the words of a text that are suitable for experiments.
 
 Text from the web or from books contains non-words: initials, parts of addresses, fragments from a
-tokenizer, words in capitals. Three criteria decide whether a string is a word:
+tokenizer, words in capitals. Three criteria decide whether a string is a suitable word:
 
     spelling   letters of one script, with apostrophes and hyphens inside; no digits, no addresses
     case       capitals only at the start of a word, and inside a sentence only for names
@@ -40,14 +40,14 @@ APOSTROPHES = "'’ʼ׳״"
 _JOINERS = f"{APOSTROPHES}-‐·\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 _BETWEEN_PARTS = re.compile(f"[{re.escape(_JOINERS)}]")
 _WRITTEN_TOGETHER = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"}
-# First words of the names of signs for letters of any script
+# First words of the Unicode names of letters that occur with any script
 _OF_NO_SCRIPT = {"MODIFIER", "COMBINING"}
 NAMES_ARE_CAPITALISED = 0.95
 """Minimum share of capitalised occurrences inside sentences for a word to be a name."""
 MANY_NAMES = 0.12
 """Share of capitalised words inside sentences above which capitals do not indicate names.
 
-German is above it, since nouns are capitalised; English textbooks have half of it.
+In German texts the share is higher, because nouns are capitalised. In English textbooks it is 0.06.
 """
 
 
@@ -82,13 +82,14 @@ class WordRules:
             a word.
         abbreviations: words that are always abbreviations.
         addresses: fragments of web addresses.
-        vowels: letters without accents; every word in their script needs one. Empty for no such
-            rule.
-        onsets: pairs of consonants that may begin a word; empty for no such rule. Other pairs
-            indicate a fragment, such as `ndez` from a name with an accent.
-        short_words: complete list of words of these lengths; empty for no such rule.
-        common: words that are not names, even if a text has them only at the start of sentences,
-            such as `Why` in a small text.
+        vowels: vowels without accents. Every word in the script of these needs a vowel. If empty,
+            this is not checked.
+        onsets: pairs of consonants that may begin a word. Other pairs indicate a fragment, such as
+            `ndez` from a name with an accent. If empty, this is not checked.
+        short_words: all short words of the language. Other words of the same lengths are
+            abbreviations. If empty, this is not checked.
+        common: words that are not names, although a small text may have them only at the start of
+            sentences, such as `Why`.
         unfinished: words that cannot end a sentence, such as `the`.
         blocked: words that are unsuitable for experiments.
         excluded: words that the user excludes.
@@ -117,13 +118,13 @@ class WordRules:
             )
 
     def misspelled(self, word: str) -> Reason | None:
-        """Return the reason why a string is not spelled like a word; None if it is."""
+        """Return the reason why a string is not spelled like a word; None if it is a word."""
         folded = word.lower()
         if special_sign(word) is not None:
             return Reason.SIGN
         if not word.isalpha() and any(unicodedata.category(sign)[0] == "N" for sign in word):
             return Reason.DIGIT
-        # Before the test of characters, since addresses contain other signs
+        # Before the test of characters, because addresses contain other characters than letters
         if self._address.search(word):
             return Reason.ADDRESS
         if not _has_only_letters(word):
@@ -139,7 +140,7 @@ class WordRules:
         bare = unicodedata.normalize("NFD", folded)
         has_vowels = bool(self.vowels) and scripts == _scripts("".join(self.vowels))
         is_shortened = folded in self.abbreviations or (has_vowels and not self.vowels & {*bare})
-        if word == folded:  # names may have other onsets and be shorter
+        if word == folded:  # not for names, which may have other onsets and be shorter
             start = bare[:2]
             odd_start = (
                 bool(self.onsets) and not self.vowels & {*start} and start not in self.onsets
@@ -151,20 +152,22 @@ class WordRules:
         return None if _is_well_capitalised(word) else Reason.CAPITALS
 
     def is_capitalised(self, word: str) -> bool:
-        """Return True if a word has a capital that it can lose, unlike I."""
+        """Return True if a word begins with a capital, except words such as I and I'm."""
         return word[0] != word[0].lower() and _parts(word)[0] not in (self.single_letters or ())
 
     def is_name(self, word: str, inside: Counter[str]) -> bool:
-        """Return True if a word is a name: almost always capitalised inside sentences, or absent.
+        """Return True if a capitalised word is a name.
+
+        A name is almost always capitalised inside sentences, or does not occur there.
 
         Args:
             word: word as written.
-            inside: count of each word inside sentences.
+            inside: number of occurrences of each word inside sentences.
         """
         if not self.is_capitalised(word) or word.lower() in self.common:
             return False
         capitalised, small = inside[word], inside[word[0].lower() + word[1:]]
-        # 0 >= 0 for a word that is never inside a sentence: it counts as a name
+        # For a word that does not occur inside sentences, this is 0 >= 0
         return capitalised >= NAMES_ARE_CAPITALISED * (capitalised + small)
 
     def has_address(self, sentence: Sentence) -> bool:
@@ -172,7 +175,7 @@ class WordRules:
         return self._address.search(sentence.bare) is not None
 
     def unwanted(self, word: str) -> Reason | None:
-        """Return the reason why a word, or a part of it, is excluded by a list; else None."""
+        """Return the reason why a word is unwanted: the list that contains it or a part of it."""
         parts = {word.lower(), *_parts(word.lower())}
         if parts & self.excluded:
             return Reason.EXCLUDED
@@ -180,7 +183,7 @@ class WordRules:
 
     @cached_property
     def _address(self) -> re.Pattern[str]:
-        """Pattern of address fragments as whole words, and of the start of an address."""
+        """Pattern of fragments of addresses as whole words, and of `://` and `www.`."""
         parts = "|".join(map(re.escape, sorted(self.addresses)))
         return re.compile(rf"(?<!\S)(?:{parts})(?!\S)|://|(?<!\S)www\.", re.IGNORECASE)
 
@@ -195,7 +198,7 @@ class DroppedWord:
 
     Attributes:
         word: word as written.
-        place: position, `initial` at the start of a sentence, else `inner`.
+        place: `initial` (start of a sentence) or `inner` (other positions).
         count: number of occurrences at this position.
         reason: reason for leaving it out.
     """
@@ -213,10 +216,10 @@ class TextWords:
     Attributes:
         vocabulary: suitable words.
         names: all names in the text, most frequent first.
-        name_share: share of names among all words inside sentences. Far above 0.1, as in German
-            with its capitalised nouns, case does not indicate names.
+        name_share: share of names among all words inside sentences. If it is above `MANY_NAMES`,
+            capitals do not indicate names.
         with_address: number of sentences that were skipped because of a web address.
-        dropped: words left out, most frequent first.
+        dropped: words that were left out, most frequent first.
     """
 
     vocabulary: Vocabulary
@@ -226,14 +229,14 @@ class TextWords:
     dropped: tuple[DroppedWord, ...] = field(repr=False)
 
     def counts(self) -> dict[Reason, int]:
-        """Count dropped words by reason, over both positions, most frequent reason first."""
+        """Count dropped words of both positions by reason, most frequent reason first."""
         return dict(Counter(word.reason for word in self.dropped).most_common())
 
 
 def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: int = 1) -> TextWords:
     """Sort the words of a text into suitable words and words to leave out.
 
-    Sentences with a web address are skipped, since text near an address is rarely language.
+    Sentences with a web address are skipped, because they rarely contain ordinary language.
 
     Args:
         sentences: sentences of the text.
@@ -257,7 +260,6 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
     all_counts = counts["initial"] + counts["inner"]
     if not all_counts:
         raise VocabularyError("All sentences of the text contain web addresses. Use another text.")
-    # Once a word, since spelling does not depend on position
     misspelled = {word: rules.misspelled(word) for word in all_counts}
     inside = Counter({w: n for w, n in counts["inner"].items() if misspelled[w] is None})
     names = {w for w in all_counts if misspelled[w] is None and rules.is_name(w, inside)}
@@ -269,7 +271,7 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
             return reason
         if counts[position][word] < min_count:
             return Reason.RARE
-        # Such a word at the start is usually part of a name: "Journal of …", "Bureau of …"
+        # At the start, such a word is usually part of a name: "Journal of …", "Bureau of …"
         mostly_capitalised = (
             inside[word] > inside[word.lower()]
             and word.lower() not in rules.common
@@ -286,7 +288,7 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
 
     dropped: list[DroppedWord] = []
     for kind, position_counts in counts.items():
-        # A copy, since the loop deletes words from the counter
+        # A copy, because the loop deletes words from the counter
         for word, count in list(position_counts.items()):
             reason = reason_against(word, kind)
             if reason is not None:
@@ -309,7 +311,7 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
 
 
 def read_words(path: Path | str) -> frozenset[str]:
-    """Read a list of words, one a line, in lower case; skip lines that begin with #.
+    """Read a list of words in lower case, one per line; skip lines that begin with #.
 
     Raises:
         CorpusError: if the file is missing, empty or not UTF-8.
@@ -351,7 +353,7 @@ def _scripts(word: str) -> set[str]:
         if unicodedata.category(sign).startswith("L")
     }
     written_together = scripts & _WRITTEN_TOGETHER
-    # Japanese and Korean words mix scripts, which count as one
+    # Japanese and Korean words mix scripts, so these count as one script
     return scripts - _OF_NO_SCRIPT - written_together | ({"CJK"} if written_together else set())
 
 
@@ -361,9 +363,9 @@ def _parts(word: str) -> list[str]:
 
 
 def _is_well_capitalised(word: str) -> bool:
-    """Return True if only parts of the word begin with capitals, also after Mc and Mac.
+    """Return True if capitals are only at the start of a word's parts, or after Mc and Mac.
 
-    If any part has a capital, the first part must have one; `vi-Strauss` is a fragment.
+    If another part has a capital, the first part must have one: `vi-Strauss` is a fragment.
     """
     if word[0].islower() and word != word.lower():
         return False

@@ -178,5 +178,5 @@ def test_pairs_of_other_paradigms_in_a_folder_are_refused(tmp_path: Path) -> Non
     for name in ("old.jsonl", "older.jsonl", "mine.jsonl", "notes.txt"):
         (tmp_path / name).touch()
     refuse_other_pairs(tmp_path, ["mine", "old", "older"])
-    with pytest.raises(InputError, match=r"old\.jsonl is not a paradigm .* and 1 more like it"):
+    with pytest.raises(InputError, match=r"old\.jsonl is not a paradigm .* and 1 other such files"):
         refuse_other_pairs(tmp_path, ["mine"])

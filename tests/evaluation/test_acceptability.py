@@ -53,7 +53,7 @@ def test_types_of_sentences_stand_in_for_a_phenomenon(tmp_path: Path) -> None:
         ("a2,", "a1,", "duplicate identifiers of sentences: a1"),
         (",6.5", ",high", "row 0: 'high' under judgement is not a number"),
         (",6.5", ",inf", "row 0: the judgement 'inf' is not finite"),
-        ("b1,b,1", "b1,b,2", "row 4: the label '2' is neither 1"),
+        ("b1,b,1", "b1,b,2", "row 4: `label` must be a verdict"),
         ("The dog sleeps,", ",", "row 0: .*A sentence needs at least one word"),
     ],
 )

@@ -112,12 +112,12 @@ RELEASES = {"BLiMP": {"name": "a.jsonl"}, "BLiMP (Hugging Face)": {"name": "b.pa
 @pytest.mark.parametrize(
     ("written", "complaint"),
     [
-        ([("ZhoBLiMP", {"linguistics_term": "BA"})], "which are those of BLiMP and ZhoBLiMP"),
+        ([("ZhoBLiMP", {"linguistics_term": "BA"})], "which match BLiMP and ZhoBLiMP"),
         (
             [("ZhoBLiMP", {}), ("RuBLiMP", {"name": "tense.csv"})],
-            r"ba_1\.jsonl is in .* of ZhoBLiMP, .*tense\.csv is in .* of RuBLiMP",
+            r"ba_1\.jsonl \(ZhoBLiMP\), .*tense\.csv \(RuBLiMP\)",
         ),
-        (RELEASES.items(), r"of BLiMP, .*b\.parquet is in the form of BLiMP .Hugging Face.. Use"),
+        (RELEASES.items(), r"\(BLiMP\), .*b\.parquet \(BLiMP .Hugging Face.\)\. Use"),
         (
             [("JBLiMP", {"name": "data/raw/pairs.csv"}), ("JBLiMP", {})],
             r"pair 3 of case occurs twice; see .*raw.* one version of a collection",

@@ -84,7 +84,7 @@ def test_tables_that_cannot_be_joined_are_named() -> None:
     one = _table([-1, -2], texts=("One bird sings.", "Two birds sing."))
     with pytest.raises(ScoreError, match="got 0 of 4"):
         join_tables({"a": one, "b": _table([-1, -2], texts=("Three do.", "Four do."))})
-    with pytest.raises(ScoreError, match="a has scores without sentences"):
+    with pytest.raises(ScoreError, match="a must have a column 'sentence'"):
         join_tables({"a": ScoreTable(None, ("m",), np.zeros((2, 1)))})
 
 
@@ -104,7 +104,7 @@ def test_models_and_tables_together(bigram: NgramModel, trigram: NgramModel) -> 
 def test_what_cannot_be_compared_is_said(bigram: NgramModel, trigram: NgramModel) -> None:
     with pytest.raises(InputError, match="at least 2 models, got 2-gram"):
         gather({}, [bigram], generate(5, seed=0))
-    with pytest.raises(InputError, match="need sentences"):
+    with pytest.raises(InputError, match="no sentences for the models"):
         gather({}, [bigram, trigram])
 
 
@@ -118,7 +118,7 @@ def test_the_start_is_the_sentence_that_all_find_likely_and_may_change(tmp_path:
     table = _table([-1, -2, -3, -np.inf, -6], [-1, -2, -3, -6, -7], texts=texts)
     assert contest_start(models, table, path)[0] == Sentence.parse("A cat ran.")
     path.write_text("fox")
-    with pytest.raises(VocabularyError, match="No sentence consists of words"):
+    with pytest.raises(VocabularyError, match="Each sentence contains a word outside"):
         contest_start(models, table, path)
 
 

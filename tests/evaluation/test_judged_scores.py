@@ -129,9 +129,9 @@ def test_score_tables_of_every_kind_are_read(judgements: Judgements, tmp_path: P
 def test_bad_tables_say_what_is_wrong(judgements: Judgements, tmp_path: Path) -> None:
     good = [f"{name},{i}" for i, name in enumerate(IDS)]
     path = tmp_path / "s.csv"
-    with pytest.raises(ScoreError, match="no columns of scores named 'z'; its columns are id, m"):
+    with pytest.raises(ScoreError, match="no columns 'z'; its columns are id, m"):
         published_scores(judgements, table(path, "id,m", good), choose("z"))
-    with pytest.raises(ScoreError, match="no columns of scores named any name"):
+    with pytest.raises(ScoreError, match="no columns of scores; its columns"):
         published_scores(judgements, table(path, "id,label", good))
     with pytest.raises(ScoreError, match="'a1' has two scores under m"):
         published_scores(judgements, table(path, "id,m", [*good, "a1,9"]))
@@ -145,7 +145,7 @@ def test_joined_scores_have_distinct_names() -> None:
     one = JudgedScores(("m",), np.zeros((2, 1)))
     other = JudgedScores(("n",), np.ones((2, 1)))
     assert JudgedScores.join([one, other]).values.tolist() == [[0, 1], [0, 1]]
-    with pytest.raises(ScoreError, match="Duplicate names of scores: m"):
+    with pytest.raises(ScoreError, match="have the name m"):
         JudgedScores.join([one, one])
     with pytest.raises(ScoreError, match="no scores"):
         JudgedScores.join([])

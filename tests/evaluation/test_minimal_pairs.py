@@ -74,7 +74,10 @@ def without(row: Row, field: str) -> Row:
             for number, field in ((0, "one_prefix_word_bad"), (3, "two_prefix_prefix_good"))
         ),
         ([ROWS[0], ROWS[5], ROWS[0]], r"row 3: pair 0 of agreement_1 occurs twice; .*row 1"),
-        ([ROWS[0], {**ROWS[1], "linguistics_term": "islands"}], "belongs to islands, and above"),
+        (
+            [ROWS[0], {**ROWS[1], "linguistics_term": "islands"}],
+            "phenomenon islands, but in an earlier row to agreement",
+        ),
     ],
 )
 def test_rows_that_are_no_pairs_are_named(tmp_path: Path, rows: list[Row], complaint: str) -> None:
@@ -184,7 +187,7 @@ def test_agreement_counts_who_may_answer_and_what_was_answered(tmp_path: Path) -
 def test_what_is_no_table_of_answers_is_refused(tmp_path: Path) -> None:
     row = _assignment("11111")
     path = _write(tmp_path / "answers.csv", [row | {"Input.item_2_condition": "x_1"}])
-    with pytest.raises(InputError, match="'x_1' names no paradigm and right answer"):
+    with pytest.raises(InputError, match="the condition 'x_1' must name a paradigm"):
         read_human_agreement(path)
     del row["Answer.Choice3"]
     with pytest.raises(InputError, match=r"no column 'Answer\.Choice3'"):

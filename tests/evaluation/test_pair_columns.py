@@ -97,22 +97,22 @@ def test_two_rows_are_a_pair(
         (["good,bad,correct,wrong", "a b,a c,d e,d f"], "good and bad; correct and wrong"),
         (
             ["item,label,grammatical,sentence", "1,1,0,It is.", "1,0,1,It are."],
-            "several columns that may hold verdicts .*: grammatical; label",
+            "several columns that may contain verdicts .*: grammatical; label",
         ),
         (
             ["item,pair,label,sentence", "1,1,1,a", "1,2,0,b", "2,2,1,c", "2,1,0,d"],
-            "names of pairs: pair; item",
+            "identifiers of pairs: pair; item",
         ),
         (
             ["item,label,sentence", "1,1,a", "1,0,b", "2,1,c", "2,1,d"],
-            "the columns item that pairs",
+            "by the columns item to pairs",
         ),
-        (["label,sentence", "1,a", "1,b", "0,c", "0,d"], "no column of items"),
-        (["item,label,sentence", "1,1,a", "1,maybe,b"], "no column of verdicts"),
-        (["item,label,text,sentence", "1,1,a,b", "1,0,c,d"], "hold sentences: sentence; text"),
+        (["label,sentence", "1,a", "1,b", "0,c", "0,d"], "without a column of items"),
+        (["item,label,sentence", "1,1,a", "1,maybe,b"], "no column with verdicts"),
+        (["item,label,text,sentence", "1,1,a,b", "1,0,c,d"], "contain sentences: sentence; text"),
         (
             ["first,second", "It rains.,It rain."],
-            r"columns first, second, .* no known collection\. The known collections have BLiMP",
+            r"columns first, second, .* no known collection\. .* known collections are: BLiMP",
         ),
     ],
 )
@@ -158,5 +158,5 @@ def test_a_pair_of_equal_sentences_is_reported_and_does_not_count(
     record = json.loads((out / "report.md.meta.json").read_text(encoding="utf-8"))
     assert record["identical_pairs"] == {"full-sentence": 1}
     write(tmp_path / "pairs.csv", "good,bad", "They go.,They go.")
-    with pytest.raises(InputError, match="All pairs have two equal sides"):
+    with pytest.raises(InputError, match="The two sides are equal in all pairs"):
         step.run()

@@ -124,7 +124,7 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
     assert read_controversial_minimal_pairs(path) == PAIRS
     assert read_stimuli(path) == [*(p.good for p in PAIRS), *(p.bad for p in PAIRS)]
     for values, message in (
-        ({"bad": PAIRS[0].good}, "row 0: good and bad are the same"),
+        ({"bad": PAIRS[0].good}, "row 0: good and bad must be different"),
         ({"model_2": "b"}, "row 0"),
         ({"trial_id": "minimal-1"}, "minimal-1"),
     ):

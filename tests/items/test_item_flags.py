@@ -83,7 +83,7 @@ def test_rare_words_are_those_below_a_value_in_a_text_that_is_long_enough() -> N
     short = FlagSettings(ENGLISH.rules, frequencies=WordFrequencies({"the": 900_000}, "a"))
     flagged = flag_items(items, short)
     assert of_kind(flagged.flags, FlagKind.RARE) == []
-    assert "even the rarest word has a Zipf frequency of 3.0" in flagged.explanations[FlagKind.RARE]
+    assert "Even the rarest word has a Zipf frequency of 3.0" in flagged.explanations[FlagKind.RARE]
 
 
 def test_articles_may_repeat_but_not_in_a_row() -> None:

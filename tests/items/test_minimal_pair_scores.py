@@ -55,7 +55,7 @@ def test_ties_stay_when_sides_are_swapped() -> None:
         ("a: bad", None, "lacks the columns a: bad"),
         ("a: bad", ["-1", "x"], "row 1: 'x' under a: bad is not a number"),
         ("a: bad", ["-1", "inf"], "invalid score"),
-        ("paradigm", ["binding", "binding"], "has the pair 0 of binding twice"),
+        ("paradigm", ["binding", "binding"], "has two pairs 0 of the paradigm binding"),
         ("method", ["one-prefix", "two-prefix"], "no pair of sentences"),
     ],
 )

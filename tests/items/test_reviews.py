@@ -174,7 +174,7 @@ def test_kept_items_belong_to_the_last_file_that_lists_them() -> None:
 
 def test_items_that_differ_between_reviewers_are_named() -> None:
     other = replace(TRIPLETS[0], natural=Sentence.parse("It is another sentence"))
-    with pytest.raises(InputError, match="triplet-0 has different sentences in two reviews"):
+    with pytest.raises(InputError, match="triplet-0 has different sentences in two rows"):
         Review((*undecided_items(TRIPLETS, "Ann"), *undecided_items([other], "Bea")))
 
 

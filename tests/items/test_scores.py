@@ -86,7 +86,7 @@ def test_nan_and_infinity_are_named_by_sentence_and_model(bad: float) -> None:
 
 
 def test_names_that_repeat_are_named() -> None:
-    with pytest.raises(ScoreError, match="got several: rnn"):
+    with pytest.raises(ScoreError, match="got twice: rnn"):
         ScoreTable(None, ("rnn", "lstm", "rnn"), np.zeros((1, 3)))
 
 
@@ -110,7 +110,7 @@ def test_arrays_of_more_dimensions_are_refused(tmp_path: Path) -> None:
         ("s.csv", "sentence\nCats purr.\n", "has 0 columns of scores"),
         ("s.csv", "text,rnn\nCats purr.,-1\n", "no column 'sentence'; its columns are text, rnn"),
         ("s.csv", "sentence,rnn,rnn\nCats purr.,-1,-2\n", "twice: rnn"),
-        ("s.csv", "sentence,rnn\nCats purr.\n", "line 2: 1 values for 2 columns"),
+        ("s.csv", "sentence,rnn\nCats purr.\n", "line 2: the row has 1 cells, but the header 2"),
         ("s.jsonl", '{"sentence": "Cats purr.", "rnn": null}\n', r"row 0 .* under rnn is nan"),
         (
             "s.jsonl",
@@ -163,7 +163,7 @@ def test_rows_are_looked_up_by_sentence() -> None:
     owls = Sentence.parse("Owls hoot")
     with pytest.raises(ScoreError, match=r"lack 1 of 2 sentences: 'Owls hoot\.'\. Score them"):
         table.rows_of([CATS, owls, owls])
-    with pytest.raises(ScoreError, match="The scores have no sentences"):
+    with pytest.raises(ScoreError, match="The table of scores has no sentences"):
         ScoreTable(None, ("rnn",), np.zeros((1, 1))).rows_of([CATS])
 
 
@@ -241,7 +241,7 @@ def test_sentences_that_were_given_twice_are_counted_once(tmp_path: Path) -> Non
     ("text", "message"),
     [
         ("model_1,model_2\na,b\n", "lacks the columns per_pair"),
-        ("model_1,model_2,per_pair\na,b,1\na,b,2\n", "two counts for a, b"),
+        ("model_1,model_2,per_pair\na,b,1\na,b,2\n", "two rows for the models a and b"),
         ("model_1,model_2,per_pair\na,b,few\n", "'few' under per_pair is not a whole number"),
     ],
 )

@@ -132,7 +132,11 @@ def test_wrong_rules_and_unknown_families_are_told_as_ever() -> None:
     [
         ("import nowhere", "broken = other:FAMILY", "'broken' of other (other:FAMILY) cannot be"),
         ("FAMILY = 3", "broken = other:FAMILY", "must be a Family of this name, got 3"),
-        ("FAMILY = 3", "toyfamily = other:FAMILY", "Several packages add the family 'toyfamily'"),
+        (
+            "FAMILY = 3",
+            "toyfamily = other:FAMILY",
+            "Several packages provide the family 'toyfamily'",
+        ),
     ],
 )
 def test_a_broken_addition_names_the_package(

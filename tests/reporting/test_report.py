@@ -116,7 +116,7 @@ def test_names_in_messages_are_code(message: str, html: str) -> None:
 
 
 def test_rows_have_a_cell_for_each_name() -> None:
-    with pytest.raises(ValueError, match="1 cells under 2 names"):
+    with pytest.raises(ValueError, match="A row has 1 cells, but the header 2"):
         Table(("a", "b"), [("x",)])
 
 

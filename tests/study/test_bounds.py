@@ -75,7 +75,7 @@ def test_links_out_of_the_folder_are_refused(folder: Path, tmp_path: Path, link:
     for command in (["run"], ["archive", "--as-it-is", "--out", str(folder / "out")]):
         done = run(folder, *command)
         assert done.returncode == 2, done
-        assert f"{link!r} is, or is inside, a link to a place outside {folder}" in done.stderr
+        assert f"{link!r} is, or is inside, a link that leads out of {folder}" in done.stderr
         _assert_kept(tmp_path)
 
 

@@ -1,13 +1,15 @@
 """Exact selection of minimal pairs on which two models give different verdicts.
 
-A model's verdict is the sentence of a minimal pair that it finds likelier. If the verdicts of two
-models differ, one agrees with the grammar and the other does not. All minimal pairs and pairs of
-models give up to a million such candidates. They are in cells: a cell is a paradigm and a half, the
-minimal pairs on which one model of two is right.
+A model's verdict on a minimal pair is the sentence that it finds likelier. A candidate is a minimal
+pair with two models whose verdicts differ: one model is right (it prefers the acceptable sentence),
+the other is wrong. There are up to a million candidates. A half contains the candidates of two
+models of which a certain one is right. A cell contains the candidates of a half and a paradigm. The
+share of a cell is the number of its candidates that are selected.
 
-Counts of cells are as even as possible if the fewest cells have none, then the fewest have one, and
-so on (leximin). For each number k, a column of every cell says whether the cell has k candidates or
-more; the sum of these columns is maximised for k = 1, then for k = 2, and so on.
+Shares are as even as possible in this sense (leximin): as few cells as possible have a share of 0,
+then as few as possible have a share of 1, and so on. For each k = 1, 2, …, the program has a column
+for every cell, its level k, which is 0 or 1. The sum of the levels of a cell is at most its share.
+The sum of all levels k is maximised for k = 1, then for k = 2, and so on.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.question import MinimalPairObjective
     from contstim.optimization.selection.solver import Solution
 
-_SLOPE, _LIMIT = 0.055, 27.0  # a nat, and nats: people's choices between natural sentences in 2023
+# People's choices between natural sentences in 2023: log odds per nat, and maximum in nats
+_SLOPE, _LIMIT = 0.055, 27.0
 
 
 def select_minimal_pairs(
@@ -57,30 +60,29 @@ def select_minimal_pairs(
     *,
     review: Review | None = None,
 ) -> MinimalPairSelection:
-    """Choose, for every two models, the minimal pairs on which their verdicts differ most.
+    """Select, for every two models, the minimal pairs on which their verdicts differ most.
 
-    For every two models, each is right in half of the pairs. No sentence is in two of the chosen
-    pairs. A share is the number of pairs of one paradigm in one half. Shares are as even as
-    possible: the fewest are 0, then the fewest are 1, and so on. Of all such sets, the chosen one
-    has the best objective.
+    Each of two models is right in half of their pairs. No sentence is in two of the selected pairs.
+    The numbers of pairs per paradigm (shares) are as even as possible; see the module. Of all such
+    sets, the selected one has the best objective.
 
     After a review, sentences of rejected items are excluded. As many other reviewed minimal pairs
-    as possible are selected again, then shares are as even as possible.
+    as possible are selected again; this has precedence over even shares.
 
     Args:
         scores: log-probabilities of both sentences of all minimal pairs under all models.
-        question: what to choose.
+        question: number of pairs, objective and rules.
         review: review of earlier selections.
 
     Raises:
         InputError: if there are fewer than two models.
-        InfeasibleError: if there are too few disagreements; says between which models.
+        InfeasibleError: if two models disagree on too few pairs (names the models).
         VerificationError: if the time limit was reached, or the set breaks a rule.
     """
     started = perf_counter()
     question = question or MinimalPairQuestion()
     if len(scores.models) < 2:
-        raise InputError("Verdicts differ between models: give scores of two or more.")
+        raise InputError(f"The scores must be of at least 2 models, got {len(scores.models)}.")
     candidates = _Candidates(scores, question, review)
     program = candidates.program(candidates.even_share)
     solution = solve(program)
@@ -88,7 +90,7 @@ def select_minimal_pairs(
         program = candidates.program(question.per_paradigm or question.per_pair // 2)
         solution = solve(program)
     if solution is None:
-        raise candidates.infeasible("pairs of models need the same sentences or words")
+        raise candidates.infeasible("several pairs of models need the same sentences or words")
     chosen = np.flatnonzero(solution.chosen[: len(candidates.costs)])
     objective = fsum(-candidates.costs[chosen])
     certificate = Certificate.of(
@@ -107,21 +109,19 @@ def select_minimal_pairs(
 
 
 class _Candidates:
-    """Minimal pairs and two models whose verdicts on them differ.
-
-    A half is of two models and which of them is right, a cell of a half and a paradigm.
+    """Candidates, and the program that selects from them; see the module for terms.
 
     Args:
         scores: scores of all minimal pairs.
-        question: what to choose.
+        question: number of pairs, objective and rules.
         review: review of earlier selections.
 
     Attributes:
         groups: (model that is wrong, model that is right) of each half.
-        costs: (n_candidates,) negated objective.
+        costs: (n_candidates,) values of the candidates, negated.
         kept: identifier of a kept item → its candidate.
-        lost: kept items that are no candidates.
-        even_share: largest share if no half needs a sentence or word of another one.
+        lost: kept items that are not candidates.
+        even_share: largest share in an even selection, if halves did not need the same sentences.
 
     Raises:
         InfeasibleError: if a half has too few candidates.
@@ -156,14 +156,14 @@ class _Candidates:
         self._sizes, self.even_share = sizes, int(group_limits.max())
         order = np.lexsort((self.costs, self._cell))
         in_order = self._cell[order]
-        # Place of a candidate in its cell by cost, less the number that may be needed
+        # Rank of a candidate in its cell by cost, minus the largest share that may be needed
         self._order = np.empty_like(order)
         self._order[order] = np.arange(len(order)) - np.searchsorted(in_order, in_order)
         self._order -= np.repeat(group_limits, len(self._names))[self._cell]
         self._order[[*self.kept.values()]] = -1
 
     def _kept_cells(self, differ: BoolArray) -> dict[str, tuple[int, int]]:
-        """Find row and half of each kept item on which the models differ; sets `lost`."""
+        """Find the row and the half of each kept item that is a candidate; set `lost`."""
         self._all_kept = (
             [] if self._review is None else self._review.kept_items(ItemKind.MINIMAL_PAIR)
         )
@@ -189,7 +189,11 @@ class _Candidates:
         return cells
 
     def _shows(self, words: Collection[tuple[str, ...]]) -> BoolArray:
-        """Return whether minimal pairs have a sentence of certain words, (n_pairs,)."""
+        """Return which minimal pairs contain one of the sentences, (n_pairs,).
+
+        Args:
+            words: words of each sentence.
+        """
         pairs = self._scores.pairs
         return np.array([pair.good.words in words or pair.bad.words in words for pair in pairs])
 
@@ -197,7 +201,7 @@ class _Candidates:
         """Build the program with columns for candidates, and for levels of cells.
 
         Args:
-            n_levels: number of levels; a cell has a level if it has as many candidates.
+            n_levels: highest level.
         """
         from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 
@@ -206,7 +210,7 @@ class _Candidates:
         identity = eye_array(len(names), format="csr")
         of_candidates = identity[self._group] + identity[n_groups + self._cell]
         rules = csr_array(of_candidates + of_pairs[self._row]).T.tocsc()
-        # Columns of levels: 1 only if a cell has as many candidates
+        # Levels of each cell; a cell without enough candidates has no column for a level
         cells = np.flatnonzero(self._sizes)
         levels = [
             (cell, k) for k in range(1, n_levels + 1) for cell in cells[self._sizes[cells] >= k]
@@ -246,9 +250,9 @@ class _Candidates:
         return review_goals(kept_candidates, shows)
 
     def _rules(self) -> tuple[list[str], list[str], FloatArray, csr_array]:
-        """Return names, keys and maxima of rules, and which of them concern a minimal pair.
+        """Return the names, keys and maxima of rules on halves, cells, sentences and words.
 
-        Rules are of halves, cells, sentences and words. The matrix is (n_pairs, n_rules).
+        Also return a matrix (n_pairs, n_rules): 1 if a rule on a sentence or word concerns a pair.
         """
         from scipy.sparse import csr_array
 
@@ -270,18 +274,18 @@ class _Candidates:
         return names, keys, np.array(maxima, dtype=np.float64), of_pairs
 
     def is_even(self, solution: Solution) -> bool:
-        """Return whether no share is larger than `even_share`, the number of levels."""
+        """Return True if no share is larger than `even_share`, the highest level."""
         chosen = solution.chosen[: len(self.costs)]
         return int(np.bincount(self._cell[chosen]).max(initial=0)) <= self.even_share
 
     def _verdicts(self, floor: float | None) -> FloatArray:
-        """Return 1 for the acceptable sentence, -1 for the other and 0 for neither.
+        """Return verdicts, (n_pairs, n_models): 1 for the acceptable sentence, -1 for the other.
 
-        Its shape is (n_pairs, n_models).
+        They are 0 for ties, and for pairs that cannot be selected.
         """
         scores = self._scores
         sides = [(pair.good, pair.bad) for pair in scores.pairs]
-        # Sentences that look the same to readers cannot be an item
+        # Participants cannot compare sentences that differ only in case or end marks
         differs = [good.bare.lower() != bad.bare.lower() for good, bad in sides]
         usable = np.isfinite(scores.margins) & np.array(differs)[:, None]
         if floor is not None:
@@ -290,12 +294,12 @@ class _Candidates:
         return np.where(usable, np.sign(scores.margins), 0.0)
 
     def _value(self, objective: MinimalPairObjective, *models: IntArray) -> FloatArray:
-        """Compute the objective of candidates, (n_candidates,), from their two models' numbers."""
+        """Compute the values of candidates, (n_candidates,), from the indices of both models."""
         margins = self._scores.margins
         if objective == "evidence":
             logits = _SLOPE * np.clip(margins, -_LIMIT, _LIMIT)
             wrong, right = (logits[self._row, m] for m in models)
-            # Mean of both directions of Kullback and Leibler's divergence
+            # Mean of the Kullback-Leibler divergences in both directions
             return (1 / (1 + np.exp(-right)) - 1 / (1 + np.exp(-wrong))) * (right - wrong) / 2
         sizes = np.abs(margins)
         if objective == "rank":
@@ -304,39 +308,39 @@ class _Candidates:
         return np.minimum(*(sizes[self._row, m] for m in models))
 
     def infeasible(self, why: str) -> InfeasibleError:
-        """The error that no set keeps the rules, which names those that can be loosened."""
+        """Return the error that no set satisfies the rules, with the rules that can be loosened."""
         limits, question = ("per_paradigm", "floor", "word_cap"), self._question
         loosen = "".join(f"loosen `{n}`, " for n in limits if getattr(question, n) is not None)
         return InfeasibleError(
-            f"No set of minimal pairs keeps all rules: {why}. Ask for fewer (`per_pair`), {loosen}"
-            "or give more minimal pairs."
+            f"No set of minimal pairs satisfies all rules: {why}. Lower `per_pair`, {loosen}"
+            "or use more minimal pairs."
         )
 
     def _group_limits(self, sizes: IntArray, need: int) -> IntArray:
-        """For each half, the least largest share with which it has enough pairs, (n_groups,).
+        """Return the smallest maximum of shares with which each half has enough pairs, (n_groups,).
 
         Args:
-            sizes: (n_groups, n_paradigms) pairs of each cell that may be chosen.
-            need: pairs of each half.
+            sizes: (n_groups, n_paradigms) number of candidates of each cell.
+            need: number of pairs to select for each half.
         """
         tries = np.arange(1, need + 1)
         can = np.minimum(sizes[:, :, None], tries).sum(axis=1)  # (n_groups, n_tries)
         shortages = [
-            f"{n:,} can be chosen where {right} does and {wrong} does not"
+            f"there are only {n:,} on which {right} does and {wrong} does not"
             for (wrong, right), n in zip(self.groups, can[:, -1].tolist(), strict=True)
             if n < need
         ]
         if shortages:
             raise self.infeasible(
-                f"for every two models {need:,} are needed on which only the first prefers the "
-                f"{self._scores.good_name} one, and as many on which only the second does; "
-                f"{join_names(shortages)}"
+                f"for every two models, {need:,} pairs are needed on which only the first model "
+                f"prefers the {self._scores.good_name} sentence, and as many on which only the "
+                f"second does; {join_names(shortages)}"
             )
         limits: IntArray = tries[(can >= need).argmax(axis=1)]
         return limits
 
     def stimulus(self, candidate: int) -> ControversialMinimalPair:
-        """The stimulus that a candidate gives."""
+        """Return the stimulus of a candidate."""
         scores, row = self._scores, int(self._row[candidate])
         models = self.groups[self._group[candidate]]
         pair = scores.pairs[row]
@@ -351,7 +355,7 @@ class _Candidates:
 def _shared(
     scores: MinimalPairScores, question: MinimalPairQuestion
 ) -> Iterator[tuple[int, str, int]]:
-    """What minimal pairs may share: row, rule about a sentence or word, and its upper limit."""
+    """Yield the rules on sentences and words that concern each pair: row, name and maximum."""
     lemma = tag_table(question.tags).lemma
     for row, pair in enumerate(scores.pairs):
         both = (pair.good, pair.bad)
@@ -360,21 +364,21 @@ def _shared(
             words = {word.lower() for sentence in both for word in sentence.words}
             lemmas = map(lemma, words - REPEATABLE_ENGLISH)
             limits |= {f"word {word!r}": question.word_cap for word in lemmas}
-        # In order, so that rules have one in every process
+        # Sorted, so that the order of the rules is the same in every process
         yield from ((row, *rule) for rule in sorted(limits.items()))
 
 
 def _verdicts(
     scores: MinimalPairScores, chosen: Sequence[ControversialMinimalPair]
 ) -> dict[str, list[object]]:
-    """The table of verdicts by paradigm and models; see `MinimalPairSelection`."""
+    """Return the table of verdicts by paradigm and models; see `MinimalPairSelection`."""
     names, paradigm = np.unique([pair.paradigm for pair in scores.pairs], return_inverse=True)
     selected = Counter((frozenset((c.model_1, c.model_2)), c.paradigm) for c in chosen)
     rows: list[tuple[object, ...]] = []
     for both, right in zip(
         combinations(scores.models, 2), combinations((scores.margins > 0).T, 2), strict=True
     ):
-        # In each paradigm 0: both right, 1: the first, 2: the second, 3: neither
+        # In each paradigm, 0: both are right, 1: only the first, 2: only the second, 3: neither
         kind = 4 * paradigm + 3 - 2 * right[0] - right[1]
         counts = np.bincount(kind, minlength=4 * len(names)).reshape(-1, 4)
         rows += (

@@ -1,7 +1,8 @@
 """Exact selection of controversial natural pairs (2023, Eqs. 5-6).
 
-A stratum has sentences that are ranked among each other, and the number of pairs to select from
-them. With `same_length` each number of words is a stratum.
+A stratum is a set of sentences that are ranked among each other. With `same_length`, the sentences
+with each number of words are a stratum; otherwise there is only one. A source is an ordered pair of
+models: sentences of a source are rejected by the first and accepted by the second model.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ class Stratum:
     Attributes:
         table: scores of all sentences.
         words: number of words of each sentence; 0 if lengths may differ.
-        rows: (n,) rows of the table, ascending; other arrays are indexed like these.
-        usable: (n,) whether the rules about words admit a sentence.
-        counts: number of pairs for each unordered model pair, in the order of the models.
+        rows: (n,) rows of the sentences in the table, ascending. Other arrays have the same order.
+        usable: (n,) whether a sentence may be selected according to the rules about sentences.
+        counts: number of pairs for each pair of models, in the order of the table's models.
         agreeing: whether a sentence may rank above the median of the model that rejects it.
     """
 
@@ -66,26 +67,26 @@ class Stratum:
 
     @cached_property
     def doubled(self) -> IntArray:
-        """Doubled ranks, 2 … 2n, (n_models, n); mean ranks of ties are whole numbers."""
+        """Doubled ranks, 2 … 2n, (n_models, n), which are whole numbers even for ties."""
         return np.stack([doubled_ranks(column) for column in self.table.log_probs[self.rows].T])
 
     @cached_property
     def sources(self) -> list[tuple[str, str, int]]:
-        """Reject model, accept model and number of sentences, for each ordered model pair."""
+        """Rejecting model, accepting model and number of sentences to select, for each source."""
         counts = {frozenset(models): count for models, count in self.counts.items()}
         return [(*pair, counts[frozenset(pair)]) for pair in permutations(self.table.models, 2)]
 
     def admits(self, rejecting: IntArray, accepting: IntArray) -> BoolArray:
-        """Return whether one model may reject sentences and the other accept them, by their ranks.
+        """Return which sentences one model may reject and another accept, by their doubled ranks.
 
-        Every rank of a sentence below the median is less than every one at or above it, tied or
-        not. So each of two models prefers the sentence that the other rejects.
+        The rejecting model must rank a sentence below its median, the accepting model at or above.
+        So each of two models prefers the sentence that the other one rejects.
         """
         below = 2 * len(self.rows) + 1 if self.agreeing else len(self.rows)
         return (rejecting < below) & (accepting >= len(self.rows))
 
     def admissible(self) -> IntArray:
-        """Return the number of usable sentences for each ordered model pair, (n_sources,)."""
+        """Return the number of usable sentences for each source, (n_sources,)."""
         ranks = self.doubled[:, self.usable]
         return np.array([self.admits(*pair).sum() for pair in permutations(ranks, 2)])
 
@@ -95,10 +96,10 @@ class Stratum:
         return int((accepted.any(axis=0) & ~accepted.all(axis=0)).sum())
 
     def pair(self, models: ModelPair, rows: tuple[int, int]) -> Pair:
-        """Make the pair of two rows of the table."""
+        """Make the pair of two rows of the table; the first model rejects the first row."""
         indices = np.searchsorted(self.rows, rows)
         columns = [self.table.models.index(model) for model in models]
-        # Sentences × models, so that raveled they are r(s1|m1), r(s1|m2), r(s2|m1), r(s2|m2)
+        # (sentences, models): flattened, these are r(s1|m1), r(s1|m2), r(s2|m1), r(s2|m2)
         ranks = self.doubled[np.ix_(np.array(columns), indices)].T / (2 * len(self.rows))
         sentences = self.table.sentences
         first, second = (None if sentences is None else sentences[row] for row in rows)
@@ -110,18 +111,17 @@ class Stratum:
 def strata(
     table: ScoreTable, question: NaturalQuestion, excluded: Collection[Sentence] = ()
 ) -> list[Stratum]:
-    """Split a question into independent parts: one, or one for each length that gets pairs.
+    """Return the strata from which pairs are selected independently.
 
-    Each length's share of every model pair's pairs is its share of the table's sentences.
+    With `same_length`, the pairs of each two models are distributed over lengths in proportion to
+    the number of sentences of each length. Lengths without pairs are omitted.
 
     Raises:
-        InputError: fewer than two models, counts that do not fit them, or a rule about words and
-            a table without texts.
+        InputError: if there are fewer than two models, counts are for other models, or a rule about
+            sentences needs texts that the table lacks.
     """
     if len(table.models) < 2:
-        raise InputError(
-            f"Two models can disagree, {len(table.models)} cannot: give scores of at least two."
-        )
+        raise InputError(f"The scores must be of at least 2 models, got {len(table.models)}.")
     counts = demand(question, combinations(table.models, 2))
     usable = _usable_rows(table, question, excluded)
     stratum = Stratum(table, 0, np.arange(len(table.log_probs)), usable, counts, question.agreeing)
@@ -144,9 +144,16 @@ def strata(
 
 
 def length_shares(count: int, sizes: Mapping[int, int]) -> dict[int, int]:
-    """Return the number of pairs of each length, in proportion to the sentences of that length.
+    """Distribute pairs over lengths in proportion to the numbers of sentences (Hamilton's method).
 
-    The largest remainders are rounded up (Hamilton's method), the shorter length's if they tie.
+    The largest remainders are rounded up; of equal remainders, those of shorter lengths.
+
+    Args:
+        count: number of pairs.
+        sizes: number of words → number of sentences.
+
+    Returns:
+        Number of words → number of pairs.
     """
     total = sum(sizes.values())
     shares = {words: count * size // total for words, size in sizes.items()}
@@ -159,16 +166,17 @@ def length_shares(count: int, sizes: Mapping[int, int]) -> dict[int, int]:
 def _usable_rows(
     table: ScoreTable, question: NaturalQuestion, excluded: Collection[Sentence]
 ) -> BoolArray:
-    """Return which rows may be chosen: only the first of rows that look the same to readers."""
+    """Return which rows may be selected according to the rules about sentences.
+
+    Of sentences that differ only in end marks, which experiments hide, only the first may be.
+    """
     if table.sentences is None:
         if excluded or question.no_repeats or question.same_length:
             raise InputError(
-                "no_repeats, same_length and sentences that are left out need the sentences' "
-                "texts, and this table has scores only: add the column 'sentence' or leave the "
-                "rule out."
+                "`no_repeats`, `same_length` and `exclude` need texts, but the table contains only "
+                "scores. Add the column 'sentence', or leave these rules out."
             )
         return np.ones(len(table.log_probs), dtype=np.bool_)
-    # Experiments hide end marks, so sentences that differ only in them look the same.
     first: dict[tuple[str, ...], int] = {}
     for row, sentence in enumerate(table.sentences):
         first.setdefault(sentence.words, row)
@@ -196,42 +204,42 @@ def select_natural(
     excluded: Collection[Sentence] = (),
     review: Review | None = None,
 ) -> NaturalSelection:
-    """Choose the most controversial natural pairs for every model pair.
+    """Select the most controversial natural pairs for every two models.
 
-    Minimises the sum of r(s1|m1) + r(s2|m2) over all chosen pairs, where r(s1|m1) < 0.5 <= r(s1|m2)
-    and r(s2|m2) < 0.5 <= r(s2|m1) and no sentence is used twice; r is the fractional rank among all
-    sentences. So each model prefers the sentence that the other rejects. Which s1 is matched with
-    which s2 inside a model pair does not change that sum; as few questions as possible are matched
-    with statements, and then lengths are as similar as possible (characters without end marks).
+    Minimises the sum of r(s1|m1) + r(s2|m2) over all selected pairs, where r is the fractional rank
+    among all sentences. Each pair satisfies r(s1|m1) < 0.5 <= r(s1|m2) and r(s2|m2) < 0.5 <=
+    r(s2|m1), so each model prefers the sentence that the other rejects. No sentence is in two
+    pairs.
 
-    Every ordered pair (reject, accept) needs a fixed number of sentences, each used once.
-    With D the total demand, an ordered pair needs only its D cheapest admissible sentences: if it
-    used another one, the other D - 1 units would leave one of these free, and it would cost no
-    more. With `same_length`, each number of words is a separate problem.
+    The sum does not depend on which s1 is matched with which s2. See `match_sentences`.
+
+    Every source needs a fixed number of sentences. Let D be the sum of these numbers. The program
+    contains only the D cheapest admissible sentences of each source. This suffices: if a selection
+    used another sentence, one of the D cheapest would be unused, because only D - 1 others are
+    used, and could replace it at no higher cost.
 
     After a review, sentences of rejected items are excluded. As many other reviewed pairs as
-    possible stay as they are, then the sum of ranks is minimised.
+    possible are selected again; this has precedence over the sum of ranks.
 
     Args:
-        table: scores of all sentences; without texts, lengths are unknown and row numbers decide.
-            Of sentences that differ only in their end mark, only the first row can be chosen.
-        question: what to choose; by default ten pairs for each model pair.
-        excluded: sentences that are not chosen, whatever their end mark, and keep their ranks.
+        table: scores of all sentences. Without texts, sentences are matched by row number. Of
+            sentences that differ only in end marks, only the first can be selected.
+        question: number of pairs and rules; by default ten pairs for each two models.
+        excluded: sentences that are not selected, whatever their end mark, but are ranked.
         review: review of earlier selections.
 
     Raises:
-        InputError: if there are fewer than two models, a count is for models that are no pair, or a
-            rule about words or sentences or a review needs texts that the table lacks.
-        InfeasibleError: if there are too few sentences; names the model pairs, and how many pairs
-            can be selected.
+        InputError: if there are fewer than two models, a count is for other models, or a rule about
+            sentences or a review needs texts that the table lacks.
+        InfeasibleError: if there are too few sentences; names the models, and the number of pairs
+            that can be selected.
         VerificationError: if the time limit was reached, or the result failed `verify_natural`.
     """
     started = perf_counter()
     question = question or NaturalQuestion()
     if review is not None and table.sentences is None:
         raise InputError(
-            "A review identifies sentences by their texts, and this table has scores only: add the "
-            "column 'sentence'."
+            "A review needs texts, but the table contains only scores. Add the column 'sentence'."
         )
     kept_items = [] if review is None else review.kept_items(ItemKind.PAIR)
     parts = [_Part(part, review, kept_items) for part in strata(table, question, excluded)]
@@ -239,7 +247,6 @@ def select_natural(
     if None in solutions:
         raise _infeasible(table, question, parts, excluded)
     solved = [(p, s) for p, s in zip(parts, solutions, strict=True) if s is not None]
-    # Ordered by models, then by row, in all strata
     order = {models: number for number, models in enumerate(combinations(table.models, 2))}
     pairs = sorted(
         (pair for part, solution in solved for pair in part.pairs(solution.chosen)),
@@ -267,12 +274,14 @@ def select_natural(
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """The program of a stratum: kept pairs, then one candidate for a sentence of a model pair.
+    """The program of a stratum.
+
+    Its candidates are the kept pairs, then the sentences of each source.
 
     Attributes:
         stratum: sentences, and number of pairs to select from them.
-        review: reviewers' decisions.
-        all_kept: kept items, for each file, the last one first.
+        review: review of earlier selections.
+        all_kept: kept items of each file of the review, the last file first.
     """
 
     stratum: Stratum
@@ -300,7 +309,7 @@ class _Part:
 
     @cached_property
     def free(self) -> tuple[BoolArray, BoolArray]:
-        """(n,) sentences that no reviewer rejects, and those that a trial shows that stays."""
+        """Masks of usable sentences that are not rejected, and of those in kept trials, (n,)."""
         sentences, usable = self.stratum.table.sentences, self.stratum.usable
         if self.review is None or sentences is None:
             return usable, np.zeros_like(usable)
@@ -314,13 +323,13 @@ class _Part:
 
     @cached_property
     def arcs(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Number of the source, index of the sentence and doubled rank of each candidate sentence.
+        """Index of the source, index of the sentence, and doubled rank of each candidate sentence.
 
-        A source is an ordered model pair (reject, accept). It has as many of its cheapest
-        admissible sentences as all sources need, those first that no trial shows.
+        A source has as many of its cheapest admissible sentences as all sources need together (see
+        `select_natural`). Sentences in kept trials count as the most expensive ones.
         """
         doubled, (free, is_in_trial) = self.stratum.doubled, self.free
-        # Sort keys: trials' sentences last, then by rank
+        # Sorted by rank, with sentences in kept trials last
         keys = doubled + is_in_trial * (2 * doubled.shape[1] + 1)
         demand = sum(count for *_, count in self.stratum.sources)
         indices, costs = [], []
@@ -328,7 +337,7 @@ class _Part:
             admitted = np.flatnonzero(free & self.stratum.admits(doubled[reject], doubled[accept]))
             key = keys[reject, admitted]
             if len(key) > demand:
-                # Of sentences that tie, those with lower row numbers come first
+                # Of tied sentences, those with lower row numbers come first
                 near = key <= np.partition(key, demand - 1)[demand - 1]
                 admitted, key = admitted[near], key[near]
             cheapest = admitted[np.argsort(key, kind="stable")[:demand]]
@@ -339,7 +348,7 @@ class _Part:
 
     @cached_property
     def program(self) -> Program:
-        """The program."""
+        """Goals and rules: each source gets its number of sentences; no sentence is used twice."""
         from scipy.sparse import csr_array
 
         sources, indices, ranks = self.arcs
@@ -352,7 +361,7 @@ class _Part:
         number = {source[:2]: k for k, source in enumerate(stratum.sources)}
         both = [(number[p.model_1, p.model_2], number[p.model_2, p.model_1]) for p in pairs]
         columns = np.concatenate([np.repeat(np.arange(n_kept), 2), n_kept + np.arange(len(ranks))])
-        # Rules: how many sentences each source gets, then that no sentence is used twice
+        # Rules on the number of sentences of each source, then on the use of each sentence
         kept_sources = np.array(both, dtype=np.int64).reshape(-1)
         of_rules = [
             np.concatenate([kept_sources, sources]),
@@ -389,7 +398,7 @@ class _Part:
         )
 
     def _kept_costs(self, indices: IntArray) -> FloatArray:
-        """Doubled ranks of both sentences under the models that reject them, summed, (n_kept,)."""
+        """Compute the cost of each kept pair: the sum of two doubled ranks, (n_kept,)."""
         models = [
             [self.stratum.table.models.index(m) for m in (p.model_1, p.model_2)]
             for p in self.kept_pairs.values()
@@ -399,7 +408,7 @@ class _Part:
         return costs
 
     def pairs(self, chosen: BoolArray) -> list[Pair]:
-        """Make the chosen pairs: kept ones as they are, and the other sentences matched."""
+        """Make the selected pairs: kept pairs, and pairs of the other chosen sentences."""
         stratum, (sources, indices, _), n_kept = self.stratum, self.arcs, len(self.kept_pairs)
         pairs = [
             pair for pair, stays in zip(self.kept_pairs.values(), chosen, strict=False) if stays
@@ -407,7 +416,7 @@ class _Part:
         used = np.flatnonzero(chosen[n_kept:])
         number = {source[:2]: k for k, source in enumerate(stratum.sources)}
         for models in stratum.counts:
-            # model_1 rejects sentence 1
+            # Sentences that model_1 rejects, then sentences that model_2 rejects
             sides = (
                 stratum.rows[indices[used[sources[used] == number[source]]]].tolist()
                 for source in (models, models[::-1])
@@ -417,20 +426,20 @@ class _Part:
         return pairs
 
     def changed(self, chosen: BoolArray) -> tuple[ChangedItem, ...]:
-        """Find the reasons why kept pairs are not chosen."""
+        """Return the kept pairs that are not chosen, with reasons."""
         candidate_of_item = {item_id: number for number, item_id in enumerate(self.kept_pairs)}
         return changed_items(self.program, candidate_of_item, chosen, hard=self.of_sentences)
 
     @property
     def of_sentences(self) -> range:
-        """Rules that no sentence is used twice, by number."""
+        """Indices of the rules that no sentence is used twice."""
         return range(len(self.stratum.sources), len(self.program.names))
 
 
 def _why_lost(
     item: ReviewedItem, table: ScoreTable, question: NaturalQuestion, excluded: Collection[Sentence]
 ) -> ChangedItem:
-    """Find the rule that prevents the selection of a kept pair from every stratum."""
+    """Find the rule because of which a kept pair is not a candidate in any stratum."""
     name, models = item.source_id or item.item_id, (item.model_1, item.model_2)
     if models not in combinations(table.models, 2):
         return ChangedItem(name, f"the scores do not compare {models[0]} with {models[1]}")
@@ -454,13 +463,12 @@ def _why_lost(
 def match_sentences(
     sentences: Sequence[Sentence] | None, rows_1: Iterable[int], rows_2: Iterable[int]
 ) -> list[tuple[int, int]]:
-    """Match rows one to one: as few questions as can be with statements, then by length.
+    """Match sentences of two sides one to one, so that pairs are as similar as possible.
 
-    Length is the number of characters without the end mark. Where no question meets a statement,
-    the summed difference is smallest among statements, and among questions. For absolute
-    differences on a line, the shortest meets the shortest, and so on up: uncrossing two matches
-    never adds to the sum. Equal lengths, or all sentences where texts are unknown, go by row
-    number.
+    On each side, statements are sorted before questions, then by length (characters without the end
+    mark), then by row number; sentences of equal position are matched. So as few questions as
+    possible are matched with statements. If there are no such pairs, the summed difference in
+    length is minimal. Without texts, rows are only sorted by number.
     """
 
     def key(row: int) -> tuple[bool, int, int]:
@@ -477,7 +485,7 @@ def _infeasible(
     parts: Sequence[_Part],
     excluded: Collection[Sentence],
 ) -> InfeasibleError:
-    """Name the ordered model pairs with too few sentences, and how many pairs can be selected."""
+    """Return an error that names sources with too few sentences, and how many pairs there are."""
     below = "" if question.agreeing else "below 0.5 under {} and "
     reasons = []
     for part in parts:
@@ -501,18 +509,18 @@ def _infeasible(
         programs = (_Part(part, review, ()).program for part in strata(table, fewer, excluded))
         return any(solve(program) is None for program in programs)
 
-    # The largest number that can be selected: a bisection, since fewer pairs need fewer sentences
+    # Bisection for the largest number of pairs that can be selected
     largest_count = max(question.per_pair, *(count for *_, count in question.counts), 0)
     feasible_count = bisect_left(range(1, largest_count), True, key=is_too_many)
     agree = (
         ""
         if question.agreeing
-        else ", allow pairs that both models order in the same way (agreeing)"
+        else ", set `agreeing` to allow pairs that both models order in the same way"
     )
     return InfeasibleError(
-        f"There is no set of {quantity(question.per_pair, 'pair')} for every model pair: "
-        f"{quantity(feasible_count, 'pair')} for every model pair can be had. By reject against "
-        "accept model: "
-        f"{'; '.join(reasons)}. Score more sentences, ask for fewer pairs{agree}, or leave models "
+        f"There are too few sentences for {quantity(question.per_pair, 'pair')} for every two "
+        f"models; at most {quantity(feasible_count, 'pair')} can be selected for every two models. "
+        "Missing sentences, by rejecting against accepting model: "
+        f"{'; '.join(reasons)}. Score more sentences, lower `per_pair`{agree}, or leave models "
         f"out."
     )

@@ -1,4 +1,8 @@
-"""Questions to a selection, and its answers: stimuli with a certificate of their value."""
+"""Questions (settings of a selection), and selections: stimuli with a certificate of their value.
+
+"2023" is the study of Golan et al. (2023). A model rejects the sentence of a pair that it finds
+less likely, and accepts the other sentence.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +42,9 @@ class NaturalRules:
     same_length: Annotated[
         bool,
         Help(
-            "Give both sentences of a pair the same number of words, with ranks among "
-            "sentences of that length; each length gets its share of every model pair's pairs."
+            "Both sentences of a pair have the same number of words, and are ranked among "
+            "sentences of this length. The number of pairs of a length is proportional to its "
+            "number of sentences."
         ),
     ] = False
     agreeing: Annotated[
@@ -56,9 +61,10 @@ class NaturalQuestion(NaturalRules):
     """The rules, with counts and word lists loaded from their files.
 
     Attributes:
-        counts: (model_1, model_2, pairs) for model pairs, in the order of the scores, that need
-            another number than `per_pair`; 0 leaves a pair out.
-        repeatable: words that `no_repeats` exempts; case does not count.
+        counts: (model_1, model_2, number of sentence pairs) for pairs of models that need another
+            number than `per_pair`, with both models in the order of the scores. 0 leaves a pair of
+            models out.
+        repeatable: words that may repeat despite `no_repeats`; case is ignored.
 
     Raises:
         InputError: if a number is out of range.
@@ -76,29 +82,31 @@ class TripletRules:
     """Number of triplets, their objective and their rules.
 
     Attributes:
-        objective: `readable` requires enough nats on each side, and minimises the new words of
-            another part of speech (see `contstim.items.matching`), then all new words; further nats
-            do not count. `controversiality` maximises the summed Eq. 4 of the 2023 study;
-            `worst-rank` minimises summed ranks as its authors' code does (see `worst_ranks`).
-        quantiles: groups of p(n|m1), and of p(n|m2), over which natural sentences are spread.
-        word_cap: of occurrences in the chosen sentences, compared in lower case.
-        token_balance: a bound on the difference of mean lengths, in each model pair, under the
-            model.
+        objective: `readable` requires that both drops of a triplet are at least `enough`, and
+            minimises the number of new words of another part of speech (see
+            `contstim.items.matching`), then the number of new words. `controversiality` maximises
+            the sum of Eq. 4 of the 2023 study. `worst-rank` minimises the sum of ranks as the
+            authors' code of 2023 does (see `worst_ranks`).
+        quantiles: number of quantile groups of p(n|m1), and of p(n|m2). From each group, equally
+            many natural sentences are selected.
+        word_cap: maximum number of occurrences of a lemma in the selected sentences.
+        token_balance: for each model of a pair, maximum difference of mean numbers of tokens
+            between the synthetic sentences that it rejects and those that it accepts.
     """
 
     per_pair: Annotated[int, Help("Triplets for each pair of models.", at_least=0)] = 10
     objective: Annotated[
         Objective,
         Help(
-            "readable: enough nats, then the words that fit best; controversiality: most nats; "
-            "worst-rank: best ranks by nats, as the code of 2023."
+            "readable: the new words that fit best among triplets with enough nats; "
+            "controversiality: most nats; worst-rank: best ranks by nats, as in the code of 2023."
         ),
     ] = "readable"
     enough: Annotated[
         float | None,
         Help(
             "With readable: minimum difference in nats between the natural sentence and the one "
-            "that a model rejects. By default 5; in a study, that of the searches.",
+            "that a model rejects. By default 5; in a study, the value of the searches.",
             at_least=0.0,
             kind="enough nats",
         ),
@@ -106,7 +114,7 @@ class TripletRules:
     tags: Annotated[
         Path | None,
         Help(
-            "Parts of speech of another language than English.",
+            "Table of parts of speech for another language than English.",
             content="tags",
             kind="tags of triplets",
         ),
@@ -114,8 +122,8 @@ class TripletRules:
     quantiles: Annotated[
         int,
         Help(
-            "Spread natural sentences evenly over this many quantiles of each model's "
-            "probability; 0: do not.",
+            "Select equally many natural sentences from each of this number of quantiles of each "
+            "model's probability; 0 for no such rule.",
             at_least=0,
         ),
     ] = 10
@@ -129,8 +137,8 @@ class TripletRules:
     token_balance: Annotated[
         float | None,
         Help(
-            "By how many tokens, on average, the sentences that a model rejects may be longer "
-            "or shorter than those it accepts; needs --tokens.",
+            "Maximum difference between the mean numbers of tokens of sentences that a model "
+            "rejects and of sentences that it accepts; needs --tokens.",
             at_least=0.0,
         ),
     ] = None
@@ -141,11 +149,14 @@ class TripletRules:
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.objective != "readable" and self.enough is not None:
-            raise InputError(f"`enough` belongs to the objective readable, not {self.objective}.")
+            raise InputError(
+                f"`enough` must be left out with the objective {self.objective}, got "
+                f"{self.enough}. Use the objective readable."
+            )
 
     @property
     def floor(self) -> float:
-        """Minimum of nats on each side of a triplet; -inf if the objective is about nats."""
+        """Minimum of both drops of a triplet, nats; -inf if the objective is not `readable`."""
         if self.objective != "readable":
             return -inf
         return ENOUGH if self.enough is None else self.enough
@@ -156,9 +167,10 @@ class TripletQuestion(TripletRules):
     """The rules, with counts and word lists loaded from their files.
 
     Attributes:
-        counts: (model_1, model_2, triplets) for model pairs, in the order of the triplets, that
-            need another number than `per_pair`; 0 leaves a pair out.
-        uncapped: words for which `word_cap` does not count.
+        counts: (model_1, model_2, number of triplets) for pairs of models that need another number
+            than `per_pair`, with both models in the order of the triplets. 0 leaves a pair of
+            models out.
+        uncapped: words that `word_cap` does not limit.
 
     Raises:
         InputError: if a number is out of range.
@@ -170,30 +182,30 @@ class TripletQuestion(TripletRules):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.token_balance is not None and not isfinite(self.token_balance):
-            raise InputError("token_balance must be a finite number of tokens.")
+            raise InputError(f"`token_balance` must be finite, got {self.token_balance}.")
 
 
 def demand(
     question: NaturalQuestion | TripletQuestion, pairs: Iterable[ModelPair]
 ) -> dict[ModelPair, int]:
-    """Return the number of stimuli for each model pair.
+    """Return the number of stimuli for each pair of models.
 
     Raises:
-        InputError: if a count is negative or for other models, or no pair needs any.
+        InputError: if a count is negative or for other models, or no pair of models needs stimuli.
     """
     needed = dict.fromkeys(pairs, question.per_pair)
     for first, second, count in question.counts:
         if (first, second) not in needed:
             raise InputError(
-                f"A count is asked for {first}, {second}, which are not a pair in this order; "
-                f"there are {'; '.join(', '.join(pair) for pair in needed)}."
+                f"There is a count for {first}, {second}, which is not a pair of models in this "
+                f"order; the pairs are {'; '.join(', '.join(pair) for pair in needed)}."
             )
         if count < 0:
-            raise InputError(f"The count for {first}, {second} must be 0 or more, not {count}.")
+            raise InputError(f"The count for {first}, {second} must be at least 0, got {count}.")
         needed[first, second] = count
     if not any(needed.values()):
         raise InputError(
-            "No model pair needs any stimuli: per_pair or one count must be 1 or more."
+            "No pair of models needs stimuli. Set `per_pair` or a count to at least 1."
         )
     return needed
 
@@ -203,13 +215,14 @@ class MinimalPairQuestion:
     """Number of controversial minimal pairs, their objective and their rules.
 
     Attributes:
-        objective: with d the log-probability of the acceptable sentence less that of the other,
-            `margin` is the smaller `|d|` of the two models, nats; `rank` the smaller fractional
-            rank of `|d|` among all pairs; `evidence` the expected log Bayes factor (nats) of an
-            answer between people who follow one model and people who follow the other, with
-            probabilities logistic(.055 d), level beyond 27 nats, which Golan et al. (2023) found
-            roughly.
-        floor: of both sentences under both models.
+        objective: value of a minimal pair for two models; the sum is maximised. Let d be the
+            log-probability of the acceptable sentence minus that of the other. `margin` is the
+            smaller `|d|` of the two models, nats. `rank` is the smaller of the fractional ranks of
+            `|d|` among all pairs. `evidence` is the expected log Bayes factor (nats) of one answer,
+            which compares people who choose according to one model with people who choose
+            according to the other: the probability of a choice is logistic(.055 d), constant beyond
+            27 nats, which is roughly true of people in Golan et al. (2023).
+        floor: minimum log-probability per word of both sentences under both models, nats.
 
     Raises:
         InputError: if a number is out of range, or `per_pair` is odd.
@@ -217,52 +230,57 @@ class MinimalPairQuestion:
 
     per_pair: Annotated[
         int,
-        Help("Minimal pairs for two models; in half only the one prefers the first.", at_least=2),
+        Help("Minimal pairs for two models; each model alone is right in one half.", at_least=2),
     ] = 20
     objective: Annotated[
         MinimalPairObjective,
-        Help("margin: nats of the less certain model; rank: its rank; evidence: of an answer."),
+        Help(
+            "margin: nats of the less certain model; rank: rank of these nats; evidence: expected "
+            "evidence of an answer."
+        ),
     ] = "margin"
     per_paradigm: Annotated[
-        int | None, Help("Largest number of pairs of a paradigm in each half.", at_least=1)
+        int | None, Help("Maximum number of pairs of a paradigm in each half.", at_least=1)
     ] = None
     floor: Annotated[
-        float | None, Help("Least log-probability a word, nats, of both sentences.", at_most=0)
+        float | None, Help("Minimum log-probability per word of both sentences, nats.", at_most=0)
     ] = None
     word_cap: Annotated[
-        int | None, Help("Minimal pairs that a content word (lemma) may be in.", at_least=1)
+        int | None, Help("Maximum number of minimal pairs with a content word (lemma).", at_least=1)
     ] = None
     tags: Annotated[
-        Path | None, Reads("Lemmas of another language than English.", content="tags")
+        Path | None, Reads("Table of lemmas for another language than English.", content="tags")
     ] = None
 
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.per_pair % 2:
             raise InputError(
-                f"per_pair must be even, not {self.per_pair}: either model alone prefers the first "
-                "sentence in half of the minimal pairs."
+                f"`per_pair` must be even, got {self.per_pair}: each model alone is right in half "
+                "of the minimal pairs."
             )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """Question, value of the selection, and the proven bound on every other selection.
+    """Question, value of the selection, and a proven bound on the value of any other selection.
 
     Attributes:
         question: rules of the selection.
-        objective: value of the selection. Natural pairs: Eq. 5 of the 2023 study, the summed
-            fractional ranks of all sentences under the models that reject them. Triplets: all new
-            words of another part of speech and, behind the decimal point, all new words (2.034: 2
-            and 34); summed Eq. 4 (nats); or summed ranks. Minimal pairs: summed objective.
-        bound: proven bound: no selection that keeps as many reviewed items is better.
-        status: `optimal` if objective and bound are equal (within 2e-6) and all earlier goals of
-            the program are proven; `gap` if the time limit was reached before.
+        objective: value of the selection. For natural pairs, Eq. 5 of the 2023 study: the sum of
+            the fractional ranks of all sentences under the models that reject them. For triplets
+            with the objective `readable`, the number of new words of another part of speech and,
+            after the decimal point, the number of new words (2.034 means 2 and 34). For other
+            triplets, the sum of Eq. 4 (nats) or of ranks. For minimal pairs, the sum of their
+            values.
+        bound: proven bound: no selection that keeps as many reviewed items has a better value.
+        status: `optimal` if objective and bound are equal (within 2e-6) and earlier goals, such as
+            to keep reviewed items, are proven optimal; `gap` if the time limit was reached before.
         solver: program that found the selection.
         version: version of the solver.
         tie_rule: rule that decides between selections of equal value.
         candidates: number of candidates.
-        seconds: time from loaded input to the checked selection.
+        seconds: duration of the selection, including its check.
         format: version of the file format.
     """
 
@@ -292,8 +310,8 @@ class Certificate:
             question: rules of the selection.
             values: objective and bound.
             candidates: number of candidates.
-            tie_rule: see the class.
-            exact: whether the values of all earlier goals are proven.
+            tie_rule: see `Certificate`.
+            exact: whether the values of all earlier goals are proven optimal.
         """
         objective, bound = values
         return cls(
@@ -314,7 +332,7 @@ class Certificate:
 
     @property
     def text(self) -> str:
-        """Objective and bound, in words."""
+        """Status, objective and bound in one line."""
         return f"{self.status}: objective {self.objective:g}, bound {self.bound:g}"
 
     def save(self, path: Path | str) -> None:
@@ -332,11 +350,11 @@ class Certificate:
 
 @dataclass(frozen=True, repr=False)
 class NaturalSelection(ShownAsTable):
-    """Controversial natural pairs, as many as asked for each model pair.
+    """The selected controversial natural pairs.
 
     Attributes:
-        pairs: by models in the order of the scores, then by `row_1`.
-        certificate: their value and its bound.
+        pairs: pairs, sorted by models in the order of the scores, then by `row_1`.
+        certificate: value of the pairs, and its bound.
         changed: reviewed pairs that were not rejected and are not selected again.
     """
 
@@ -354,11 +372,11 @@ class NaturalSelection(ShownAsTable):
 
 @dataclass(frozen=True, repr=False)
 class TripletSelection(ShownAsTable):
-    """The chosen triplets.
+    """The selected triplets.
 
     Attributes:
-        triplets: in the order of the candidates.
-        certificate: their value and its bound.
+        triplets: triplets in the order of the candidates.
+        certificate: value of the triplets, and its bound.
         changed: reviewed triplets that were not rejected and are not selected again.
     """
 
@@ -376,13 +394,14 @@ class TripletSelection(ShownAsTable):
 
 @dataclass(frozen=True, repr=False)
 class MinimalPairSelection(ShownAsTable):
-    """Controversial minimal pairs.
+    """The selected controversial minimal pairs.
 
     Attributes:
-        pairs: by models, then in the order of the scores.
-        verdicts: a row for each paradigm and two models: numbers of its minimal pairs in which
-            both, one, the other and neither is right (a tie is not), and of chosen ones.
-        certificate: their value and its bound.
+        pairs: pairs, sorted by models, then in the order of the scores.
+        verdicts: columns of a table with a row for each paradigm and two models: the number of
+            minimal pairs in which both models, only the first, only the second, and neither is
+            right (a tie is not right), and the number of selected pairs.
+        certificate: value of the pairs, and its bound.
         changed: reviewed pairs that were not rejected and are not selected again.
     """
 

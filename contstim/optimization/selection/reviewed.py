@@ -1,4 +1,7 @@
-"""Reviews as filters of a selection: kept items become goals, changed ones get a reason."""
+"""Keep reviewed items in a new selection, and give reasons for those that change.
+
+A kept item is a reviewed item that no reviewer rejects.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.optimization.selection.solver import Program
 
-_MAX_SEARCHES = 20  # searches for rules that force changes
-_MAX_CANDIDATES = 100_000  # number of candidates up to which they are searched
+_MAX_SEARCHES = 20  # maximum number of changed items for which the solver looks for a reason
+_MAX_CANDIDATES = 100_000  # maximum number of candidates for which it does
 
 
 @dataclass(frozen=True)
 class ChangedItem:
-    """Reviewed item that was not rejected and yet is not selected again.
+    """A kept item that is not selected again.
 
     Attributes:
         item_id: identifier of the item.
@@ -41,16 +44,17 @@ class ChangedItem:
 def review_goals(kept_candidates: Sequence[Iterable[int]], shows: BoolArray) -> list[FloatArray]:
     """Build the first goals of a program after a review; none without a review.
 
-    The first goals keep as many items as possible, those of the last file first. The next goal is
-    that as few new items as possible show a sentence of a trial that stays, because the design
-    would have to change that trial.
+    The first goals are to select as many kept items as possible, beginning with those of the last
+    file. The next goal is that as few new items as possible contain a sentence of a trial that was
+    not rejected, because the design would have to change this trial.
 
     Args:
-        kept_candidates: candidates that are kept items, for each file, the last one first.
-        shows: (n_candidates,) whether a candidate shows a sentence of a trial that stays.
+        kept_candidates: for each file of the review, the last file first, the candidates that are
+            kept items.
+        shows: (n_candidates,) whether a candidate contains a sentence of such a trial.
 
     Returns:
-        (n_candidates,) costs for each goal.
+        Costs of the candidates for each goal, (n_candidates,) each.
     """
     goals = [np.zeros(len(shows)) for _ in kept_candidates]
     shares_sentence = shows.astype(float)
@@ -67,13 +71,13 @@ def changed_items(
     *,
     hard: Collection[int] = (),
 ) -> tuple[ChangedItem, ...]:
-    """Find, for each kept item that is not chosen, a rule that forces the change.
+    """Find a reason for each kept item that is not chosen: a rule that excludes it.
 
     Args:
         program: candidates and rules.
         candidate_of_item: identifier of a kept item → its candidate.
-        chosen: (n_candidates,) the choice.
-        hard: rules that force a change only if kept items alone break them.
+        chosen: (n_candidates,) whether a candidate is chosen.
+        hard: indices of rules that are a reason only if the kept items alone break them.
     """
     staying = [candidate for candidate in candidate_of_item.values() if chosen[candidate]]
     changed = [
@@ -92,7 +96,7 @@ def changed_items(
 
 
 def _exceeded(program: Program, candidates: Sequence[int]) -> IntArray:
-    """Return rules that these candidates break with every choice of other candidates."""
+    """Return the rules that these candidates break, whatever other candidates are chosen."""
     part = program.matrix[:, candidates]
     least = np.asarray(program.matrix.minimum(0).sum(axis=1)).ravel()
     exceeded: IntArray = np.flatnonzero(

@@ -1,13 +1,14 @@
-"""The one solver of the package: choose candidates under linear rules, by OR-tools' HiGHS.
+"""Choose candidates under linear rules with the solver HiGHS of OR-tools.
 
-No other module imports a solver. OR-tools 9.15 has traps, which this module avoids. Statuses are
-read before values. Gaps are set to zero, because HiGHS calls a choice within 0.01 % of its bound
-optimal. Programs go through MathOpt, because the model builder loses the best choice at the time
-limit, prints a banner and ignores a limit of zero seconds.
+No other module imports a solver. This module avoids problems of OR-tools 9.15. The status of a
+result is read before its values. Allowed gaps are set to zero, because HiGHS otherwise calls a
+choice optimal that is within 0.01 % of its bound. Programs are solved by MathOpt, because OR-tools'
+model builder loses the best choice at the time limit, prints a banner and ignores a limit of zero
+seconds.
 
-Time on 231,725 sentences and nine models (51,912 candidates): HiGHS in OR-tools 0.8 s, HiGHS in
-SciPy 0.3 s, GLOP 0.6 s. With 31,011 weights of capped words, HiGHS takes 5 s in both, SCIP 19 s
-and CP-SAT 21 s.
+For natural pairs from 231,725 sentences and nine models (51,912 candidates), HiGHS takes 0.8 s in
+OR-tools and 0.3 s in SciPy, GLOP 0.6 s. With 31,011 weights of rules on words, HiGHS takes 5 s in
+both, SCIP 19 s and CP-SAT 21 s.
 """
 
 from __future__ import annotations
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
 
 SOLVER = "OR-tools HiGHS"
 EXACT = 1e-6  # costs that differ by less are equal
-_SECONDS_OF_DIAGNOSIS = 10.0  # time limit for the least violations
-_MIN_SECONDS = 0.001  # HiGHS takes a limit of 0 for none
-_MAX_COLUMNS = 20_000  # programs with more candidates, if ordered, begin with the first ones
-_FIRST, _GROWTH = 3, 8  # candidates of each order to begin with, and their factor if infeasible
+_SECONDS_OF_DIAGNOSIS = 10.0  # time limit of `least_violations`
+_MIN_SECONDS = 0.001  # to HiGHS, a limit of 0 means no limit
+_MAX_COLUMNS = 20_000  # a larger program with an order is solved for a part of the candidates first
+# Only candidates with a smaller order are in the first part; if the part is infeasible, this limit
+# is multiplied
+_FIRST, _GROWTH = 3, 8
 
 
 def solver_version() -> str:
@@ -45,11 +48,11 @@ def solver_version() -> str:
 
 @dataclass(frozen=True, eq=False)
 class LinearRule:
-    """Rule that the weights of the chosen candidates sum to a number from `lower` to `upper`.
+    """Rule that the sum of weights of the chosen candidates is from `lower` to `upper`.
 
     Attributes:
         name: name for messages.
-        members: candidates with a weight, each once.
+        members: candidates that have a weight, without duplicates.
         weights: weight of each member.
         lower: minimum of the sum.
         upper: maximum of the sum.
@@ -69,16 +72,16 @@ class Program:
     """Candidates to choose from, goals and linear rules.
 
     Attributes:
-        goals: costs of the candidates, (n_candidates,) each; the sum over the chosen ones is
-            minimised for the first goal, then among the best choices for the next. All but the last
-            goal have whole numbers.
+        goals: costs of the candidates for each goal, (n_candidates,) each. The summed cost of the
+            chosen candidates is minimised for the first goal; among the best choices, it is
+            minimised for the second goal, and so on. Costs of all but the last goal are whole.
         matrix: (n_rules, n_candidates) weights.
         lower: (n_rules,) minimum of each rule's sum.
         upper: (n_rules,) maximum of each rule's sum.
         names: (n_rules,) names for messages.
         keys: (n_rules,) options that loosen the rules; empty if there is none.
-        order: (n_candidates,) candidates with a smaller number are tried first; from a large
-            program those that cannot improve the choice are left out by their reduced costs.
+        order: (n_candidates,) order in which the candidates of a large program are tried, smallest
+            first. None if all are tried at once.
     """
 
     goals: Sequence[FloatArray]
@@ -109,7 +112,7 @@ class Program:
         )
 
     def _with_limit(self, costs: FloatArray, limit: int) -> Program:
-        """Add the rule that the costs of the chosen candidates sum to at most a number."""
+        """Add the rule that the summed cost of the chosen candidates is at most `limit`."""
         from scipy.sparse import csr_array, vstack
 
         return replace(
@@ -126,9 +129,9 @@ class Solution:
 
     Attributes:
         chosen: (n_candidates,) whether a candidate is chosen.
-        objective: summed costs for the last goal.
-        bound: proven minimum of `objective`.
-        exact: whether the values of all other goals are proven minima.
+        objective: summed cost for the last goal.
+        bound: proven lower bound of `objective`.
+        exact: whether the summed costs for all other goals are proven to be minimal.
     """
 
     chosen: BoolArray
@@ -138,14 +141,15 @@ class Solution:
 
 
 def solve(program: Program, *, seconds: float = 60.0) -> Solution | None:
-    """Choose candidates that minimise the goals of a program, one after the other, under its rules.
+    """Choose candidates that satisfy the rules of a program and minimise its goals in order.
 
     Args:
-        program: what to choose from.
-        seconds: time limit of each branch and bound; after it, `bound` is below `objective`.
+        program: candidates, goals and rules.
+        seconds: time limit of each branch and bound; if it is reached, `bound` may be below
+            `objective`.
 
     Returns:
-        The best choice; None if the rules contradict each other.
+        The best choice; None if no choice satisfies the rules.
 
     Raises:
         VerificationError: if the time limit was reached without any choice, or the solver failed.
@@ -166,10 +170,10 @@ def solve(program: Program, *, seconds: float = 60.0) -> Solution | None:
 
 
 def linear_minimum(costs: FloatArray, weights: FloatArray, upper: FloatArray) -> FloatArray:
-    """Find values from 0 to 1, (n,), of the least cost, under maxima of weighted sums.
+    """Return values from 0 to 1, (n,), with the lowest cost, under maxima of weighted sums.
 
     Args:
-        costs: (n,) cost of each value.
+        costs: (n,) cost per unit of each value.
         weights: (n_rules, n) weights.
         upper: (n_rules,) maxima.
 
@@ -188,17 +192,17 @@ def linear_minimum(costs: FloatArray, weights: FloatArray, upper: FloatArray) ->
 def least_violations(
     program: Program, forced: Collection[int] = (), *, hard: Collection[int] = ()
 ) -> dict[int, int]:
-    """Find the least-violating choice; return its violation of each rule.
+    """Find the choice that violates rules by the smallest sum of amounts; return the amounts.
 
-    Rules with one allowed number, such as the size of a set, are broken last.
+    Violations of rules with one allowed sum, such as a number of items, count 1,000 times as much.
 
     Args:
-        program: candidates and rules; its goals do not count.
+        program: candidates and rules; its goals are ignored.
         forced: candidates that must be chosen.
-        hard: rules that may not be broken.
+        hard: indices of rules that must not be violated.
 
     Returns:
-        Index of a rule → the amount by which its sum is too small or too large.
+        Index of a violated rule → the amount by which its sum is too small or too large.
 
     Raises:
         VerificationError: if the solver failed.
@@ -218,16 +222,17 @@ def least_violations(
     if result is not None and not result.is_whole:
         result = _highs(costs, matrix, *limits, largest=largest, forced=forced, integral=True)
     if result is None:
-        raise VerificationError(f"{SOLVER} found no solution of a problem that always has one.")
+        raise VerificationError(f"{SOLVER} failed: it found no solution, although there is one.")
     amounts = result.values[n_candidates:].reshape(2, n_rules).sum(axis=0).round().astype(int)
     return {rule: int(amounts[rule]) for rule in np.flatnonzero(amounts).tolist()}
 
 
 def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution | None:
-    """Minimise one goal: the linear relaxation, then branch and bound if its vertex is not whole.
+    """Minimise one goal by the linear relaxation; if its values are not whole, branch and bound.
 
-    Of large programs, it takes the first candidates of the order, and then all others that may
-    improve the choice: those whose reduced cost is below the gap between objective and bound.
+    A large program with an order is solved for the first candidates of the order. Then candidates
+    are added that may improve the choice, because their reduced cost is below the gap between
+    objective and bound.
     """
     n_candidates, first = len(costs), _FIRST
     order = program.order if n_candidates > _MAX_COLUMNS else None
@@ -247,12 +252,12 @@ def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution |
         if not integral:
             bound = result.bound
             if order is not None:
-                # Bound on all candidates' costs that dual values of some of them prove
+                # The dual values of a part prove a bound for the program with all candidates
                 duals, reduced = result.duals, costs - program.matrix.T @ result.duals
                 limits = np.where(duals > 0, program.lower, program.upper)
                 returned = duals[duals != 0] * limits[duals != 0]
                 bound = float(returned.sum() + np.minimum(reduced, 0).sum())
-        # Other candidates cost too much for any better choice
+        # A candidate with a reduced cost above the gap is in no better choice
         gap = result.objective - bound if integral else 0.0
         near = np.union1d(columns, np.flatnonzero(reduced < gap - EXACT))
         if order is not None and len(near) > len(columns):
@@ -284,15 +289,15 @@ class _Result:
 def _highs(
     costs: FloatArray,  # (n_columns,)
     matrix: csc_array,  # (n_rules, n_columns)
-    lower: FloatArray,  # (n_rules,) minima and maxima of the rules' sums
-    upper: FloatArray,
+    lower: FloatArray,  # (n_rules,) minima of the rules' sums
+    upper: FloatArray,  # (n_rules,) maxima
     seconds: float,  # time limit if values are whole numbers
     *,
     largest: FloatArray | None = None,  # (n_columns,) largest value of each column; by default 1
     forced: Collection[int] = (),  # columns with a value of at least 1
     integral: bool,
 ) -> _Result | None:
-    """Solve one linear program, or one in whole numbers; None if it is infeasible."""
+    """Solve a linear program, in whole numbers if `integral`; None if it is infeasible."""
     from ortools.math_opt.python import mathopt
 
     largest = np.ones(len(costs)) if largest is None else largest
@@ -322,8 +327,8 @@ def _highs(
         integral and result.has_primal_feasible_solution()
     ):
         raise VerificationError(
-            f"{SOLVER} found no choice within {seconds:g} s, and no proof that none exists: give "
-            f"it more time (`seconds`), or loosen the rules. ({result.termination.detail})"
+            f"{SOLVER} found no choice within {seconds:g} s, and no proof that none exists. Raise "
+            f"the time limit (`seconds`), or loosen the rules. ({result.termination.detail})"
         )
     values, duals = np.zeros(len(costs)), np.zeros(len(lower))
     for variable, value in result.variable_values().items():
@@ -331,7 +336,7 @@ def _highs(
     if not integral and result.has_dual_feasible_solution():
         for rule, dual in result.dual_values().items():
             duals[rules[rule.id]] = dual
-        # Of a rule without a minimum, a positive value is an error of rounding
+        # A positive dual value of a rule without a minimum is a rounding error
         duals[(duals > 0) & np.isinf(lower)] = 0
     bounds = result.termination.objective_bounds
     return _Result(values, bounds.primal_bound, bounds.dual_bound, duals)
@@ -370,7 +375,7 @@ def _model(
 
 
 def _run(model: Model, seconds: float | None, presolve: Emphasis) -> SolveResult | None:
-    """Run HiGHS; None if it failed, as its presolve does on some contradictions."""
+    """Run HiGHS; None if it failed, as its presolve does for some infeasible programs."""
     from ortools.math_opt.python import mathopt
 
     parameters = mathopt.SolveParameters(
@@ -379,7 +384,7 @@ def _run(model: Model, seconds: float | None, presolve: Emphasis) -> SolveResult
         absolute_gap_tolerance=0.0,
         presolve=presolve,
     )
-    # Values of zero, and all reduced costs, are left out of the result, which is slow to read
+    # Reading results is slow, so they omit values of zero and all reduced costs
     fields = mathopt.ModelSolveParameters(
         variable_values_filter=mathopt.VariableFilter(skip_zero_values=True),
         dual_values_filter=mathopt.LinearConstraintFilter(skip_zero_values=True),

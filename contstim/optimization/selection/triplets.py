@@ -1,4 +1,4 @@
-"""Exact selection of triplets: linear rules, the cost of each triplet, and the choice."""
+"""Exact selection of triplets: linear rules, costs of triplets, and the selection."""
 
 from __future__ import annotations
 
@@ -51,34 +51,35 @@ def select_triplets(
     tokens: Mapping[tuple[str, str], int] | None = None,
     review: Review | None = None,
 ) -> TripletSelection:
-    """Choose the best triplets for every model pair under the rules of a question.
+    """Select the best triplets for every pair of models under the rules of a question.
 
-    All rules are linear, so this is a linear program in whole numbers. With quantiles alone it is
-    an assignment of deciles to deciles, whose relaxation is whole at every vertex. Rules that
-    concern several model pairs may need branch and bound.
+    All rules are linear, so this is an integer linear program. With rules on quantiles alone, it is
+    an assignment problem, whose linear relaxation has a whole solution. Other rules may need branch
+    and bound.
 
     After a review, rejected triplets are excluded. As many other reviewed triplets as possible are
-    selected again, then the objective is optimised. Rejected triplets keep their places in the
-    quantiles and their ranks, so that those of others do not change.
+    selected again; this has precedence over the objective. Rejected triplets still count for
+    quantiles and ranks, so that a review does not change those of other triplets.
 
     Args:
-        triplets: candidates for all model pairs. Their controversiality may differ from that of
-            their log-probabilities by the rounding of float32; it is computed again.
-        question: what to choose; by default the most readable ten a model pair, one per decile.
-        tokens: (sentence's text, model) → number of tokens, for `token_balance`.
+        triplets: candidates for all pairs of models. Their controversiality is computed again from
+            the log-probabilities.
+        question: number of triplets, objective and rules; by default the ten most readable triplets
+            of each pair of models, one for each decile of both models.
+        tokens: (text of a sentence, model) → number of tokens, for `token_balance`.
         review: review of earlier selections.
 
     Raises:
-        InputError: if triplets or question cannot be used.
-        InfeasibleError: if no set satisfies the rules; names the deciles, words or sentences that
-            fail, and how many triplets of each model pair have enough nats.
+        InputError: if the triplets or the question are invalid.
+        InfeasibleError: if no set satisfies the rules; names violated rules, and the number of
+            triplets of each pair of models that have enough nats.
         VerificationError: if the time limit was reached without any set, or the result failed
             `verify_triplets`.
     """
     started = perf_counter()
     question = question or TripletQuestion()
     if question.objective == "readable":
-        question = replace(question, enough=question.floor)  # stated in the certificate
+        question = replace(question, enough=question.floor)  # so that the certificate contains it
     triplets = usable_triplets(triplets)
     needs = demand(question, by_model_pair(triplets))
     rules = build_rules(triplets, question, needs, tokens or {})
@@ -119,23 +120,24 @@ def _infeasible(
     broken = least_violations(program)
     worst_first = sorted(broken.items(), key=lambda item: -item[1])[:10]
     rules = "; ".join(f"{program.names[rule]} ({by})" for rule, by in worst_first)
-    keys = dict.fromkeys(f"`{program.keys[rule]}`" for rule, _ in worst_first if program.keys[rule])
-    loosen = f", or loosen {join_names([*keys])}" if keys else ""
+    keys = dict.fromkeys(("per_pair", *(program.keys[rule] for rule, _ in worst_first)))
+    loosen = join_names(f"`{key}`" for key in keys if key)
     message = (
-        f"No set of triplets satisfies all rules. The nearest one breaks {len(broken):,} of them, "
-        f"each by the number in brackets: {rules}. Give more triplets, ask for fewer{loosen}."
+        f"No set of triplets satisfies all rules. The set that violates them least violates "
+        f"{len(broken):,}, each by the number in brackets: {rules}. Use more triplets, or loosen "
+        f"{loosen}."
     )
     able = Counter((t.model_1, t.model_2) for t in triplets if has_enough(t, question))
     total = Counter((t.model_1, t.model_2) for t in triplets)
     if enough := [f"{'-'.join(p)} {able[p]} of {n}" for p, n in total.items() if able[p] < n]:
         message += (
-            f" Triplets with {question.floor:g} nats or more on each side: {join_names(enough)}. "
-            "Lower `enough` where these are too few."
+            f" Triplets with at least {question.floor:g} nats on each side: {join_names(enough)}. "
+            "If these are too few, lower `enough`."
         )
     return InfeasibleError(message)
 
 
-_ROUNDING = 1e-5  # of Eq. 4, as a share of the largest log-probability: float32 rounds each
+_ROUNDING = 1e-5  # tolerance of Eq. 4 for float32 scores, relative to the largest log-probability
 _QUANTILES = {4: "quartile", 5: "quintile", 10: "decile", 100: "percentile"}
 
 TIE_RULES = {
@@ -152,18 +154,19 @@ def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
     """Check triplets, and compute their controversiality from their log-probabilities.
 
     Raises:
-        InputError: if triplets cannot be compared; gives the reason.
+        InputError: if there are no triplets, a triplet is repeated or has inconsistent columns, or
+            two models are in both orders.
     """
     if not triplets:
-        raise InputError("There are no triplets to choose from.")
+        raise InputError("There are no triplets to select from. Use a table with rows.")
     if twice := repeated_item(triplets):
-        raise InputError(f"The triplet {twice} occurs twice: leave it out once.")
+        raise InputError(f"The triplet {twice} occurs twice. Remove one of them.")
     pairs = by_model_pair(triplets)
     for first, second in pairs:
         if (second, first) in pairs or first == second:
             raise InputError(
-                f"Triplets name the models {first} and {second} in both orders, or one model "
-                "twice: every model pair needs one order, in which model_1 rejects synthetic_1."
+                f"Triplets must name two models in the same order in all rows, got {first} and "
+                f"{second}. Swap model_1 and model_2, and the columns that belong to them."
             )
     usable = []
     for triplet in triplets:
@@ -172,15 +175,14 @@ def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
         controversiality = natural_1 - rejected[0] + natural_2 - rejected[1]
         if not np.isfinite(controversiality):
             raise InputError(
-                f"{triplet.triplet_id} has a log-probability that is not finite: leave it out."
+                f"{triplet.triplet_id} has a log-probability that is not finite. Leave it out."
             )
-        # The stated value was computed from the same numbers, each rounded to float32
         largest = max(map(abs, (natural_1, natural_2, *rejected, 1.0)))
         if not abs(controversiality - triplet.controversiality) <= _ROUNDING * largest:
             raise InputError(
-                f"{triplet.triplet_id} states the controversiality {triplet.controversiality}, but "
-                f"its log-probabilities make it {controversiality}: "
-                "its columns do not belong together."
+                f"{triplet.triplet_id} has the controversiality {triplet.controversiality}, but "
+                f"that of its log-probabilities is {controversiality}. Its columns do not belong "
+                "together; search the triplets again."
             )
         usable.append(replace(triplet, controversiality=controversiality))
     return usable
@@ -192,16 +194,16 @@ def by_model_pair(triplets: Sequence[Triplet]) -> dict[ModelPair, list[int]]:
 
 
 def has_enough(triplet: Triplet, question: TripletQuestion) -> bool:
-    """Return whether each model finds the sentence that it rejects less likely by enough nats."""
+    """Return True if both drops of a triplet are at least `floor` of the question."""
     return min(triplet.drops) >= question.floor
 
 
 def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
-    """Compute the measure of the published code, (n_triplets,), 1 (most controversial) … n.
+    """Rank triplets as the published code does, (n_triplets,), from 1 (most controversial).
 
-    Inside a model pair log p(s1|m1)/p(n|m1) and log p(s2|m2)/p(n|m2) are ranked (ties share their
-    mean rank). A triplet gets the worse of its two ranks, and these are ranked again, ties by first
-    occurrence.
+    Among the triplets of two models, log p(s1|m1)/p(n|m1) and log p(s2|m2)/p(n|m2) are ranked; ties
+    share their mean rank. The worse rank of each triplet is ranked again; of ties, the first
+    triplet has the lower rank.
     """
     ranks = np.empty(len(triplets))
     for indices in by_model_pair(triplets).values():
@@ -250,12 +252,12 @@ def triplet_costs(
 
 
 def as_bound(cost: float, value: float, objective: Objective) -> float:
-    """Convert a lower bound on summed costs to a bound on summed values; rank sums are whole.
+    """Convert a lower bound on the summed cost to a bound on the summed value.
 
     Args:
-        cost: lower bound on summed costs.
-        value: of the chosen set, which the bound may be beyond only by rounding.
-        objective: what is optimised.
+        cost: lower bound on the summed cost.
+        value: summed value of the selected set. A bound beyond it is due to rounding, and replaced.
+        objective: objective of the selection.
     """
     if objective == "controversiality":
         return max(-cost, value)
@@ -268,13 +270,13 @@ def build_rules(
     needs: Mapping[ModelPair, int],
     tokens: Mapping[tuple[str, str], int],
 ) -> list[LinearRule]:
-    """Build the rules of a question; a rule that cannot be broken is left out.
+    """Build the linear rules of a question; rules that no set can violate are left out.
 
     Args:
         triplets: candidates.
-        question: rules in words.
-        needs: number of triplets for each model pair, see `demand`.
-        tokens: (sentence's text, model) → number of tokens, for `token_balance`.
+        question: settings of the selection.
+        needs: number of triplets for each pair of models; see `demand`.
+        tokens: (text of a sentence, model) → number of tokens, for `token_balance`.
 
     Raises:
         InputError: if triplets cannot be spread evenly over quantiles, or tokens are missing.
@@ -288,8 +290,8 @@ def build_rules(
             rules.append(LinearRule(name, low, [1] * len(low), 0, 0, "enough"))
         rules.extend(_quantile_rules(triplets, able, pair, count, question.quantiles))
         if question.token_balance is not None:
-            # Mean lengths differ by at most the balance, so summed ones by as much for every
-            # triplet; 1e-9 is for products such as 0.1 * 30 that fall short of a whole number.
+            # Sums may differ by `count` times as much as means. 1e-9 corrects products that should
+            # be whole, but are rounded down
             surplus_most = int(question.token_balance * count + 1e-9)
             for model in pair:
                 surplus = [surplus_tokens(triplets[index], model, tokens) for index in pairs[pair]]
@@ -297,7 +299,7 @@ def build_rules(
                 limits = (-surplus_most, surplus_most, "token_balance")
                 rules.append(LinearRule(name, pairs[pair], surplus, *limits))
     exempt = frozenset(map(str.lower, question.uncapped))
-    # Name, maximum and key → triplet → number of uses
+    # (name, maximum, key) of a rule → index of a triplet → number of uses
     uses: dict[tuple[str, int, str], dict[int, int]] = defaultdict(dict)
     if question.natural_once:
         for index, triplet in enumerate(triplets):
@@ -308,7 +310,6 @@ def build_rules(
             words = (word.lower() for sentence in triplet.sentences for word in sentence.words)
             for word, times in Counter(lemma(word) for word in words if word not in exempt).items():
                 uses[f"word {word!r}", question.word_cap, "word_cap"][index] = times
-    # A word or sentence that cannot reach its limit needs no rule
     rules += [
         LinearRule(name, list(times), list(times.values()), 0, limit, key)
         for (name, limit, key), times in uses.items()
@@ -318,17 +319,18 @@ def build_rules(
 
 
 def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
-    """Forbid sentences that differ from another triplet's synthetic one by less than two words.
+    """Forbid that a sentence differs from a synthetic sentence of another triplet by only one word.
 
-    Of triplets with such synthetic sentences one may be chosen, and then none whose natural
-    sentence alone is similar to these; without it, any number of the latter.
+    A rule concerns sentences that are equal except for one position. Either one triplet may be
+    chosen that has such a synthetic sentence, or any number of triplets of which only the natural
+    sentence is such a sentence.
     """
     with_synthetic, natural = defaultdict[Any, set[int]](set), defaultdict[Any, set[int]](set)
     for index, triplet in enumerate(triplets):
         for sentence, triplets_of in zip(
             triplet.sentences, (natural, with_synthetic, with_synthetic), strict=True
         ):
-            # In order, so that rules have the same names in every process
+            # Sorted, so that rules have the same names in every process
             for entry in sorted(all_but_one(tuple(map(str.lower, sentence.words)))):
                 triplets_of[entry].add(index)
     alike: dict[tuple[frozenset[int], frozenset[int]], str] = {}
@@ -348,14 +350,14 @@ def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
 def _quantile_rules(
     triplets: Sequence[Triplet], indices: list[int], pair: ModelPair, count: int, quantiles: int
 ) -> Iterator[LinearRule]:
-    """Make the rules on the number of a pair's triplets: in all, or in each quantile group.
+    """Yield rules on the number of triplets of two models: one, or one for each quantile group.
 
     Args:
         triplets: all candidates.
-        indices: those of the pair that have enough nats.
-        pair: the models.
-        count: number of triplets to choose.
-        quantiles: number of groups; 0 for one rule on all.
+        indices: indices of the triplets of the two models that have enough nats.
+        pair: the two models.
+        count: number of triplets to select.
+        quantiles: number of groups; 0 for one rule on all triplets.
     """
     if not quantiles or not count:
         name = f"triplets for {'-'.join(pair)}"
@@ -365,7 +367,8 @@ def _quantile_rules(
     if remainder:
         raise InputError(
             f"{count} triplets for {'-'.join(pair)} cannot be spread evenly over {quantiles} "
-            f"{quantile_name(quantiles)}s: ask for a multiple, for other quantiles, or for none."
+            f"{quantile_name(quantiles)}s. Set `per_pair` to a multiple of {quantiles}, or change "
+            "`quantiles`."
         )
     able = [triplets[index] for index in indices]
     log_probs = [(t.log_prob_natural_model_1, t.log_prob_natural_model_2) for t in able]
@@ -380,7 +383,7 @@ def _quantile_rules(
 
 
 def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
-    """Return tokens of the synthetic sentence that a model rejects minus those of the other one.
+    """Return how many more tokens the sentence that a model rejects has than the one it accepts.
 
     Raises:
         InputError: if the number of tokens of a sentence under the model is missing.
@@ -389,24 +392,24 @@ def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str]
     for text in texts:
         if (text, model) not in tokens:
             raise InputError(
-                f"token_balance needs the number of tokens of {text!r} under {model}, which is "
-                "not given: write them with 'contstim score --per-word' for all triplets and "
-                "models."
+                f"`token_balance` needs the number of tokens of {text!r} under {model}, which is "
+                "missing. Write the tokens of all triplets and models with 'contstim score "
+                "--per-word'."
             )
     first, second = (tokens[text, model] for text in texts)
     return first - second if model == triplet.model_1 else second - first
 
 
 def quantile_name(n: int) -> str:
-    """Return the name of one of n quantile groups."""
+    """Return the name of one of n quantile groups, such as decile."""
     return _QUANTILES.get(n, f"{n}-quantile")
 
 
 def quantile_edges(values: FloatArray, n: int) -> FloatArray:
     """Compute the n + 1 edges of n quantile groups of finite values, as `pandas.qcut` does.
 
-    Shares without an exact binary form are rounded up, as in pandas, so that a value on an edge
-    belongs to the lower group.
+    Fractions that have no exact binary form are rounded up, as in pandas, so that a value on an
+    edge belongs to the lower group.
     """
     shares = np.linspace(0, 1, n + 1)
     inexact = n * shares != np.arange(n + 1)
@@ -420,7 +423,7 @@ def quantile_groups(values: FloatArray, edges: FloatArray) -> IntArray:
     A value on an edge belongs to the lower group. If edges coincide because of ties, pandas
     raises an error; here the group between two equal edges is empty.
     """
-    # Edge g is the first that is not below the value: group g - 1; the smallest values, at edge 0,
-    # are of the first group.
+    # If edge g is the first that is not below a value, the value is in group g - 1. The smallest
+    # value is at edge 0, and in the first group
     groups = np.searchsorted(edges, values, side="left")
     return np.clip(groups, 1, len(edges) - 1).astype(np.int64) - 1

@@ -1,6 +1,6 @@
 """Independent checks of finished selections against their questions.
 
-They are written from the definitions, and call no function that selects.
+The checks implement the definitions of the rules. They call no function of a selection.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
     from contstim.words.sentence import Sentence
 
-_ROUNDING = 1e-6  # of sums, and of bounds
+_ROUNDING = 1e-6  # tolerance of sums and bounds
 _SIDES = ("good", "bad")
 
 
@@ -94,7 +94,7 @@ def verify_natural(
 
 
 def _ranks(table: ScoreTable, rows: Sequence[int], *, same_length: bool) -> FloatArray:
-    """Compute fractional ranks of rows, (n_rows, n_models), among all or those of one length."""
+    """Compute fractional ranks of rows, (n_rows, n_models), among all rows or those of a length."""
     sentences = table.sentences if same_length and table.sentences is not None else None
     lengths = np.array([len(s) for s in sentences]) if sentences else np.zeros(len(table.log_probs))
     ranks, row_array = np.empty((len(rows), len(table.models))), np.array(rows)
@@ -114,7 +114,7 @@ def _check_texts(
     question: NaturalQuestion,
     excluded: Collection[Sentence],
 ) -> None:
-    """Check the sentences of pairs against the table and the rules about words."""
+    """Check the sentences of pairs against the table and the rules about sentences."""
     banned = {sentence.words for sentence in excluded}
     exempt = frozenset(map(str.lower, question.repeatable))
     for pair in pairs:
@@ -188,7 +188,7 @@ def verify_triplets(
 def _check_spread(
     candidates: Sequence[Triplet], chosen: Sequence[Triplet], question: TripletQuestion
 ) -> None:
-    """Check that natural sentences of a model pair are spread evenly over quantiles."""
+    """Check that natural sentences for two models are spread evenly over quantiles."""
     number = question.quantiles
     if not number or not chosen:
         return
@@ -203,7 +203,7 @@ def _check_spread(
 
 
 def _check_words(chosen: Sequence[Triplet], question: TripletQuestion) -> None:
-    """Check sentences in common, similar sentences and the limit on words."""
+    """Check that sentences are neither repeated nor similar, and that no word is too frequent."""
     naturals = Counter(triplet.natural.bare for triplet in chosen)
     once = not question.natural_once or max(naturals.values(), default=0) <= 1
     _require(once, "a natural sentence is used more than once")
@@ -316,7 +316,7 @@ def verify_minimal_pairs(
 def _counts(
     question: NaturalQuestion | TripletQuestion, pairs: Iterable[tuple[str, str]]
 ) -> Counter[tuple[str, str]]:
-    """Return the number of stimuli that each model pair must have."""
+    """Return the number of stimuli that each pair of models must have."""
     counts = dict.fromkeys(pairs, question.per_pair)
     counts |= {(first, second): number for first, second, number in question.counts}
     return Counter({pair: number for pair, number in counts.items() if number})
@@ -325,10 +325,10 @@ def _counts(
 def _check_review(
     review: Review | None, kind: ItemKind, words: Mapping[str, set[tuple[str, ...]]]
 ) -> None:
-    """Check that no item is rejected, and no new one shows a rejected sentence.
+    """Check that no item is rejected, and no new item contains a rejected sentence.
 
     Args:
-        review: what was decided.
+        review: review of earlier selections.
         kind: kind of the items.
         words: identifier of an item → words of its sentences.
     """
@@ -345,8 +345,8 @@ def _check_value(certificate: Certificate, value: float, sign: int) -> None:
     """Check the objective of a certificate, and that it is not beyond its bound.
 
     Args:
-        certificate: to check.
-        value: true objective.
+        certificate: certificate to check.
+        value: value of the objective, computed from its definition.
         sign: 1 if the objective was minimised, -1 if it was maximised.
     """
     tolerance = _ROUNDING + 1e-9 * abs(value)
@@ -357,4 +357,4 @@ def _check_value(certificate: Certificate, value: float, sign: int) -> None:
 
 def _require(holds: bool, failure: str) -> None:
     if not holds:
-        raise VerificationError(f"The selection fails its check, do not use it: {failure}.")
+        raise VerificationError(f"The selection fails its check; do not use it: {failure}.")

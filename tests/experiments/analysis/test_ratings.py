@@ -82,7 +82,7 @@ def test_scores_that_contradict_each_other_are_refused(experiment: Experiment) -
     with pytest.raises(InputError, match="different scores in rows 0 and"):
         ScoreTable(sentences, scores.models, np.vstack([scores.log_probs, [[-1.0, -1.0, -1.0]]]))
     untold = ScoreTable(None, scores.models, scores.log_probs)
-    with pytest.raises(InputError, match="scores have no sentences"):
+    with pytest.raises(InputError, match="table of scores has no sentences"):
         gather(experiment.trials, experiment.responses, untold)
 
 

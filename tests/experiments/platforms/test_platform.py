@@ -75,7 +75,11 @@ def test_a_package_adds_a_platform_with_its_commands(site: Path) -> None:
     [
         ("import nowhere", "broken = other:PLATFORM", "'broken' of other (other:PLATFORM) cannot"),
         ("PLATFORM = 3", "broken = other:PLATFORM", "must be a Platform of this name, got 3"),
-        ("PLATFORM = 3", "letters = other:PLATFORM", "Several packages add the platform 'letters'"),
+        (
+            "PLATFORM = 3",
+            "letters = other:PLATFORM",
+            "Several packages provide the platform 'letters'",
+        ),
     ],
 )
 def test_a_broken_addition_names_the_package(

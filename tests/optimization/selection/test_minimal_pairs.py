@@ -349,14 +349,14 @@ def test_verdicts_count_every_pair_and_show_paradigms_without_disagreement() -> 
 
 def test_too_few_disagreements_name_the_models() -> None:
     scores = make_scores(0, 6, 2)
-    can = r"prefers the acceptable .* \d can be chosen where m\d does and m\d does not"
-    with pytest.raises(InfeasibleError, match=rf"{can}\. Ask for fewer \(`per_pair`\), or"):
+    can = r"prefers the acceptable .* only \d on which m\d does and m\d does not"
+    with pytest.raises(InfeasibleError, match=rf"{can}\. Lower `per_pair`, or"):
         select_minimal_pairs(scores, MinimalPairQuestion(per_pair=12))
-    with pytest.raises(InfeasibleError, match="loosen `word_cap`, or give"):
+    with pytest.raises(InfeasibleError, match="loosen `word_cap`, or use"):
         select_minimal_pairs(scores, MinimalPairQuestion(per_pair=12, word_cap=9))
-    with pytest.raises(InputError, match="per_pair must be even, not 3"):
+    with pytest.raises(InputError, match="`per_pair` must be even, got 3"):
         MinimalPairQuestion(per_pair=3)
-    with pytest.raises(InputError, match="two or more"):
+    with pytest.raises(InputError, match="at least 2 models"):
         select_minimal_pairs(replace(scores, models=("m0",), log_probs=scores.log_probs[:, :, :1]))
 
 

@@ -51,7 +51,7 @@ def test_as_many_stay_as_in_any_set_and_of_these_the_best_is_chosen(
         if not rejected & {t.triplet_id for t in some}
     ]
     if not sets:
-        with pytest.raises(InfeasibleError, match="breaks"):
+        with pytest.raises(InfeasibleError, match="violates"):
             select_triplets(triplets, question, tokens=COUNTED, review=review)
         return
     most = max(len(stay & {t.triplet_id for t in some}) for some in sets)
