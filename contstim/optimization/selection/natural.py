@@ -493,7 +493,7 @@ def _infeasible(
         reachable = np.bincount(part.arcs[0], minlength=len(part.stratum.sources)).tolist()
         violations = least_violations(part.program, hard=part.of_sentences)
         for number, (reject, accept, needs) in enumerate(part.stratum.sources):
-            lacks, why = violations.get(number, 0), "others need the same ones"
+            lacks, why = violations.get(number, 0), "other pairs need the same ones"
             if reachable[number] < needs:
                 rank = f"rank {below.format(reject)}at least 0.5 under {accept}"
                 lacks = needs - reachable[number]
