@@ -234,9 +234,10 @@ def transformed(scorer: Scorer, specification: Specification) -> Transformed:
     if specification.transform == "mean":
         return Transformed(model, specification.name)
     file, rule = specification.argument, specification.rule
-    for file_rule in WORD_RULES:
+    for file_rule in reversed(WORD_RULES):  # first `lower@no-end-mark`, which ends in another rule
         if file.endswith(f"@{file_rule}"):
             file, rule = file.removesuffix(f"@{file_rule}"), file_rule
+            break
     case, end_mark = word_rule(rule)
     unigram = NgramModel(file, end_mark=end_mark)
     if unigram.order != 1:
