@@ -138,7 +138,7 @@ def test_words_of_equal_token_counts_are_kept_where_they_may_stand(
             counts = {n_tokens(model, text, place) for model in tokenizers}
             assert (word in left) == (len(counts) == 1)
     assert not set(dropped) & set(kept.words)
-    with pytest.raises(VocabularyError, match="need two tokenizers or more"):
+    with pytest.raises(VocabularyError, match="two models must have sub-word tokens"):
         shared_vocabulary([bigram, tokenizers[0]], words, same_token_count=True)
 
 
