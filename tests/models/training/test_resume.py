@@ -160,7 +160,7 @@ def test_another_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     from tests.models.training import runs
 
     monkeypatch.setattr(runs, "SENTENCES", runs.SENTENCES[1:])
-    with pytest.raises(InputError, match=r"`text` differs from that of the training"):
+    with pytest.raises(InputError, match=r"`text` must be that of the training"):
         train("rnn", tmp_path / "rnn")
 
 
