@@ -272,7 +272,7 @@ def _check_capitals(location: str, tokenizer: Any, tokens: dict[str, int]) -> No
 
 
 def _check_merges(location: str, tokenizer: Any) -> None:
-    """Refuse a BPE tokenizer with missing merges; it would spell words letter by letter."""
+    """Refuse a BPE tokenizer without most of its merges, which would split words into letters."""
     if not tokenizer.is_fast:
         return
     model = json.loads(tokenizer.backend_tokenizer.to_str())["model"]

@@ -115,5 +115,5 @@ def test_the_sign_follows_the_name_of_the_label(tiny_checkpoint: Folder, tmp_pat
 
 
 def test_a_classifier_is_no_language_model(folder: Path) -> None:
-    with pytest.raises(ModelError, match=f"name it classifier:{folder}"):
+    with pytest.raises(ModelError, match=f"write classifier:{folder}"):
         load_scorer(f"hf:{folder}", device="cpu")

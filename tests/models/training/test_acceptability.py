@@ -147,7 +147,7 @@ def test_interrupted_restarts_go_on_bit_for_bit(
 def test_what_cannot_be_trained_is_refused(base: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="`restarts` must be at least 1"):
         train_acceptability(SENTENCES, tmp_path, 0)
-    with pytest.raises(InputError, match="`batch_size` must be at most .*, got 80"):
+    with pytest.raises(InputError, match=r"`batch_size` must be at most .*, got 80"):
         train(base, tmp_path, replace(TRAINING, batch_size=80))
     with pytest.raises(ModelError, match=r"The folder .* does not exist"):
         train("./nowhere", tmp_path)
