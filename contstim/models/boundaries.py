@@ -72,12 +72,12 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
         for token, id_ in vocabulary.items()
         if is_end(texts.get(token, token).removesuffix(_ENDING_MARK))
     }
-    # In WordPiece, tokens without a mark begin words; elsewhere, marked tokens begin or end them
+    # In WordPiece, tokens without a mark begin words; elsewhere, a mark shows a beginning or an end
     if mark == _CONTINUATION_MARK:
         boundary = set(vocabulary.values()) - marked | ends
     else:
         boundary = marked - ends if mark == _ENDING_MARK else marked | ends
-    # The order matters: outputs without a token keep NO_CLASS, and special tokens get it at the end
+    # The order matters: a later assignment replaces an earlier one
     classes = np.full(n_tokens, NO_CLASS, np.int64)
     classes[list(vocabulary.values())] = WITHIN
     classes[list(boundary)] = BOUNDARY

@@ -88,14 +88,15 @@ def tolerance_of(
 def in_float32(network: torch.nn.Module) -> Iterator[None]:
     """Convert a network's weights to float32 within a `with` statement.
 
-    Weights are converted in place and back without loss. There is no second copy, but the weights
-    need twice the memory meanwhile. Earlier results of the network, such as keys and values of a
-    prefix, must not be used within the statement. Quantized weights do not change; their inputs
-    are float32 for int4, and rounded to eight bits for int8.
+    Weights are converted in place, and converted back afterwards without loss. There is no second
+    copy, but within the statement the weights take twice the memory. Earlier results of the
+    network, such as keys and values of a prefix, must not be used within the statement. Quantized
+    weights do not change; the inputs of their layers are float32 for int4, and rounded to eight
+    bits for int8.
 
     Raises:
-        ModelError: if memory is insufficient, or a device map has put weights on disk or away from
-            the GPUs; the network is unchanged then.
+        ModelError: if memory is insufficient, or a device map has put weights on disk or outside
+            the GPUs. The network does not change then.
     """
     tensors = (*network.parameters(), *network.buffers())
     coarse = [(tensor, tensor.dtype) for tensor in tensors if _is_coarse(tensor.dtype)]
@@ -122,7 +123,7 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
                 tensor.data = tensor.data.to(torch.float32)
             yield
     finally:
-        # Also after errors, since a float32 model has other scores and uses twice the memory
+        # Convert back even after errors, since a float32 model has other scores and more memory
         for tensor, precision in coarse:
             tensor.data = tensor.data.to(precision)
         for layer, computed_in in layers:
