@@ -24,7 +24,7 @@ TaskT = TypeVar("TaskT", bound=WorkerTask[Any])
 PULSE = 1.0
 """Seconds between two heartbeats of a worker, and between two checks for heartbeats."""
 
-_FALSE_STARTS = 3  # the job fails after so many workers in a row have died before being ready
+_FALSE_STARTS = 3  # workers in a row that die before they are ready, after which the job fails
 
 
 class TaskQueue(ABC, Generic[TaskT]):
