@@ -1,12 +1,11 @@
 """Tasks for workers: in this process, in several processes, or as actors of a Ray cluster.
 
-    [TaskQueue] ---- a task, of models that a -----> [Pool] ---- task -----> [Executor]
-      ^  ^           worker has loaded if possible    |  ^                   workers, each with
-      |  |                                            |  +---- result, ----- a WorkerContext: the
-      |  +---- the task again, two times more --------+        error or      models it has loaded
-      |        at most, where its worker died         |        death
-      |        or hung and was replaced               |
-      +---------------- result -----------------------+
+    [TaskQueue] ---- task, if possible of models ---> [Pool] ---- task -----> [Executor]
+      ^  ^           that the worker has loaded        |  ^                   workers, each with
+      |  |                                             |  +---- result, ----- a WorkerContext and
+      |  +---- the same task, at most twice, if its ---+        error or      its loaded models
+      |        worker died or hung and was replaced    |        death
+      +---------------- result ------------------------+
 
 pool            the loop that assigns tasks, receives results and replaces workers; the contracts
                 of queues and of executors, which spawn workers

@@ -1,4 +1,4 @@
-"""Workers in this process: one, or several that take turns and share batches of a network."""
+"""Workers in this process: a single one, or several that take turns and share network batches."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from contstim.jobs.worker_context import Reply, WorkerTask
 
 DEFAULT_WORKERS = 8
-# Seconds to wait for the end of a thread. A thread ends at its next network call; without one, it
-# runs until its task is done or this process ends
+# Seconds to wait for a thread to end. A thread that must end does so at its next network
+# call. If it makes no further call, it runs until its task is done or this process ends
 _PATIENCE = 5.0
 
 
 class LocalExecutor(Executor):
-    """One worker that does each task within `wait`; a task that kills it ends this process."""
+    """One worker, which performs its task when `wait` is called.
+
+    A task that kills the worker, for instance for lack of memory, kills this process.
+    """
 
     size = 1
 
@@ -57,19 +60,21 @@ class LocalExecutor(Executor):
 
 
 class InterleavedExecutor(Executor):
-    """Workers as threads of this process, one running at a time, for one GPU.
+    """Workers as threads of this process, of which one runs at a time; for one GPU.
 
     A worker runs until it needs a network or finishes its task. Then the next worker runs, in the
-    order of their numbers. When all workers with a task need a network, the network with most
-    waiting workers computes their calls in common batches, see `contstim.models.merging`. The other
-    workers wait, and form larger batches next time. The order does not depend on timing, so that
-    equal jobs give equal results. With another number of workers or another executor, scores within
-    a search may be rounded differently, as between batch sizes.
+    order of worker numbers. When all workers with a task need a network, the network with the most
+    waiting workers computes their calls in common batches, see `contstim.models.merging`. Workers
+    that need another network keep waiting, so that its next batch is larger. The order does not
+    depend on timing, so that equal jobs give equal results. With another number of workers or
+    another executor, batches have other sizes, and scores within a search may be rounded
+    differently.
 
-    Models are loaded once. A task that kills its worker ends all; one that hangs stops all.
+    All workers share one copy of each model. A task that kills its worker kills this process; a
+    task that hangs blocks all workers.
 
     Args:
-        workers: number of workers; None for 8.
+        workers: number of workers; None for `DEFAULT_WORKERS`.
 
     Raises:
         InputError: if there is fewer than one worker.
@@ -88,7 +93,7 @@ class InterleavedExecutor(Executor):
         from contstim.models.batching import float32_products
 
         self._lender = context.fresh()
-        # A setting of the whole process: a worker must not reset it while another one computes
+        # The setting applies to all threads, so no worker may reset it while another one computes
         self._open.enter_context(float32_products())
 
     def spawn(self, worker: int) -> None:
@@ -101,7 +106,7 @@ class InterleavedExecutor(Executor):
         self._workers[worker].message = task
 
     def wait(self, timeout: float) -> Event | None:
-        """See `Executor.wait`; the timeout is only checked between two turns of workers."""
+        """See `Executor.wait`; the timeout is checked only between two turns of workers."""
         deadline = monotonic() + timeout
         while not self._ready:
             if monotonic() >= deadline:
@@ -147,29 +152,30 @@ def checked_number(workers: int | None) -> int | None:
 
 
 class _Thread:
-    """A thread that only runs while `run` waits for it.
+    """A thread that runs only while `run` waits for it.
 
     Attributes:
-        message: next input: a task, or the answer of a network; None if there is none.
-        call: network call that the thread waits for.
+        message: next input of the thread: a task or the answer to its network call; None if the
+            thread is idle or waits for a network.
+        call: network call whose answer the thread waits for; None if there is none.
     """
 
     def __init__(self, context: WorkerContext) -> None:
         self.message: WorkerTask[Any] | Answer | None = None
         self.call: NetworkCall | None = None
         self._context = context
-        # Inputs of the thread (None ends it), and its outputs
+        # Inputs of the thread, of which None ends it, and outputs of the thread
         self._turns: SimpleQueue[Any] = SimpleQueue()
         self._results: SimpleQueue[Reply | NetworkCall | BaseException] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
     def run(self) -> Reply | None:
-        """Run the thread until it needs a network (return None) or has an answer (return it)."""
+        """Run the thread until its task ends, and return the reply; None if it needs a network."""
         message, self.message, self.call = self.message, None, None
         self._turns.put(message)
         result = self._results.get()
-        if isinstance(result, BaseException):  # it ended the thread
+        if isinstance(result, BaseException):  # not a task's error: it has ended the thread
             raise result
         if isinstance(result, NetworkCall):
             self.call = result
@@ -186,12 +192,13 @@ class _Thread:
             with runner(self._wait):
                 while (task := self._turns.get()) is not None:
                     self._results.put(self._context.answer(task))
-        except GeneratorExit:  # raised below; tasks do not handle it as an error
+        except GeneratorExit:  # from `_wait`; tasks do not catch it, since it is no `Exception`
             return
         except BaseException as error:
             self._results.put(error)
 
     def _wait(self, call: NetworkCall) -> Answer:
+        """Pass a network call to `run`, and wait for the answer; without one, end the thread."""
         self._results.put(call)
         answer: Answer | None = self._turns.get()
         if answer is None:

@@ -1,4 +1,4 @@
-"""Models held by workers, with which sentences can be scored."""
+"""Models that workers load, as scorers for this process."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def remote_scorers(
     say: Callable[[str], None] = lambda _text: None,
     task_limit: float | None = None,
 ) -> Iterator[list[Scorer]]:
-    """Provide scorers whose models workers load and hold; this process loads none.
+    """Provide scorers whose models are loaded by workers, not by this process.
 
     Requests are split into chunks for the workers; `score_sentences` submits the chunks of all
-    models at once. A worker prefers chunks of a model that it has loaded. Chunks are repeated if
-    their worker dies or hangs. Results do not depend on that, nor on the executor or the number of
-    workers.
+    models at once. A worker preferably gets chunks of a model that it has loaded. If a worker dies
+    or hangs, its chunk is repeated. Results depend neither on such failures, nor on the executor or
+    the number of workers.
 
     Args:
         specifications: models, each as `[NAME=]SPECIFICATION`.
@@ -62,7 +62,7 @@ def remote_scorers(
         return
     context = replace(context, names=names)
     with worker_pool(executor, context, say=say, task_limit=task_limit) as pool:
-        # Load each model once, to get its convention and its training text
+        # Load each model in a worker, to get its convention and its training text
         facts: dict[str, tuple[Convention, Path | None]] = {}
         loading = [ModelTask(ModelCall(model.specification, "facts", ())) for model in models]
         work_off(pool, loading, lambda task, result: facts.update({task.model: result}), names)
@@ -80,7 +80,7 @@ class ModelTask(WorkerTask[WorkerContext]):
 
     Attributes:
         call: model, method and arguments.
-        fingerprint: fingerprint of the model when it was first loaded; empty for loading it.
+        fingerprint: fingerprint of the model when it was first loaded; empty to load it.
     """
 
     call: ModelCall
@@ -111,9 +111,11 @@ class ModelTask(WorkerTask[WorkerContext]):
         (scorer,) = context.scorers((self.model,))
         if not self.fingerprint:
             return scorer.convention, scorer.training_text
-        # Files may have been overwritten, but scores of two models must not share a name.
+        # A file may have been overwritten; scores of two models must not get the same name
         if scorer.convention.fingerprint != self.fingerprint:
-            raise ModelError(f"{scorer.name} has changed since scoring began; start it again.")
+            raise ModelError(
+                f"{scorer.name} has changed since scoring began. Run the same command again."
+            )
         return getattr(scorer, self.call.method)(*self.call.arguments, **self.call.keywords)
 
 
@@ -121,12 +123,12 @@ class ModelTaskQueue(TaskQueue[Any]):
     """Independent tasks of several models.
 
     Args:
-        tasks: tasks, in order for each model; each has the specification of its `model` and a
-            `text`, a noun phrase.
+        tasks: tasks; the tasks of a model are taken in this order. Each task has the attributes
+            `model` (a specification) and `text` (a noun phrase for messages).
         receive: callback for each task and its result.
 
     Attributes:
-        errors: errors of the models that were given up, by specification.
+        errors: error of each model that was given up, by specification.
     """
 
     def __init__(self, tasks: Iterable[Any], receive: Callable[[Any, Any], None]) -> None:
@@ -145,8 +147,8 @@ class ModelTaskQueue(TaskQueue[Any]):
     def take(self, loaded: Sequence[str]) -> Any:
         """See `TaskQueue.take`.
 
-        Prefers a model that the worker has loaded; else the model with the fewest workers, and
-        among these the one with the most tasks.
+        Prefers a model that the worker has loaded, otherwise the model with the fewest workers; the
+        tie-breaking rule is the largest number of waiting tasks.
         """
         waiting = [model for model, tasks in self._waiting.items() if tasks]
         if not waiting:
@@ -169,14 +171,14 @@ class ModelTaskQueue(TaskQueue[Any]):
         reports an error is given up at once; the other models continue.
         """
         self._running[task.model] -= 1
-        # Unexpected errors have exactly this class, see `WorkerContext.answer`.
+        # Unexpected errors have exactly the class `ContstimError`, see `WorkerContext.answer`
         can_retry = isinstance(error, WorkerError) or type(error) is ContstimError
         if can_retry and attempt < _ATTEMPTS and task.model not in self.errors:
             self._waiting[task.model].appendleft(task)
             return
         if can_retry:
             error = WorkerError(
-                f"{task.text} failed {attempt} times: {error}. What is done so far is kept; see "
+                f"{task.text} failed {attempt} times: {error}. Finished results are stored. Check "
                 f"whether the model fits the memory and the time limit of a task, and run the same "
                 f"command again."
             )
@@ -205,5 +207,5 @@ def work_off(
     if len(errors) > 1:
         raise ModelError("\n".join([f"{len(errors)} models failed.", *errors]))
     for error in queue.errors.values():
-        # A model's own error contains its name; an error of workers does not
+        # The error of a model contains the model's name; an error of workers does not
         raise WorkerError(errors[0]) if isinstance(error, WorkerError) else error

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 TaskT = TypeVar("TaskT", bound=WorkerTask[Any])
 
 PULSE = 1.0
-"""Seconds between two heartbeats of a worker, and between two checks of them."""
+"""Seconds between two heartbeats of a worker, and between two checks for heartbeats."""
 
-_FALSE_STARTS = 3  # consecutive deaths before any worker is ready, after which the job fails
+_FALSE_STARTS = 3  # workers in a row that die before they are ready, after which the job fails
 
 
 class TaskQueue(ABC, Generic[TaskT]):
     """Tasks for workers, and the handling of their results.
 
-    Every task that is taken is returned once, by `done` or by `failed`.
+    After each `take`, the pool calls `done` or `failed` once for the task.
     """
 
     @property
@@ -40,7 +40,7 @@ class TaskQueue(ABC, Generic[TaskT]):
 
     @abstractmethod
     def take(self, loaded: Sequence[str]) -> TaskT | None:
-        """Return the next task for a worker with these loaded models; None if there is none now."""
+        """Return the next task for a worker with these loaded models; None if no task is ready."""
 
     @abstractmethod
     def done(self, task: TaskT, result: Any) -> None:
@@ -51,14 +51,15 @@ class TaskQueue(ABC, Generic[TaskT]):
 
     @abstractmethod
     def failed(self, task: TaskT, error: ContstimError, attempt: int) -> None:
-        """Receive a task that failed for the nth time; it may be taken again."""
+        """Receive a task that has failed `attempt` times; the queue may offer it again."""
 
 
 Event: TypeAlias = tuple[int, str | Reply | WorkerError]
-"""Number of a worker, and its message.
+"""Number of a worker, and a message.
 
-A text (machine and process) means that the worker is ready for a task. An error means that the
-worker died or hung, and its task is lost.
+A text (machine and process) means that the worker is ready for its first task. A `Reply` has the
+result or the error of its task. A `WorkerError` means that the worker died or hung, so that its
+task is lost.
 """
 
 
@@ -69,19 +70,19 @@ class Executor(ABC):
 
     * Each worker reports once that it is ready before it receives a task, and performs one task at
       a time.
-    * Every task is answered once: by its `Reply` with a result or an error, or by the death of the
-      worker; unless the worker is ended before.
-    * A new worker has no loaded models, and does not disturb the others.
-    * A worker in another process has a heartbeat in a separate thread. It continues during a long
-      task and stops if the process is suspended.
-    * After `close` no worker is left, busy or not.
+    * Every task is answered by exactly one event, unless the worker is ended before: a `Reply` with
+      a result or an error, or the death of the worker.
+    * A new worker has no loaded models, and does not disturb the other workers.
+    * A worker in another process has a heartbeat in a separate thread. The heartbeat continues
+      during a long task and stops if the process is suspended.
+    * After `shutdown` no worker is left, busy or not.
     """
 
     size: int
     """Number of workers, known after `start`; workers are numbered from 0."""
 
     shares_models: bool = False
-    """Whether workers share loaded models and benefit from using the same ones."""
+    """Whether workers share loaded models, so that tasks of the same models are faster together."""
 
     silence: float = inf
     """Seconds without a sign of life after which a worker is assumed to hang."""
@@ -112,7 +113,10 @@ class Executor(ABC):
         """
 
     def signs_of_life(self) -> Mapping[int, object]:
-        """Return, by worker number, values that change while the worker lives, if it can hang."""
+        """Return a value for each worker that changes as long as the worker lives.
+
+        Workers that cannot hang, and workers that are not ready yet, may be missing.
+        """
         return {}
 
     @abstractmethod
@@ -171,7 +175,7 @@ class _Worker:
 
 
 class Pool:
-    """Workers that perform the tasks of one queue after another; see `worker_pool`.
+    """Workers that perform the tasks of queues, one queue after the other; see `worker_pool`.
 
     Attributes:
         executor: executor that spawns the workers.
@@ -182,7 +186,7 @@ class Pool:
         self._workers: dict[int, _Worker] = {}
         # For each worker, its last sign of life, and the seconds since that sign changed
         self._signs: dict[int, tuple[object, float]] = {}
-        self._looked = monotonic()
+        self._last_check = monotonic()
         self._false_starts = 0
         self._attempts: Counter[WorkerTask[Any]] = Counter()
 
@@ -212,7 +216,7 @@ class Pool:
                     self._on_reply(number, reply, queue)
                 case number, WorkerError() as death:
                     self._on_death(number, str(death), queue)
-            # After the event, so that results that arrived in time count even if read late.
+            # After handling the event: a result that arrived in time counts even if it is read late
             late = [n for n, worker in self._workers.items() if worker.deadline < monotonic()]
             for number in late:
                 self.replace(number)
@@ -227,7 +231,7 @@ class Pool:
         """
         deadline = monotonic() + timeout
         while True:
-            # In every iteration: frequent messages of other workers must not hide a hanging one.
+            # In every iteration, since frequent messages of other workers could hide a hanging one
             for worker in self.silent_workers():
                 self.replace(worker)
                 silence = self.executor.silence
@@ -241,15 +245,15 @@ class Pool:
                 return None
 
     def silent_workers(self) -> list[int]:
-        """Return the workers without a sign of life for too long; checked every second.
+        """Return the workers that gave no sign of life for too long; checked every second.
 
-        Only time in which the driver checks counts. If the driver is stopped with Ctrl-Z, suspended
-        or busy, two checks are far apart, and no worker is to blame.
+        The time between two checks counts as at most two seconds. The checks are further apart if
+        this process is stopped with Ctrl-Z, suspended or busy, which is not a worker's fault.
         """
         now = monotonic()
-        if now - self._looked < PULSE:
+        if now - self._last_check < PULSE:
             return []
-        elapsed, self._looked = min(now - self._looked, 2 * PULSE), now
+        elapsed, self._last_check = min(now - self._last_check, 2 * PULSE), now
         previous, self._signs = self._signs, {}
         for worker, sign in self.executor.signs_of_life().items():
             last, quiet = previous.get(worker, (None, 0.0))
@@ -258,7 +262,7 @@ class Pool:
         return [worker for worker, (_, seconds) in self._signs.items() if seconds > limit]
 
     def replace(self, worker: int) -> None:
-        """End a worker and start another one with its number, which will report ready."""
+        """End a worker, and start another one with the same number, which will report ready."""
         self.executor.end(worker)
         self.executor.spawn(worker)
 
@@ -272,14 +276,14 @@ class Pool:
             queue.done(task, reply.result)
         else:
             self._on_failure(task, reply.error, queue)
-        if reply.detail:  # unexpected: a GPU that failed once may fail again
+        if reply.detail:  # an unexpected error, after which a GPU may fail again
             del self._workers[number]
             self.replace(number)
 
     def _on_death(self, number: int, reason: str, queue: TaskQueue[Any]) -> None:
-        """Return the worker's task to its queue; the worker has been replaced."""
+        """Report the task of a dead worker, which has been replaced, to the queue as failed."""
         worker = self._workers.pop(number, None)
-        if worker is None:  # it was never ready
+        if worker is None:  # it died before it was ready
             self._false_starts += 1
             if self._false_starts == _FALSE_STARTS:
                 raise WorkerError(f"Workers die before they are ready ({reason}).")
@@ -291,6 +295,6 @@ class Pool:
     def _on_failure(
         self, task: WorkerTask[Any], error: ContstimError, queue: TaskQueue[Any]
     ) -> None:
-        # Attempts are counted over all workers; the queue decides whether to retry.
+        # Attempts of all workers count; the queue decides whether to retry the task
         self._attempts[task] += 1
         queue.failed(task, error, self._attempts[task])

@@ -28,10 +28,12 @@ _PATIENCE = 10  # seconds to wait for the end of a process
 
 
 class ProcessExecutor(Executor):
-    """Workers as spawned processes; each has one GPU, if there are any, assigned in turn.
+    """Workers as spawned processes on this machine.
+
+    If there are GPUs, each worker uses one of them, and several workers may share a GPU.
 
     Args:
-        workers: number of workers; None for one per GPU, or one per processor without a GPU.
+        workers: number of workers; None for one per GPU or, without GPUs, one per processor.
         silence: seconds without a sign of life after which a worker is assumed to hang.
 
     Raises:
@@ -49,12 +51,12 @@ class ProcessExecutor(Executor):
         """See `Executor.start`.
 
         Raises:
-            InputError: if a model is to be split over several GPUs, because each process has one.
+            InputError: if `device_map` is set, because each process uses only one GPU.
         """
         if context.loading.device_map is not None:
             raise InputError(
-                "`device_map` spreads a model over several GPUs, and each process has one. Take "
-                "the executor local, or ray with `gpus_per_worker` of 2 or more."
+                "`device_map` distributes a model over several GPUs, but each process uses only "
+                "one. Use the executor local, or ray with `gpus_per_worker` of 2 or more."
             )
         self._context = context
         self._gpus = [] if context.loading.device == "cpu" else visible_gpus()
@@ -64,13 +66,13 @@ class ProcessExecutor(Executor):
 
     def spawn(self, worker: int) -> None:
         """See `Executor.spawn`."""
-        # Workers share the processors; GPUs are assigned in turn.
+        # Workers share the processors evenly; GPUs are assigned in turn
         environment = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(self._threads))}
         if self._gpus:
             environment["CUDA_VISIBLE_DEVICES"] = self._gpus[worker % len(self._gpus)]
         spawning = multiprocessing.get_context("spawn")
         ours, theirs = spawning.Pipe()
-        # Shared memory and not a message: writing never blocks, and nothing must be read.
+        # Heartbeats are counted in shared memory: unlike a message, writing to it never blocks
         beats = spawning.RawValue("Q", 0)
         process = spawning.Process(
             target=_work, args=(theirs, self._context, environment, beats), daemon=True
@@ -81,13 +83,13 @@ class ProcessExecutor(Executor):
 
     def send(self, worker: int, task: WorkerTask[Any]) -> None:
         """See `Executor.send`."""
-        with suppress(OSError):  # the process died, which `receive` will report
+        with suppress(OSError):  # the process has died, which `wait` will report
             self._pipes[worker].send(task)
 
     def wait(self, timeout: float) -> Event | None:
         """See `Executor.wait`."""
         pipes = {pipe: number for number, pipe in self._pipes.items()}
-        # The first message, a text, means that the worker is ready. A closed pipe: that it died.
+        # The first message, a text, means that the worker is ready; a closed pipe, that it has died
         for pipe in connection.wait(list(pipes), timeout):
             number = pipes[pipe]  # type: ignore[index]
             try:
@@ -104,19 +106,21 @@ class ProcessExecutor(Executor):
         if exit_code is None or exit_code >= 0:
             return f"exit status {exit_code}"
         name = signal.Signals(-exit_code).name
-        return f"killed by {name}" + (", perhaps for want of memory" * (name == "SIGKILL"))
+        return f"killed by {name}" + (", perhaps for lack of memory" * (name == "SIGKILL"))
 
     def signs_of_life(self) -> dict[int, object]:
         """Return the heartbeats and the processor time of each process.
 
-        Processor time counts too: a library that reads a large model may block Python, and thus the
-        heartbeat thread, for minutes. If the system does not report it, only heartbeats count.
+        Processor time is also a sign of life: a library that reads a large model may block Python,
+        and thus the heartbeat thread, for minutes. If the system does not report processor times,
+        only heartbeats count.
         """
         signs: dict[int, object] = {}
         for number, process in self._processes.items():
             fields: list[str] = []
             with suppress(OSError):
-                # After the program's name, which may contain spaces (proc(5)): 12th and 13th value
+                # The times are the 12th and 13th value after the program's name, see proc(5). The
+                # name ends with the last parenthesis and may contain spaces
                 fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
             signs[number] = int(self._beats[number].value), *fields[11:13]
         return signs
@@ -144,8 +148,8 @@ def _work(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles interrupts
     os.environ.update(environment)
 
-    # A separate thread sends heartbeats and waits for the end of the driver. Otherwise workers of a
-    # killed driver would occupy the GPUs until their tasks end.
+    # A separate thread counts heartbeats and exits when the driver ends. Without it, workers of a
+    # killed driver would occupy the GPUs until their tasks end
     driver = multiprocessing.parent_process()
     assert driver is not None
     driver_end = driver.sentinel
@@ -165,7 +169,10 @@ def _work(
 
 
 def usable_processors() -> int:
-    """Return the number of processors that this process may use; a cluster's job may limit it."""
+    """Return the number of processors that this process may use.
+
+    In a job of a cluster, it may be smaller than the number of processors of the machine.
+    """
     if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Workers as actors on a Ray cluster, or on this machine if no cluster is given."""
+"""Workers as actors on a Ray cluster, or on this machine if RAY_ADDRESS is not set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contstim.jobs.worker_context import WorkerContext, WorkerTask
 
 
-_PATIENCE = 10  # seconds to wait for an answer of the cluster
+_PATIENCE = 10  # seconds to wait for a connection to the cluster
 
 
 class RayExecutor(Executor):
@@ -32,15 +32,15 @@ class RayExecutor(Executor):
     this machine. Without it, a cluster is started here.
 
     Args:
-        workers: number of workers; None for the number of GPUs (or shares of them), or processors.
-        gpus_per_worker: share of a GPU for each worker, such as 0.5; None for one whole GPU if the
-            cluster has any.
-        silence: seconds without an answer after which a worker is assumed to hang. Longer than for
-            processes: processor time is unknown over a network, and a library that reads a large
-            model may block the worker's answers.
+        workers: number of workers; None for as many as the cluster's GPUs and processors allow.
+        gpus_per_worker: number of GPUs for each worker, which may be a share such as 0.5; None for
+            1 if the cluster has GPUs.
+        silence: seconds without an answer after which a worker is assumed to hang. The default is
+            longer than for processes, because a library that reads a large model may block the
+            worker's answers, and processor time is unknown over a network.
 
     Raises:
-        InputError: if there is fewer than one worker, or the share is negative.
+        InputError: if there is fewer than one worker, or `gpus_per_worker` is negative.
         WorkerError: if Ray is not installed.
     """
 
@@ -61,9 +61,9 @@ class RayExecutor(Executor):
         self._started_ray = False
         self._watcher: subprocess.Popen[bytes] | None = None
         self._actors: dict[int, Any] = {}
-        self._pending: dict[Any, int] = {}  # Ray's reference of a pending answer -> worker
+        self._pending: dict[Any, int] = {}  # Ray's reference to a pending answer -> worker
         self._processes: dict[int, tuple[str, int]] = {}  # ready worker -> node, process number
-        self._beats: dict[int, Any] = {}  # worker -> reference of its pending heartbeat
+        self._beats: dict[int, Any] = {}  # worker -> Ray's reference to its pending heartbeat
 
     def start(self, context: WorkerContext) -> None:
         """See `Executor.start`.
@@ -84,11 +84,11 @@ class RayExecutor(Executor):
         if self.size > room:
             raise InputError(
                 f"{self.size} workers with {share:g} GPUs each do not fit: the cluster has "
-                f"{processors} processors and {gpus:g} GPUs, room for {room}. Lower `workers` or "
-                f"`gpus_per_worker`."
+                f"{processors} processors and {gpus:g} GPUs, enough for {room} workers. Lower "
+                f"`workers` or `gpus_per_worker`."
             )
         self._context = context
-        # Heartbeats have a separate thread, so that they continue during a task.
+        # Heartbeats have a separate thread, so that they continue during a task
         self._actor_class = self._ray.remote(
             num_cpus=1, num_gpus=share, max_restarts=0, concurrency_groups={"beat": 1}
         )(_Actor)
@@ -106,11 +106,11 @@ class RayExecutor(Executor):
         try:
             _check_connection(address)
             ray = self._ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
-        except Exception as error:  # Ray has no separate class for a start that takes too long
+        except Exception as error:  # for some failures, Ray raises no more specific class
             self._unwatch()
             raise WorkerError(
                 f"Cannot reach or start Ray at {address or 'this machine'} ({_first_line(error)}). "
-                f"Start it with 'ray start --head', or name no address to have it started here."
+                f"Start a cluster with 'ray start --head', or unset RAY_ADDRESS to start Ray here."
             ) from error
         self._started_ray = True
         if self._watcher is not None and self._watcher.stdin is not None:
@@ -118,9 +118,9 @@ class RayExecutor(Executor):
             self._watcher.stdin.flush()
 
     def _watch(self) -> None:
-        """Start a program that ends the processes of a local Ray when this process ends.
+        """Start a program that kills the processes of a local Ray when this process is killed.
 
-        Ray itself leaves most of them running when its driver is killed.
+        Ray itself would leave most of its processes running.
         """
         mark = uuid4().hex
         self._watcher = subprocess.Popen(
@@ -158,14 +158,14 @@ class RayExecutor(Executor):
                 return worker, WorkerError(_first_line(error))
             if isinstance(message, Reply):
                 return worker, message
-            # The first answer, from `locate`, means that the worker is ready.
+            # The first answer, from `locate`, means that the worker is ready
             node, host, process = message
             self._processes[worker] = node, process
             return worker, f"process {process} on {host}"
         return None
 
     def signs_of_life(self) -> dict[int, object]:
-        """Return the pending heartbeat of each ready worker; a new one after each answer."""
+        """Return the pending heartbeat of each ready worker, which changes after each answer."""
         for worker in self._processes:
             heartbeat = self._beats.get(worker)
             if heartbeat is None or self._ray.wait([heartbeat], timeout=0)[0]:
@@ -178,8 +178,8 @@ class RayExecutor(Executor):
         self._ray.kill(self._actors.pop(worker))
         process_location = self._processes.pop(worker, None)
         if process_location is not None:
-            # Ray asks an actor to end, which a suspended process cannot do. A program on its
-            # machine kills it, so that the next worker has room.
+            # Ray only asks an actor's process to exit, which a suspended process cannot do. So a
+            # task on the same machine kills the process, to free its resources for the next worker
             node, process = process_location
             affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
                 node, False
@@ -214,7 +214,7 @@ class _Actor:
         return ray.get_runtime_context().get_node_id(), socket.gethostname(), os.getpid()
 
     def beat(self) -> None:
-        """Answer a heartbeat, which a suspended process does not."""
+        """Answer a heartbeat; a suspended process cannot answer."""
 
     def answer(self, task: WorkerTask[Any]) -> Reply:
         return self._context.answer(task)

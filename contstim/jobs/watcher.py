@@ -1,11 +1,11 @@
 """A program that outlives a driver and kills the processes that the driver leaves running.
 
-Run it as a script with a mark. It does not import contstim, so that it starts at once. It finds
-processes by an environment variable with the mark, which child processes inherit. Some processes
-overwrite their environment with a title, so it also finds processes that write to the driver's
-folder; the driver sends that path as a line of standard input. If standard input ends without the
-word `done`, the driver has died, and all these processes are killed. On systems without /proc it
-does nothing.
+The driver runs it as a script, with a mark as its argument. It does not import contstim, so that it
+starts at once. The driver's child processes inherit an environment variable with the mark, by which
+the program finds them. Some processes overwrite their environment with a title, so the program also
+finds processes that write to the driver's folder, whose path the driver sends as a line of standard
+input. If standard input ends without the word `done`, the driver has died, and the program kills
+all these processes. On systems without /proc it does nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DONE = b"done"
 
 _EMPTY_CHECKS = 5  # consecutive checks without a process, after which the watcher exits
 _PAUSE = 0.2  # seconds between two checks
-_CHECKS = 300
+_CHECKS = 300  # maximum number of checks
 
 
 def belonging(mark: str, folder: str) -> list[int]:
@@ -30,7 +30,7 @@ def belonging(mark: str, folder: str) -> list[int]:
     marked = f"{VARIABLE}={mark}".encode()
     processes = []
     for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended, or belongs to another user
+        with contextlib.suppress(OSError):  # the process has ended, or belongs to another user
             variables = (process / "environ").read_bytes().split(b"\0")
             if marked in variables or (folder and _writes_into(process, folder)):
                 processes.append(int(process.name))

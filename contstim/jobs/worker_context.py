@@ -53,13 +53,13 @@ class Reply:
 class WorkerContext:
     """A worker's options and models; models are loaded on demand, and the last few stay loaded.
 
-    Before the first task it holds options only, and can be sent to another process.
+    Before the first task, the context contains only options and can be sent to another process.
 
     Attributes:
         loading: options for loading models.
-        capacity: number of models that stay loaded; more if the current task needs more.
-        folder: folder that relative file names in specifications refer to.
-        names: names of models by specification; the default name is the specification.
+        capacity: maximum number of models that stay loaded; more if the current task needs more.
+        folder: folder to which relative file names in specifications refer.
+        names: names of models by specification; by default a model is named by its specification.
     """
 
     loading: Loading = DEFAULT_LOADING
@@ -75,10 +75,10 @@ class WorkerContext:
         return replace(self)
 
     def borrower(self) -> Self:
-        """Create a context for one of several workers of this process that share these models.
+        """Create a context for one of several workers of this process, which share these models.
 
-        Weights are in memory once, and `capacity` applies to all workers together. Each task has
-        its own copy of the state that a search changes.
+        Weights are in memory once, and `capacity` applies to all workers together. Each task has a
+        separate copy of the state that a search changes.
         """
         worker = self.fresh()
         worker._lender = self
@@ -90,7 +90,7 @@ class WorkerContext:
         return tuple((self._lender or self)._models)
 
     def answer(self, task: WorkerTask[Any]) -> Reply:
-        """Perform a task; the reply contains any error."""
+        """Perform a task, and return its result or its error."""
         try:
             return Reply(task.perform(self), None, "", self.loaded)
         except ContstimError as error:
@@ -117,12 +117,13 @@ class WorkerContext:
         if self._lender is not None:
             lent = self._lender.scorers(names)
             for scorer in lent:
-                _ = scorer.convention  # cached; in coarse precision it needs network passes
+                # Cached now for all copies: below float32, a convention needs network passes
+                _ = scorer.convention
             return [scorer.for_another_search() for scorer in lent]
         for name in names:
             if name not in self._models:
                 self._make_room(for_models=names)
-                if self.folder.is_dir():  # another machine may not have it
+                if self.folder.is_dir():  # another machine may not have the folder
                     os.chdir(self.folder)
                 self._models[name] = load_scorer(
                     name, self.loading, name=self.names.get(name, name)
@@ -132,8 +133,10 @@ class WorkerContext:
         return [self._models[name] for name in names]
 
     def _make_room(self, for_models: tuple[str, ...]) -> None:
-        """Drop models that a task does not need, the least recently used first."""
-        # Leave room for the model that will be loaded.
+        """Drop models that a task does not need, the least recently used first.
+
+        Afterwards there is room for one more model.
+        """
         room = max(self.capacity, len(for_models)) - 1
         for name in [name for name in self._models if name not in for_models]:
             if len(self._models) <= room:

@@ -1,8 +1,8 @@
 """Language-model adapters and sentence scoring.
 
-Functions called from `load_model("hf:bert@chain")` to the score of a sentence, in order. The list
-omits checks, look-ups (family, plan), helpers in the same file, and `merging` for concurrent
-searches.
+These functions are called, in this order, from `load_model("hf:bert@chain")` to the score of a
+sentence. The list omits checks, look-ups (family, plan), helpers in the same file, and `merging`
+for concurrent searches.
 
     catalog.load_model                    a language model, not a classifier
     catalog.load_scorer                   calls the family's loader
@@ -21,10 +21,10 @@ searches.
     boundaries.Normaliser.log_probs       log-probabilities of the requested tokens
     masked.plan.Plan.score                their weighted sum
 
-In `contstim score`, three functions replace `load_model`: `steps.scoring.ScoreSentences`,
-`specifications.parse_models` (distinct models) and `catalog.one_at_a_time` (one network in memory
-at a time). `scoring.score_each` (scores missing from the store, saved in blocks) and
-`base.LanguageModel.scores` precede `log_probs`.
+`contstim score` uses `steps.scoring.ScoreSentences`, `specifications.parse_models` (refuses equal
+models) and `catalog.one_at_a_time` (one network in memory at a time) instead of `load_model`.
+Before `log_probs`, it calls `scoring.score_each` (finds the scores that are not in the store, and
+saves new ones in blocks) and `base.LanguageModel.scores`.
 
 base            the interfaces: Scorer, LanguageModel, Replacements, Convention
 catalog         loading of models by their specifications; files and commits of models
@@ -39,7 +39,7 @@ vocabularies    words of a training text, its end marks, and words that several 
 ngram/          n-gram models
 recurrent/      RNN, LSTM and BiLSTM over words
 contexts        tokens that a causal model reads before the first word
-subwords        base class of transformers; loading as causal or masked
+subwords        base class of transformers
 causal/         transformers that predict the next token
 masked/         transformers that predict hidden tokens
 classifier      classifiers of acceptability
@@ -50,11 +50,11 @@ training/       training of recurrent networks and small transformers
 words           tokens of each word, and tokens that may not occur in a sentence
 boundaries      probabilities within classes of tokens, to enforce word boundaries
 batching        rows of tokens through a network
-costs           number of passes through networks
+costs           number of sequences that passed through networks, and computing time
 merging         batches of network calls from several searches
-caching         a cache bounded by the size of its results
+caching         a cache bounded by the total size of its results
 precision       precision of a network, and conversion to float32
-onednn          linear layers on the CPU
+onednn          faster linear layers on the CPU
 tensors         device maps, files of tensors, and fingerprints
 training_text   sentences of a study that a model was trained on
 """

@@ -30,7 +30,7 @@ FLOAT32 = "float32"
 """Precision in which scores are reproducible up to rounding."""
 
 ROUNDING = 1e-6
-"""Relative difference that a float32 score may have between batches."""
+"""Relative difference that is allowed between float32 scores of a sentence in two batches."""
 
 
 def short_hash(text: str) -> str:
@@ -45,19 +45,20 @@ def weights_of(network: Any) -> int:
 
 @dataclass(frozen=True)
 class Convention:
-    """Convention of a score; part of the record of each score table and of each cache key.
+    """Definition of a model's scores, stored in records and with cached scores.
 
     Attributes:
         rule: name of the scoring rule, such as `log-likelihood`.
         context: text or tokens before the first word.
         end_scored: whether the end of the sentence is part of the score.
-        fingerprint: hash that changes with weights, tokenizer, rule or context.
+        fingerprint: hash that changes with weights, tokenizer, rule or context; key of cached
+            scores.
         sampling: sampling method of an estimated score; empty for exact rules.
         unit: unit of the scores; nats if they are log-probabilities.
         precision: precision of the network's weights, such as `bfloat16`; log-probabilities are
             always normalised in float32.
-        tolerance: relative difference that a score may have between batches, at least 1e-4 nats;
-            measured if the precision is below float32.
+        tolerance: relative difference that is allowed between scores of a sentence in two batches;
+            1e-4 nats are always allowed. Measured if the precision is below float32.
         context_tokens: tokens that a causal model reads before the first word; empty for other
             models.
     """
@@ -95,7 +96,7 @@ class Convention:
         if not self.is_log_probability:
             raise ModelError(
                 f"The scores of {name} (rule {self.rule}) are not log-probabilities of sentences: "
-                f"their unit is {self.unit}. {purpose} needs log-probabilities in nats, of a "
+                f"their unit is {self.unit}. {purpose} needs log-probabilities in nats. Use a "
                 f"language model without a transform."
             )
 
@@ -109,7 +110,8 @@ class Replacements:
 
     Attributes:
         exact: log-probability; nan if unknown.
-        estimate: value that correlates with the log-probability; calibrated later by regression.
+        estimate: value that correlates with the log-probability; searches calibrate it by
+            regression.
         upper_bound: upper bound of the log-probability; +inf if unknown.
         prefix_log_prob: log-probability of the words before the position, for a model that reads
             from left to right; nan for other models. The upper bounds are this value plus the
@@ -147,7 +149,7 @@ class TokenScore(NamedTuple):
     """One term of a sentence's score: a token, or a word of a word-level model.
 
     Attributes:
-        word: 0-based position of its word, -1 for the end of the sentence.
+        word: 0-based position of the token's word, -1 for the end mark or the sentence's end.
         token: text of the token in the model's vocabulary.
         log_prob: log-probability of the token, nats.
     """
@@ -165,7 +167,7 @@ class Continuation(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Words before the continuation and its words, separated by a line break."""
+        """Words before `start` and words from `start` on, separated by a line break."""
         words = self.sentence.words
         # Words contain no line breaks, so the text is unambiguous
         return f"{' '.join(words[: self.start])}\n{' '.join(words[self.start :])}"
@@ -174,14 +176,14 @@ class Continuation(NamedTuple):
 class Scorer(ABC):
     """Model that scores sentences: a language model, a transform of one, or a classifier.
 
-    Scores can be ranked and compared. Functions that need log-probabilities in nats or replacements
-    require a `LanguageModel`; see `require_language_model`.
+    Scores can be ranked and compared. A function that needs log-probabilities in nats, or scores of
+    `replacements`, requires a `LanguageModel`; see `require_language_model`.
 
     An implementation guarantees, and `contstim.testing.ScorerContract` tests:
 
     * Scores are float64 and never nan.
-    * Scores in a batch equal scores of single sentences up to rounding: a float32 score may change
-      by a millionth with the other sentences of a batch.
+    * The score of a sentence does not depend on the other sentences of its batch, except for
+      rounding: float32 scores may differ by a millionth.
     * An empty list, an unknown word, a 200-word sentence and non-ASCII text have a defined result
       or raise a `ContstimError`, which `unscorable` predicts.
     * Results depend only on weights, rule, context and seed.
@@ -225,7 +227,7 @@ class Scorer(ABC):
         return None
 
     def candidate_contexts(self) -> tuple[str, ...]:
-        """Return texts of contexts worth comparing; empty if the model reads no context."""
+        """Return contexts to compare scores under; empty if the model reads no context."""
         return ()
 
     def with_context(self, text: str | None) -> Self:
@@ -241,12 +243,12 @@ class Scorer(ABC):
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """Return the reason why each sentence cannot be scored, (n_sentences,); None if it can.
 
-        No network is run, so such sentences can be dropped before long computations.
+        No network is run, so that callers can drop such sentences before long computations.
         """
         return [None] * len(sentences)
 
     def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
-        """Return a mask of the scores without sampling, (n_sentences,)."""
+        """Return a mask of the sentences whose scores are not sampled, (n_sentences,)."""
         return np.ones(len(sentences), np.bool_)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
@@ -260,8 +262,8 @@ class Scorer(ABC):
     def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
         """Return lower bounds of scores, (n_sentences,), nats.
 
-        If the score is the log of a mean over orders, the bound is the mean of the logs over the
-        same orders (evidence lower bound). None for all other rules.
+        If the score is the log of a mean probability over orders, the bound is the mean of the
+        log-probabilities over the same orders (evidence lower bound). None for all other rules.
 
         Raises:
             ModelError: see `scores`.
@@ -271,8 +273,8 @@ class Scorer(ABC):
     def knows(self, words: Sequence[str]) -> BoolArray:
         """Return a mask of the words that the model distinguishes, (n_words,); by default all.
 
-        A word-level model gives all words outside its vocabulary the same score, which a search
-        would exploit. Sub-word models know every word.
+        A word-level model gives all words outside its vocabulary the same score; a search would
+        exploit this if it used such words. Sub-word models know nearly every word.
         """
         return np.ones(len(words), np.bool_)
 
@@ -289,7 +291,7 @@ class Scorer(ABC):
 
         Args:
             words: words to tokenize.
-            initial: whether they are the first word of a sentence.
+            initial: whether each word is the first word of a sentence.
         """
         return None
 
@@ -303,7 +305,7 @@ class Scorer(ABC):
 
     def _no_token_scores(self) -> ModelError:
         return ModelError(
-            f"{self.name} with rule {self.convention.rule} has no score for each word. "
+            f"{self.name} with rule {self.convention.rule} has no scores of single words. "
             "Remove the transform, or use another rule."
         )
 
@@ -318,30 +320,32 @@ class LanguageModel(Scorer):
     `contstim.testing.LanguageModelContract` tests:
 
     * Scores are natural logs, finite or -inf, and not positive.
-    * `replacement_log_probs` equals `log_probs` of the rewritten sentences; `exact` and
-      `upper_bound` are correct. `continuation_log_probs` is the sum of the log-probabilities of
-      words given the words before them, or it always raises an error, even for an empty list. In
-      float32 on the CPU, the error is at most the larger of 1e-4 nats and 1e-6 of the score.
+    * `replacement_log_probs` equals `log_probs` of the rewritten sentences. `Replacements.exact`
+      also equals it where it is known, and `Replacements.upper_bound` is not below it.
+    * `continuation_log_probs` is the sum of the log-probabilities of words given the words before
+      them, or it always raises an error, even for an empty list.
+    * In float32 on the CPU, these values have an error of at most 1e-4 nats or 1e-6 of the score,
+      whichever is larger.
     * After `forget_prefixes`, equal calls need the same number of passes.
     """
 
     cheap_replacements: bool = False
     """Whether exact scores of all words at a position are cheap, as with n-gram models.
 
-    If all models are cheap, a search scores all words exactly at each visit of a position.
+    If this is true of all models, a search scores all words exactly at each visit of a position.
     """
 
     reports_passes: bool = False
-    """Whether the model reports all its passes to `models.costs`; without a network, it has none.
+    """Whether the model reports all its passes to `models.costs`; a model without a network does.
 
-    If a model does not report its passes, a search does only the necessary work.
+    If a model does not report them, a limit on passes ends repeated searches after the first one.
     """
 
     is_black_box: bool = False
     """Whether a search must predict scores from the scores of other whole sentences.
 
-    This is the case for a model on a server. The search then uses `tokens_per_word` and an optional
-    draft, but not `replacements`.
+    This is true of a model on a server. The search then uses `tokens_per_word` and `draft`, but not
+    `replacements`.
     """
 
     @abstractmethod
@@ -365,7 +369,7 @@ class LanguageModel(Scorer):
         return self.log_probs(sentences)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """Return cheap scores, estimates and bounds of words at a 0-based position, if any.
+        """Return exact scores, estimates and bounds that are cheap, of words at a 0-based position.
 
         Raises:
             SentenceError: if the sentence has no such position.
@@ -387,8 +391,8 @@ class LanguageModel(Scorer):
     def forget_prefixes(self) -> None:
         """Clear the cache of processed prefixes.
 
-        Scores do not change. The cost of later calls no longer depends on earlier calls. By default
-        there is no cache.
+        Scores do not change, but the cost of later calls no longer depends on earlier calls. By
+        default there is no cache.
         """
 
     def draft(self, effort: int = 1) -> LanguageModel | None:
@@ -410,20 +414,20 @@ class LanguageModel(Scorer):
         raise self._no_token_scores()
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """Return `token_log_probs` corrected so that each word includes its end.
+        """Return `token_log_probs`, corrected so that the score of each word includes its end.
 
         If tokens mark the beginning of words, only the next token shows that a word is complete. So
-        p(word) is the product of its tokens' probabilities, times the probability that a word ends
-        after it, divided by the probability that a word ends before it (Pimentel & Meister 2024; Oh
-        & Schuler 2024). The first word begins and the last token ends with probability 1, so the
-        sum of a sentence's terms does not change.
+        p(word) is the product of the probabilities of the word's tokens, times the probability that
+        a word ends after these tokens, divided by the probability that a word ends before them
+        (Pimentel & Meister 2024; Oh & Schuler 2024). The first word begins with probability 1, and
+        the last token ends with probability 1, so the sum of a sentence's terms does not change.
 
         Raises:
             ModelError: if the model does not read from left to right, or has no word boundaries.
         """
         raise ModelError(
             f"{self.name} with rule {self.convention.rule} has no word boundaries to correct; only "
-            "causal transformers with the rule log-likelihood do. Remove the correction."
+            "causal transformers with the rule log-likelihood have them. Remove the correction."
         )
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
@@ -434,14 +438,14 @@ class LanguageModel(Scorer):
         """Return log p(words | the words before them), (n_continuations,), nats.
 
         The end mark and the end of the sentence are not scored. Word boundaries are not enforced,
-        not even if the rule for sentences does so.
+        not even if the model's rule for sentences enforces them.
 
         Raises:
             ModelError: if the model does not read from left to right, or the window is too small.
         """
         raise ModelError(
             f"{self.name} with rule {self.convention.rule} scores whole sentences, not words given "
-            f"only the words before them, as causal transformers, RNNs, LSTMs and n-grams do."
+            f"only the words before them. Use a causal transformer, RNN, LSTM or n-gram model."
         )
 
 
@@ -467,12 +471,12 @@ def require_language_model(
 
 
 def conventions(models: Iterable[Scorer]) -> dict[str, dict[str, object]]:
-    """Return the models' entries in the record of an output, by name."""
+    """Return the entry of each model, by its name, for the record of an output."""
     return {model.name: record_entry(model.specification, model.convention) for model in models}
 
 
 def record_entry(specification: str, convention: Convention) -> dict[str, object]:
-    """Return a model's entry in a record: its convention and its specification, if any."""
+    """Return a model's entry in a record: its specification, if any, and its convention."""
     origin: dict[str, object] = {"specification": specification} if specification else {}
     # Lists instead of tuples, so that the entry equals one that was read from JSON
     return origin | asdict(convention) | {"context_tokens": [*convention.context_tokens]}

@@ -1,7 +1,7 @@
-"""Rows of tokens through a network: deduplicated, sorted by length, packed by a token budget.
+"""Batches of rows of tokens for a network, of similar lengths and within a budget of tokens.
 
-A GPU computes while the host prepares the next batch, unless the host waits for the GPU. So ids are
-copied from pinned memory, and the results of several batches are copied back together.
+A GPU computes while the host prepares the next batch, unless the host waits for the GPU. To avoid
+waiting, ids are copied from pinned memory, and results of several batches are copied back together.
 """
 
 from __future__ import annotations
@@ -31,17 +31,22 @@ if TYPE_CHECKING:
 
 _BACKENDS: Any = torch.backends
 _LOCK = threading.Lock()
-_restores: list[Callable[[], None]] = []  # one for each active statement
-_FLOAT32 = ("ieee", "none")  # none: not set, which means float32
+_restores: list[Callable[[], None]] = []  # one for each active `float32_products`
+_FLOAT32 = ("ieee", "none")  # "none" means that no precision is set, and thus float32
 
 
 @dataclass
 class Budget:
     """Maximum number of tokens in a batch, padding included.
 
-    A CPU is slower with large batches, since their activations do not fit its caches. A GPU is
-    faster with them. When memory runs out, the budget is lowered for all later calls, and a warning
-    is issued once.
+    On a CPU, large batches are slower, since their activations do not fit the caches. On a GPU,
+    large batches are faster. When memory runs out, the budget is lowered for all later calls, and a
+    warning is issued once.
+
+    Attributes:
+        tokens: maximum number of tokens.
+        device: device of the network.
+        warned: whether the warning has been issued.
     """
 
     tokens: int
@@ -56,7 +61,7 @@ class Budget:
     def lower(self, n_rows: int, length: int, *, width: int = 1) -> None:
         """Set the budget to half the size of a batch that did not fit into memory.
 
-        The batch may have been smaller than the budget.
+        Half of the old budget may be too much, since the batch may have been smaller than it.
 
         Args:
             n_rows: number of rows of the batch.
@@ -83,10 +88,10 @@ def forward_in_batches(
 
     Rows are padded on the right. `run` is called in inference mode with the ids (b, l), the
     attention mask (b, l) and the indices (b,) of the rows. It stores its results, or returns a
-    function that copies them from the device and stores them. Since a GPU would wait for each copy,
-    such functions are called for many batches together. When memory runs out, the budget is halved,
-    also for later calls, and the same rows are retried. So `run` must not modify results before it
-    succeeds.
+    function that copies them from the device and stores them. Since a GPU would have to wait for
+    each copy, these functions are called for many batches together. When memory runs out, the
+    budget is lowered, also for later calls, and the same rows are retried. So `run` must not store
+    results before the network has succeeded.
 
     Args:
         rows: token ids, one sequence for each row, of any lengths.
@@ -99,8 +104,8 @@ def forward_in_batches(
         ModelError: if a single row does not fit into memory.
     """
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    # Longest first: then memory runs out in the first batch or in none. Similar lengths need little
-    # padding.
+    # With the longest rows first, memory runs out in the first batch or in none. Rows of similar
+    # length need little padding.
     order = np.argsort(-lengths, kind="stable")
     start = 0
     writes: list[Write] = []
@@ -108,7 +113,7 @@ def forward_in_batches(
     n_pending_writes = writes_at_once(device)
     while start < len(order):
         longest = int(lengths[order[start]])
-        tokens_a_row = width * max(1, longest)  # rows are padded to the longest, which is first
+        tokens_a_row = width * max(1, longest)  # rows are padded to the first one's length
         chosen = order[start : start + max(1, budget.tokens // tokens_a_row)]
         ids, present = padded([rows[row] for row in chosen], pad)
         write, fits = None, True
@@ -123,7 +128,8 @@ def forward_in_batches(
             if len(chosen) == 1:
                 raise ModelError(does_not_fit(longest, device)) from error
             fits = False
-        if not fits:  # outside the handler, whose error holds the tensors of the failed pass
+        # Outside the handler, in which the error still holds the tensors of the failed pass
+        if not fits:
             budget.lower(len(chosen), longest, width=width)
             continue
         count(len(chosen), int(lengths[chosen].sum()))
@@ -143,11 +149,11 @@ def writes_at_once(device: torch.device | str) -> int:
 
 
 def to_device(indices: IntArray | Tensor, device: torch.device | str) -> Tensor:
-    """Copy indices to a device; the host does not wait for a GPU."""
+    """Copy indices to a device, without waiting for a GPU."""
     tensor = torch.as_tensor(indices)
     if torch.device(device).type == "cpu":
         return tensor.to(device)
-    # From unpinned memory, the copy would wait until the GPU has finished all its work
+    # A copy from unpinned memory would wait until the GPU has finished all its work
     return tensor.pin_memory().to(device, non_blocking=True)
 
 
@@ -160,7 +166,7 @@ def does_not_fit(n_tokens: int, device: torch.device | str) -> str:
 
 
 def single_input(n_tokens: int, device: torch.device | str) -> AbstractContextManager[None]:
-    """Return a context manager for computing one input, which cannot be split into batches.
+    """Return a context manager for computing one input, which no smaller batch can replace.
 
     Raises:
         ModelError: if the input does not fit into memory.
@@ -207,14 +213,15 @@ def float32_products() -> Iterator[None]:
     """Compute products of float32 numbers in full float32 within a `with` statement.
 
     For speed, PyTorch may round the factors of float32 products to ten bits (TF32) or to seven
-    (bfloat16). GPUs do so by default for recurrent layers; GPUs and CPUs do so for all products if
-    a program enables it. There are two interfaces, and each hides the settings of the other:
-    `allow_tf32` and `set_float32_matmul_precision`, and since PyTorch 2.9 `fp32_precision` for each
-    kind of operation.
+    (bfloat16). It does so on GPUs for recurrent layers by default, and on any device for all
+    products if a program enables this. PyTorch has two interfaces for these settings, and neither
+    shows the settings of the other: an older one, `allow_tf32` and
+    `set_float32_matmul_precision`; and, since PyTorch 2.9, `fp32_precision` for each kind of
+    operation.
 
-    The settings apply to all threads. The first active statement changes them, and the last one to
-    end restores them. Afterwards, cuDNN's default counts as an explicit setting, which a more
-    general setting no longer changes.
+    The settings apply to all threads. The first of several concurrent statements changes them, and
+    the last one to end restores them. One difference remains: cuDNN's default has become an
+    explicit setting, which a more general setting no longer changes.
     """
     with _LOCK:
         _restores.append((lambda: None) if _restores else _set_float32())
@@ -254,7 +261,7 @@ def _set_float32() -> Callable[[], None]:
 
 
 def _kinds_of_operations() -> list[Any]:
-    """Return the kinds of operations with separate precisions; none before PyTorch 2.9."""
+    """Return the kinds of operations with `fp32_precision`; none before PyTorch 2.9."""
     if not hasattr(_BACKENDS.cuda.matmul, "fp32_precision"):
         return []
     cudnn, onednn = _BACKENDS.cudnn, _BACKENDS.mkldnn
@@ -274,7 +281,7 @@ def computing() -> Iterator[None]:
 
 
 def unique_rows(rows: Iterable[Row]) -> tuple[list[IntArray], IntArray]:
-    """Return the distinct rows in order of first appearance, and the index of each row."""
+    """Return the distinct rows in order of first appearance, and each row's index among them."""
     # Bytes hash faster than tuples of ids and can be converted back to rows
     numbers: dict[bytes, int] = {}
     inverse = [

@@ -1,10 +1,10 @@
 """Classes of tokens at word boundaries, and probabilities normalised within a class.
 
 A sub-word model distributes its probability over tokens that begin a word and tokens that continue
-one. If the words of a sentence are fixed, only some tokens can occur at a position without joining
-or splitting words. These tokens are the class of the observed token, and its probability is
-renormalised over the class (Golan et al., 2023, Methods). For a fixed number of tokens per word,
-the model then defines a distribution over sentences of exactly these words.
+a word. If the numbers of tokens of a sentence's words are fixed, only tokens of one class can occur
+at a position: either those at a word boundary or those within a word. The probability of the
+observed token is renormalised over its class (Golan et al., 2023, Methods). The probabilities of
+all sentences with the same number of tokens in each word then add up to 1.
 """
 
 from __future__ import annotations
@@ -41,12 +41,14 @@ _BLANKS = ("\n", "\t", "\r", "Ċ", "ĉ", "č")  # the last three are bytes of by
 def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     """Return the class of each token, (n_tokens,): `BOUNDARY`, `WITHIN` or `NO_CLASS`.
 
-    If tokens mark the beginning of a word (WordPiece, byte-level BPE, SentencePiece), `BOUNDARY`
-    contains the word-initial tokens and the end marks of all scripts, with or without closing
-    signs. If they mark its end (`</w>`), it contains the word-final tokens except the end marks.
-    Special tokens (including the unknown token) and outputs without a token have no class.
+    If the tokenizer marks the beginnings of words (WordPiece, byte-level BPE, SentencePiece),
+    `BOUNDARY` contains the word-initial tokens and the end marks of all scripts, with or without
+    closing signs. If it marks the ends of words (`</w>`), `BOUNDARY` contains the word-final tokens
+    except the end marks. Special tokens (including the unknown token) and outputs without a token
+    have no class.
 
-    The kind of tokenizer is the most frequent mark in its vocabulary: `##`, `Ġ`, `▁` or `</w>`.
+    The most frequent mark in the vocabulary, `##`, `Ġ`, `▁` or `</w>`, determines the kind of
+    tokenizer.
     Example: in the vocabulary `[CLS] dog ##s sleep .`, `##` marks continuations. So `dog`, `sleep`
     and `.` are `BOUNDARY`, `##s` is `WITHIN` and `[CLS]` has no class.
 
@@ -70,12 +72,12 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
         for token, id_ in vocabulary.items()
         if is_end(texts.get(token, token).removesuffix(_ENDING_MARK))
     }
-    # In WordPiece, tokens without a mark begin words; elsewhere, marked tokens begin or end them
+    # In WordPiece, tokens without a mark begin words; elsewhere, a mark shows a beginning or an end
     if mark == _CONTINUATION_MARK:
         boundary = set(vocabulary.values()) - marked | ends
     else:
         boundary = marked - ends if mark == _ENDING_MARK else marked | ends
-    # The order matters: outputs without a token keep NO_CLASS, and special tokens get it at the end
+    # The order matters: a later assignment replaces an earlier one
     classes = np.full(n_tokens, NO_CLASS, np.int64)
     classes[list(vocabulary.values())] = WITHIN
     classes[list(boundary)] = BOUNDARY
@@ -88,7 +90,7 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
 def word_completing(tokenizer: Any, n_tokens: int) -> BoolArray:
     """Return a mask of the tokens before which a word is complete, (n_tokens,).
 
-    They are all tokens that do not continue a word: word-initial tokens, end marks, white space,
+    These are all tokens that do not continue a word: word-initial tokens, end marks, white space,
     special tokens and outputs without a token. The tokenizer must mark where words begin.
 
     Args:
@@ -102,7 +104,8 @@ def word_completing(tokenizer: Any, n_tokens: int) -> BoolArray:
     mark, _ = _word_mark(vocabulary)
     if mark == _ENDING_MARK:
         raise ModelError(
-            "The tokenizer marks where words end (</w>): a word's surprisal needs no correction."
+            "The tokenizer marks where words end (</w>): a word's surprisal needs no correction. "
+            "Remove the correction."
         )
     completing: BoolArray = token_classes(tokenizer, n_tokens) != WITHIN
     completing[[i for token, i in vocabulary.items() if token.startswith(_BLANKS)]] = True
@@ -111,7 +114,7 @@ def word_completing(tokenizer: Any, n_tokens: int) -> BoolArray:
 
 def _trained_tokens(tokenizer: Any, n_tokens: int) -> dict[str, int]:
     vocabulary: dict[str, int] = tokenizer.get_vocab()
-    # Tokens beyond the outputs were never trained
+    # The network has no outputs for further tokens
     return {token: i for token, i in vocabulary.items() if i < n_tokens}
 
 
@@ -150,9 +153,14 @@ class Normaliser:
                 self._members[c] = torch.from_numpy(members).to(device)
 
     def log_probs(self, logits: Tensor, rows: IntArray, tokens: IntArray) -> Tensor:
-        """Return log p of tokens (q,) in rows (q,) of the logits (k, n_tokens), within their class.
+        """Return log p of tokens, each normalised within its class, (q,), nats.
 
-        Values are in nats, computed in float32 or higher precision, returned as float64.
+        Values are computed in float32 or higher precision and returned as float64.
+
+        Args:
+            logits: logits, (k, n_tokens).
+            rows: row of the logits for each token, (q,).
+            tokens: tokens in question, (q,).
         """
         result = torch.empty(len(rows), dtype=torch.float64, device=logits.device)
         kind_of = np.full(len(rows), NO_CLASS) if self.classes is None else self.classes[tokens]
@@ -189,5 +197,5 @@ class Normaliser:
         return to_device(indices.reshape(-1), logits.device)
 
 
-# For a CPU, whose caches hold about 4 MB, and for a GPU, which is faster with many logits
+# Logits to normalise at once: on a CPU, whose caches hold about 4 MB, and on a GPU
 _LOGITS_AT_ONCE = (2**20, 2**28)

@@ -1,7 +1,7 @@
 """A cache bounded by the total size of its results, not by their number.
 
-A cache with a fixed number of results would drop the tokens of a vocabulary, which take seconds to
-compute, after a few calls for three words each.
+With a bound on the number of results, a few calls with three words each would drop the tokens of a
+whole vocabulary, which take seconds to compute.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 WORDS = 500_000
-"""Number of words whose results a cache holds: two large vocabularies at all kinds of positions."""
+"""Number of words whose results a cache holds; enough for two large vocabularies at all kinds of
+positions."""
 
-_MIN_SIZE = 16  # of a result, since the key of an empty result also takes memory
+_MIN_SIZE = 16  # size that an empty result counts for, since its key also takes memory
 
 
 class SizedCache(Generic[P, Result]):
@@ -29,7 +30,7 @@ class SizedCache(Generic[P, Result]):
     Args:
         function: function of hashable arguments; equal arguments must give equal results.
         size_of: function that returns the size of a result.
-        most: maximum total size of the results.
+        max_size: maximum total size of the results.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class SizedCache(Generic[P, Result]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result:
         """Return the cached result for equal arguments, or compute it."""
-        # Keywords in another order are another key, so the result may be computed twice
+        # Keywords in another order give another key; the result is then computed twice
         key = args, tuple(kwargs.items())
         if key in self._results:
             self._results.move_to_end(key)

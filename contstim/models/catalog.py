@@ -2,7 +2,7 @@
 
 See `specifications` for the names of models. Families are imported only when a model is loaded.
 
-Records contain the files and commits of models, so that a changed model is detected.
+`model_files` and `hub_commits` identify the files of models, so that records show changed models.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 
 def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> None:
-    """Check quickly that the files of a model exist and are readable.
+    """Check quickly that the files of a model exist and can be read.
 
-    Only the configuration is read: no weights, no tokenizer, nothing on the hub.
+    Only the configuration is read, but no weights, no tokenizer and nothing on the hub.
 
     Raises:
         ModelError: if the file or folder is missing, or its configuration is damaged.
@@ -70,19 +70,19 @@ def load_scorer(
         loading: options for loading.
         name: name of the model; by default the part before `=`, or the specification. With a name,
             a `=` in the specification is part of the specification.
-        context: text that a causal model reads before the first word; by default that of the
-            specification.
+        context: text that a causal model reads before the first word; by default the context of
+            the specification.
         options: fields of `Loading` by name, such as `device="cpu"`.
 
     Raises:
-        ModelError: see `parse_model`; or if the model is missing, broken, or has no such rule.
+        ModelError: see `parse_model`; or if the model is missing, damaged, or has no such rule.
     """
     model = parse_model(specification, name)
     if context is not None:
         model = with_context(model, context)
     loading = replace(loading, **options)
     family = family_named(model.family)
-    # A loader gets only the options of its family: n-gram models have no device
+    # A loader gets only the options of its family; n-gram models have no device, for example
     case, end_mark = word_rule(model.rule)
     sources = {"loading": loading, "end_mark": end_mark}
     sources |= {"family": model.family, "rule": model.rule, "context": model.context}
@@ -96,7 +96,7 @@ def load_scorer(
         scorer = InLetterCase(require_language_model(scorer, f"@{model.rule}"), case)
     if model.transform:
         scorer = transformed(scorer, model)
-    # Without the name, so that a record contains the specification to reload the model
+    # Without the name: records contain the name and the specification separately
     scorer.specification = model.specification
     return scorer
 
@@ -135,10 +135,10 @@ def load_transformer(
 def load_scorers(
     specifications: Models, loading: Loading = DEFAULT_LOADING, **options: Any
 ) -> list[Scorer]:
-    """Load one or more scorers; repeated ones are refused before loading.
+    """Load one scorer or several; repeated models are refused before any is loaded.
 
     Args:
-        specifications: `[NAME=]SPECIFICATION`, one text or several.
+        specifications: one `[NAME=]SPECIFICATION` or several.
         loading: options for loading.
         options: see `load_scorer`.
 
@@ -169,7 +169,7 @@ def load_model(
 def load_models(
     specifications: Models, loading: Loading = DEFAULT_LOADING, **options: Any
 ) -> list[LanguageModel]:
-    """Load one or more language models; repeated ones are refused before loading.
+    """Load one language model or several; repeated models are refused before any is loaded.
 
     Raises:
         ModelError: see `load_scorers`; or if the scores of a model are not log-probabilities.
@@ -181,10 +181,10 @@ def load_models(
 def one_at_a_time(
     models: Sequence[Specification], loading: Loading = DEFAULT_LOADING
 ) -> Iterator[list[Scorer]]:
-    """Yield each model in a list, which is emptied before the next model is loaded.
+    """Yield a list with each model, which is emptied before the next model is loaded.
 
-    Files and configurations of all models are checked before the first is loaded. Successive models
-    with the same checkpoint, such as two rules, share its network.
+    Files and configurations of all models are checked before the first model is loaded. Successive
+    models with the same checkpoint, such as two rules of one network, share the network.
 
     Args:
         models: parsed specifications; the caller must not keep references to yielded models.
@@ -219,11 +219,11 @@ def free_memory() -> None:
 def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ...]:
     """Return existing files and folders of models and of their transforms.
 
-    Includes the files of word counts and of hashes of training sentences.
+    They include files of word counts and of hashes of training sentences.
 
     Args:
-        specifications: parsed ones, or texts without names; an empty one, of a model created in
-            Python, has no files.
+        specifications: parsed specifications, or texts without names. The empty text of a model
+            that was created in Python has no files.
 
     Raises:
         ModelError: see `parse_model`.
@@ -233,7 +233,7 @@ def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ..
 
 
 def hub_commits(specifications: Iterable[str | Specification]) -> dict[str, str]:
-    """Return commits of models in the local cache of the Hugging Face hub, by name and revision.
+    """Return commits of models in the local cache of the hub, by `name` or `name:revision`.
 
     Raises:
         ModelError: see `parse_model`.
@@ -243,7 +243,7 @@ def hub_commits(specifications: Iterable[str | Specification]) -> dict[str, str]
 
 
 def with_neighbours(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield paths of models, of their word counts and of hashes of training sentences."""
+    """Yield each path of a model, and the paths of its word counts and training hashes."""
     for path in paths:
         yield path
         yield counts_path(path)
@@ -271,7 +271,7 @@ def _locations(specifications: Iterable[str | Specification]) -> Iterator[str]:
         if parsed.family == "server":
             from contstim.models.server.address import parse_address
 
-            # The server's network is identified by its answers; only these files are local
+            # Only the tokenizer and the draft are local; a server's answers identify its network
             address = parse_address(parsed.location)
             yield address.tokenizer
             yield from _locations([address.draft or ""])

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 UNIT = "signed confidence, -1 to 1"
 LABELS = ("unacceptable", "acceptable")
-"""In CoLA's order: 0 is unacceptable."""
+"""Names of the labels 0 and 1, as in CoLA."""
 
 _YES = frozenset({"acceptable", "grammatical", "correct", "1"})
 _NO = frozenset({"unacceptable", "ungrammatical", "incorrect", "0"})
@@ -42,7 +42,7 @@ _GENERIC_LABEL = re.compile(r"label_([01])")
 
 
 def load_classifier(location: str, *, name: str, loading: Loading) -> ClassifierModel:
-    """Load a classifier of sequences from a folder or the hub.
+    """Load a sequence classifier from a folder or the hub.
 
     Raises:
         ModelError: see `load_checkpoint` and `ClassifierModel`.
@@ -53,12 +53,12 @@ def load_classifier(location: str, *, name: str, loading: Loading) -> Classifier
 class ClassifierModel(Scorer):
     """Classifier whose score is the probability of the predicted label, negative if unacceptable.
 
-    This is Eqs. 3-5 of Vázquez Martínez (2021): the softmax over both labels, its maximum, and the
-    sign of the predicted label. Scores are in [-1, -0.5] and [0.5, 1]. They are not
-    log-probabilities; they can be ranked, compared within a pair or converted to z-scores.
+    The score is defined in Eqs. 3-5 of Vázquez Martínez (2021): the softmax over both labels, its
+    maximum, and the sign of the predicted label. Scores are in [-1, -0.5] and [0.5, 1]. They are
+    not log-probabilities; they can be ranked, compared within a pair or converted to z-scores.
 
     Args:
-        checkpoint: classifier with two labels, which reads the whole text.
+        checkpoint: classifier with two labels.
         name: name of the model, by default the checkpoint's location.
 
     Raises:
@@ -77,7 +77,7 @@ class ClassifierModel(Scorer):
 
     @cached_property
     def convention(self) -> Convention:
-        """Convention with the rule `signed-confidence` and its own unit."""
+        """Convention with the rule `signed-confidence`, whose unit is `UNIT`."""
         digest = short_hash(f"{self.checkpoint.fingerprint} {self._acceptable}")
         rule, fingerprint = CLASSIFIER_RULES[0], f"classifier-{digest}"
         return Convention(rule, context="", end_scored=True, fingerprint=fingerprint, unit=UNIT)
@@ -91,7 +91,7 @@ class ClassifierModel(Scorer):
         """Return the probability of the label acceptable, (n_sentences,).
 
         Raises:
-            ModelError: if a sentence is too long or holds a special token.
+            ModelError: if a sentence is too long or contains a special token.
         """
         rows = self._encode(sentences)
         probabilities = np.empty(len(rows))
@@ -106,7 +106,8 @@ class ClassifierModel(Scorer):
             probabilities[indices] = label_probs.cpu().numpy()
 
         pad = self.checkpoint.model.config.pad_token_id
-        # Published GPT-2 has no padding token, so it cannot find the end of a padded text
+        # The published GPT-2 has no padding token and so cannot find the end of a padded text: its
+        # texts are classified one by one
         budget = Budget(1, self.checkpoint.device) if pad is None else self._budget
         forward_in_batches(rows, run, pad=pad or 0, budget=budget)
         return probabilities
@@ -144,13 +145,13 @@ def _check_padding(checkpoint: Checkpoint) -> None:
     n_tokens = checkpoint.model.get_input_embeddings().weight.shape[0]
     if pad is not None and not 0 <= pad < n_tokens:
         raise ModelError(
-            f"{checkpoint.location}: config.json says pad_token_id = {pad}, but the network "
-            f"has only {n_tokens:,} tokens."
+            f"pad_token_id in config.json of {checkpoint.location} must be from 0 to "
+            f"{n_tokens - 1:,}, got {pad}. Correct it, or use another checkpoint."
         )
 
 
 def acceptable_label(location: str, config: Any) -> int:
-    """Return the index of the label that means acceptable; without names, 1 as in CoLA.
+    """Return the index of the label that means acceptable; 1, as in CoLA, for unnamed labels.
 
     Args:
         location: location of the checkpoint.
@@ -165,8 +166,8 @@ def acceptable_label(location: str, config: Any) -> int:
     no = [number for number, name in plain_names.items() if name in _NO]
     if len(plain_names) != 2 or len(yes) != 1 or len(no) != 1:
         raise ModelError(
-            f"{location} has the labels {', '.join(map(str, names.values()))}; but a "
-            "classifier of acceptability must have two: unacceptable and acceptable. Train "
-            "one with 'contstim train acceptability'."
+            "The labels of an acceptability classifier must be unacceptable and acceptable, got "
+            f"{', '.join(map(str, names.values()))} in {location}. Train one with "
+            "'contstim train acceptability'."
         )
     return int(yes[0])

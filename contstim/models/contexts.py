@@ -1,6 +1,6 @@
-"""Tokens that a causal model reads before the first word of a sentence.
+"""Tokens that a causal model reads before the first word of a sentence (context).
 
-The default is the first usable candidate of this list:
+The default context is the first usable candidate of this list:
 
     1. tokens that the tokenizer puts before each text     `[gMASK]<sop>` (GLM), `<s>` (Llama)
     2. the beginning-of-sequence token                      `<|endoftext|>` (GPT-2)
@@ -49,35 +49,36 @@ _CONVERSATION = [
 def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> Tokens:
     """Return the tokens of a context, or of the default context.
 
-    A text may name special tokens, such as `<|endoftext|>`. It follows the tokens that the
-    tokenizer puts before every text, unless it begins with them. A space at its end belongs to the
-    first word of a sentence.
+    A context may name special tokens, such as `<|endoftext|>`. The tokens that the tokenizer puts
+    before every text precede it, unless the context begins with them. A space at the end of a
+    context belongs to the first word of a sentence.
 
     Args:
-        tokenizer: a `transformers` tokenizer.
-        config: the network's text configuration; None if only the tokenizer is at hand.
-        text: the context; None for the default.
-        location: where the tokenizer came from, for messages.
+        tokenizer: `transformers` tokenizer.
+        config: text configuration of the network; None if it is unknown.
+        text: context; None for the default.
+        location: location of the checkpoint or tokenizer, for messages.
 
     Raises:
         ModelError: if the text is blank, names a special token that the tokenizer does not have, or
-            has a token for which the network has no weights; or if there is no text and no usable
-            token.
+            has a token for which the network has no weights; or if `text` is None and there is no
+            usable token.
     """
     if text is None:
         return _default(tokenizer, config, location)
     if not text.strip():
         raise ModelError(
-            f"context must be a text such as '. ' or '<|endoftext|>', got {text!r}. Remove "
-            "it for the default."
+            f"context must be a text such as '. ' or '<|endoftext|>', got {text!r}. Remove the "
+            "context to use the default."
         )
     special_tokens = sorted(_special_tokens(tokenizer).values(), key=len, reverse=True)
     ordinary_text = re.sub("|".join(map(re.escape, special_tokens)) or r"(?!)", " ", text)
     if (sign := special_sign(ordinary_text)) is not None:
         names = ", ".join(candidate_contexts(tokenizer, config)[:-1])
         raise ModelError(
-            f"context must name special tokens of {location}, got {sign!r} in {text!r}, which its "
-            f"tokenizer reads as ordinary characters. Its special tokens are {names or 'none'}."
+            f"context must name only special tokens of {location}, got {sign!r} in {text!r}, which "
+            "the tokenizer reads as ordinary characters. Special tokens of the tokenizer: "
+            f"{names or 'none'}."
         )
     ids = tuple(tokenizer(text.removesuffix(" "), add_special_tokens=False)["input_ids"])
     for token in ids:
@@ -85,12 +86,13 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
             sign = tokenizer.convert_ids_to_tokens(token)
             raise ModelError(
                 f"context must have tokens that the network of {location} reads, got {sign!r} in "
-                f"{text!r}, which is number {token:,} of {config.vocab_size:,}. Use another text."
+                f"{text!r}: its id is {token:,}, and the network has {config.vocab_size:,} tokens. "
+                "Use another text."
             )
     if tokenizer.unk_token_id in ids and str(tokenizer.unk_token) not in text:
         raise ModelError(
             f"context must have characters that the tokenizer of {location} knows, got "
-            f"{text!r}, in which it reads {tokenizer.unk_token!r}. Use another text."
+            f"{text!r}, of which a part becomes {tokenizer.unk_token!r}. Use another text."
         )
     added_ids = _added_before(tokenizer)
     if any(_fault(token, tokenizer, config, added=True) for token in added_ids):
@@ -102,9 +104,9 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
 
 
 def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:
-    """Return texts of contexts worth comparing: special tokens that begin or end texts, and '. '.
+    """Return contexts to compare scores under: special tokens that begin or end texts, and '. '.
 
-    Chat marks that the tokenizer calls its beginning of a sequence are among them.
+    They include chat marks that the tokenizer declares as beginning or end of a sequence.
     """
     declared = (token for _, token in _declared(tokenizer, config))
     ids = dict.fromkeys((*_separators(tokenizer), *declared))
@@ -114,18 +116,18 @@ def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:
 
 
 def is_chat_mark(token: int, tokenizer: Any, *, by_name: bool = False) -> bool:
-    """True if a token opens or closes a turn, by its name or in the tokenizer's chat template.
+    """Return True if a token opens or closes a turn, by its name or in the chat template.
 
     Args:
-        token: its id.
-        tokenizer: a `transformers` tokenizer.
-        by_name: whether the template is left out.
+        token: id of the token.
+        tokenizer: `transformers` tokenizer.
+        by_name: whether to consider only the name, not the template.
     """
     sign = str(tokenizer.convert_ids_to_tokens(token))
     name = _name(sign)
     if sign in {"<s>", "</s>"} or _SEPARATOR.fullmatch(name) or _BEGINNING.fullmatch(name):
         return False
-    # <start> and <end> without bars may be anything
+    # <start> and <end> are chat marks only with bars, as in <|start|>
     if _CHAT.fullmatch(name) and not (name in {"start", "end"} and "|" not in sign):
         return True
     return not by_name and sign in _signs_of_turns(tokenizer)
@@ -153,7 +155,7 @@ def _default(tokenizer: Any, config: Any, location: str) -> Tokens:
 
 
 def _declared(tokenizer: Any, config: Any) -> Iterator[tuple[str, int]]:
-    """Yield the beginning and end tokens of texts in a tokenizer and a configuration."""
+    """Yield role and id of each token that tokenizer or configuration declare as begin or end."""
     for role in ("bos_token_id", "eos_token_id"):
         for source in (tokenizer, config):
             value = getattr(source, role, None)
@@ -169,20 +171,20 @@ def _separators(tokenizer: Any) -> list[int]:
 
 
 def _is_readable(token: int, tokenizer: Any, config: Any) -> bool:
-    """True if the tokenizer has a token, and the network has weights for it."""
+    """Return True if the tokenizer has a token, and the network has weights for it."""
     rows = getattr(config, "vocab_size", None) or token + 1
     return 0 <= token < rows and (token < len(tokenizer) or token in _special_tokens(tokenizer))
 
 
 def _fault(token: int, tokenizer: Any, config: Any, *, added: bool = False) -> str:
-    """Say why a token is no context; empty if it is one.
+    """Return the reason why a token cannot be a context; empty if it can.
 
     Args:
-        token: its id.
-        tokenizer: a `transformers` tokenizer.
-        config: the network's text configuration, or None.
-        added: whether the tokenizer puts the token before every text. Templates that repeat such a
-            token before each question, as Llama 2's does, do not make it a chat mark.
+        token: id of the token.
+        tokenizer: `transformers` tokenizer.
+        config: text configuration of the network, or None.
+        added: whether the tokenizer puts the token before every text. Such a token is no chat mark
+            if a chat template repeats it before each question, as Llama 2's does.
     """
     size = len(tokenizer)
     if not _is_readable(token, tokenizer, config):
@@ -197,12 +199,12 @@ def _fault(token: int, tokenizer: Any, config: Any, *, added: bool = False) -> s
 
 
 def _special_tokens(tokenizer: Any) -> dict[int, str]:
-    """Map ids to special tokens of a tokenizer; plain words declared as special are left out."""
+    """Map ids to special tokens of a tokenizer, without plain words that are declared special."""
     added = tokenizer.added_tokens_decoder.items()
     signs = {i: token.content for i, token in added if token.special}
     for sign in map(str, tokenizer.all_special_tokens):
         i = tokenizer.convert_tokens_to_ids(sign)
-        if i is not None and tokenizer.convert_ids_to_tokens(i) == sign:  # else it is unknown
+        if i is not None and tokenizer.convert_ids_to_tokens(i) == sign:  # not the unknown token
             signs[i] = sign
     return {i: sign for i, sign in signs.items() if not sign.isalpha()}
 
@@ -222,7 +224,7 @@ def _name(sign: str) -> str:
 def _signs_of_turns(tokenizer: Any) -> set[str]:
     """Return the special tokens that a chat template puts before, between and after turns.
 
-    Tokens that occur once, at the start, begin the text and not a turn.
+    A token that occurs only once, at the start, begins the text and not a turn.
     """
     if not tokenizer.chat_template:
         return set()

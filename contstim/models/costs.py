@@ -1,6 +1,6 @@
 """Cost of computation: number of sequences that passed through networks, and computing time.
 
-Time is not part of a `Cost`, which is the same in each run.
+A `Cost` contains no time, so that it is the same in each run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Cost:
 
     Attributes:
         rows: number of sequences passed through the network.
-        tokens: number of their tokens, without padding and cached prefixes.
+        tokens: number of tokens of these sequences, without padding and cached prefixes.
         calls: number of batches.
     """
 
@@ -42,8 +42,9 @@ class Tally:
     Attributes:
         total: total cost of networks.
         seconds: computing time, from inputs to log-probabilities, or from the first request to a
-            server to the last response; a batch of several searches is split between them.
-        others_seconds: time in which other searches of this process ran; see `merging`.
+            server to the last response. The time of a batch with calls of several searches is split
+            between them.
+        others_seconds: time in which this search waited while other searches ran; see `merging`.
     """
 
     def __init__(self, report: Callable[[], None] | None = None) -> None:
@@ -67,7 +68,7 @@ _ACTIVE: ContextVar[tuple[Tally, ...]] = ContextVar("tallies", default=())
 def counting(tally: Tally) -> Iterator[Tally]:
     """Add the costs of networks within a `with` statement to a tally.
 
-    Such statements can be nested; a tally that is already active counts each cost once.
+    Such statements can be nested. A tally counts each cost once, even if it is in several of them.
     """
     active = _ACTIVE.get()
     # A part of a search may use the tally of the whole search, which is already active

@@ -32,15 +32,16 @@ class Family:
     """Kind of model.
 
     Attributes:
-        name: first part of a specification; lower-case letters and digits.
+        name: first part of a specification, of lower-case letters and digits.
         summary: noun phrase for lists and messages.
         loader: `module:attribute` of a function of the location, `name` and its options that
             returns a `Scorer`.
-        rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
-            The `WORD_RULES` of word-level models are not passed to the loader.
-        options: options of the loader: `loading`, `family`, `rule`, `context`, `end_mark` and
-            fields of `Loading`. Only families with `context` read one before the first word.
-        endings: file endings that imply this family if a specification names none.
+        rules: scoring rules. The first one is the default, unless the loader has a default for each
+            kind of checkpoint. The `WORD_RULES` of word-level models are not passed to the loader.
+        options: keyword arguments of the loader, in addition to `name`: `loading`, `family`,
+            `rule`, `context`, `end_mark` and fields of `Loading`. Only models of families with
+            `context` read a context before the first word.
+        endings: file endings that imply this family if a specification has no family.
         is_path: whether the location is a file or folder, which must exist; False for services.
         checker: `module:attribute` of a function of the location and `trust_remote_code` that
             quickly refuses models that cannot be loaded.
@@ -120,7 +121,7 @@ def families() -> list[Family]:
     Raises:
         ModelError: if two packages have a family of the same name, or one cannot be loaded.
     """
-    # A package cannot replace a built-in family of the same name
+    # The family of a package does not replace a built-in family of the same name
     package_families = [_added_family(name) for name in plugin_names(GROUP) if name not in FAMILIES]
     return [*FAMILIES.values(), *filter(None, package_families)]
 
@@ -135,12 +136,12 @@ def family_named(name: str, model: str = "") -> Family:
     Raises:
         ModelError: if there is no such family; or see `families`.
     """
-    # Built-in families first, since packages cannot replace them
     family = FAMILIES.get(name) or _added_family(name)
     if family is None:
         descriptions = "; ".join(f"{f.name}: ({f.summary})" for f in families())
         raise ModelError(
-            f"{model or name!r} does not name a model that can be loaded. Families: {descriptions}."
+            f"{model or name!r} does not name a model that can be loaded. It must begin with the "
+            f"name of a family: {descriptions}."
         )
     return family
 

@@ -15,19 +15,19 @@ Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
 """Precision of a network's computations; `auto` is float32."""
 Quantization: TypeAlias = Literal["int8", "int4"]
-"""Number of bits per weight, for networks that otherwise do not fit into memory."""
+"""Integers that replace the weights of a network that would otherwise not fit into memory."""
 
 if TYPE_CHECKING:
     DeviceMap: TypeAlias = Literal["auto"] | Mapping[str, str | int]
 else:
     DeviceMap = Literal["auto"]  # the only value in commands and study files
-"""`auto` fills the GPUs, then memory, then disk. In Python also a mapping from names of parts to
-devices, such as `{"transformer": 0, "lm_head": "cpu"}`."""
+"""`auto` fills the GPUs, then memory, then disk. In Python also a mapping from names of parts of
+the network to devices, such as `{"transformer": 0, "lm_head": "cpu"}`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loading:
-    """Options of loading models."""
+    """Options for loading models."""
 
     PANEL: ClassVar[str] = "Loading of models"
 
@@ -49,15 +49,15 @@ class Loading:
 
     @property
     def without_weights(self) -> Loading:
-        """These options without weights, to load only tokenizers and lists of words."""
+        """These options with `weights=False`."""
         return replace(self, weights=False)
 
     def resolved(self) -> Loading:
-        """Return the options with `auto` replaced by the names of the device and the precision.
+        """Return the options with `auto` replaced by the actual device and precision.
 
         Raises:
-            ModelError: if there is no such device, precision or quantization; if both a device and
-                a map are given; or if a package is missing.
+            ModelError: if `device`, `dtype`, `quantize` or `device_map` has no valid value; if both
+                `device` and `device_map` are set; or if a required package is not installed.
         """
         _check_choice("dtype", self.dtype, Precision)
         if self.quantize is not None:
@@ -80,10 +80,10 @@ DEFAULT_LOADING = Loading()
 
 
 def resolve_device(name: str) -> Device:
-    """Return the device of a name, `cpu` or `cuda`.
+    """Return `cpu` or `cuda`; `auto` is a GPU if PyTorch finds one.
 
     Raises:
-        ModelError: if there is no such device.
+        ModelError: if the name is not a `Device`, or PyTorch finds no GPU for `cuda`.
     """
     import torch
 
@@ -102,11 +102,11 @@ def _check_choice(field: str, value: str, choices: Any) -> None:
 
 
 def require_packages(user: str, extra: str, *packages: str) -> None:
-    """Check that packages of an extra are installed.
+    """Check that packages are installed.
 
     Args:
-        user: option or file that needs them, for the message.
-        extra: extra of contstim that installs them.
+        user: option or file that needs the packages, for the message.
+        extra: extra of contstim that installs the packages, such as `big`.
         packages: names of the packages.
 
     Raises:

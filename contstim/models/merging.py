@@ -1,16 +1,17 @@
 """Batches of network calls from several searches.
 
-On a GPU, a small batch takes as long as a larger one. So concurrent searches in one process wait
-when they need a network, until one batch computes the calls of all of them.
+On a GPU, a small batch takes as long as a larger one. So each of several concurrent searches in one
+process waits when it needs a network, until one batch computes the calls of all of them.
 
     search 0    Python  call .                 Python  call .
     search 1                   Python  call .                 Python  call .
     networks                                 batch                         batch
 
-A call is a `NetworkCall`. Within `runner` and `merged`, `answer` passes it to the runner; otherwise
-it is computed immediately. Only searches run within `merged`. Stored scores are computed `alone`,
-so that they do not depend on other searches. Code that another search may wait for, such as a
-property that holds a lock, also runs `alone`.
+A call is a `NetworkCall`. Within both `runner` and `merged`, `is_merged` is True, and `answer`
+passes the call to the runner. Otherwise the call is computed immediately. Only searches run within
+`merged`. Scores that are stored are computed within `alone`, so that they do not depend on other
+searches. Code for which another search may wait, such as a property that holds a lock, also runs
+within `alone`.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ class NetworkCall:
         network: network to run.
         budget: device, and maximum number of tokens of a batch, merged or not.
         ids: token ids, (b, l).
-        attention: attention mask, (b, l); None without padding, so that the library does not check
-            for padding on the device, for which the host would wait.
+        attention: attention mask, (b, l); None if there is no padding, since with a mask the host
+            waits while `transformers` checks on the device for padding.
         compute: function that computes this call alone.
         compute_together: function that computes several calls of the network in one batch; each
             result equals that of `compute`, up to rounding.
-        about: further arguments for `compute_together`.
+        about: further data of the call for `compute_together`.
         prefix_ids: tokens that a merged batch reads before each row.
     """
 
@@ -67,8 +68,8 @@ class NetworkCall:
 
 
 Answer: TypeAlias = "tuple[Any, Exception | None, float]"
-"""Result of a call (None if it failed), its error (or None), and its share of the batch's seconds,
-proportional to its rows."""
+"""Result of a call (None if it failed), error of the call (or None), and the call's share of the
+batch's seconds, proportional to its number of rows."""
 
 
 _RUNNER: ContextVar[Callable[[NetworkCall], Answer] | None] = ContextVar("runner", default=None)
@@ -76,7 +77,7 @@ _MERGED: ContextVar[bool] = ContextVar("merged", default=False)
 
 
 def runner(run: Callable[[NetworkCall], Answer]) -> AbstractContextManager[None]:
-    """Use a function for calls within `merged`, for the duration of a `with` statement."""
+    """Use a function to run merged calls, within a `with` statement."""
     return _within(_RUNNER, run)
 
 
@@ -100,7 +101,7 @@ def _within(variable: ContextVar[Any], value: object) -> Iterator[None]:
 
 
 def is_merged() -> bool:
-    """Return True if a runner merges calls with those of other searches."""
+    """Return True if calls are passed to a runner, which merges them with other searches' calls."""
     return _MERGED.get() and _RUNNER.get() is not None
 
 
@@ -122,10 +123,10 @@ def answer(call: NetworkCall) -> Any:
 
 
 def stacked(calls: Sequence[NetworkCall], *, fill: int = 0) -> tuple[Tensor, Tensor | None]:
-    """Combine the rows of several calls, with the tokens before them, padded on the right.
+    """Combine the rows of several calls, each with its prefix, padded on the right.
 
     Returns:
-        The rows and their attention mask; None without padding.
+        The rows, and their attention mask; the mask is None if there is no padding.
     """
     import torch
     from torch.nn.functional import pad
@@ -152,7 +153,7 @@ def compute_all(calls: Sequence[NetworkCall]) -> list[Answer]:
     out, the budget is lowered as in `forward_in_batches`.
     """
     answers: dict[int, Answer] = {}
-    # Sort by length, since rows of a batch are padded to the longest
+    # Sort by length, since all rows of a batch are padded to the longest one
     waiting = sorted(range(len(calls)), key=lambda index: -calls[index].shape[1])
     while waiting:
         length, budget = calls[waiting[0]].shape[1], calls[waiting[0]].budget.tokens

@@ -1,7 +1,7 @@
-"""Linear layers of networks on the CPU through oneDNN instead of the BLAS that PyTorch links.
+"""Linear layers that use oneDNN on the CPU, instead of the BLAS library that PyTorch uses.
 
 PyTorch's builds compute float32 products with MKL, which does not use the wide registers of AMD
-processors. oneDNN, part of the same build, uses them. The weights do not change.
+processors. oneDNN, which is part of the same builds, uses them. The weights do not change.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _CACHED_PRODUCTS = 64
 
 
 def bound_onednn_memory() -> None:
-    """Bound the memory of oneDNN's cache; without effect once oneDNN has computed something.
+    """Limit the memory of oneDNN's cache; call this before oneDNN computes anything.
 
-    By default it caches 1,024 products, one for each batch size, each with separate memory. Batches
-    of a text rarely have the same size, so a long training would use gigabytes.
+    By default, oneDNN caches 1,024 products: one for each shape of inputs, each with its memory.
+    Batches of a text rarely have the same shape, so a long training would use gigabytes.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(_CACHED_PRODUCTS))
 
@@ -55,9 +55,9 @@ def use_onednn(model: torch.nn.Module) -> None:
     if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return
     for module in model.modules():
-        # Exactly this class, since a subclass may compute something else
+        # Only these exact classes, since a subclass may compute something else
         if type(module) in _FASTER:
-            # Replace only the class, so that weights, names and hooks are kept
+            # Replace only the class, so that weights, names and hooks do not change
             module.__class__ = _FASTER[type(module)]
 
 

@@ -1,7 +1,7 @@
-"""Precision of a network: its name, variation between batches, and conversion to float32.
+"""Precision of a network: its name, the differences that it allows, and conversion to float32.
 
-Below float32 (bfloat16, float16), a sentence's score varies with its batch by tenths of a nat. GPUs
-use TF32 for recurrent networks by default, which rounds products of float32 numbers to ten bits.
+With a precision below float32 (bfloat16, float16), a sentence's score differs between batches by
+tenths of a nat.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PROBES = tuple(
     Sentence(tuple(text.split()))
     for text in ("We go", "She reads a book", "The dog never sleeps here", "Go home now")
 )
-_MARGIN = 4.0  # safety factor, since the sentences above are few and others may vary more
+_MARGIN = 4.0  # safety factor, since scores of other sentences may differ more
 
 
 def precision_of(network: torch.nn.Module) -> str:
@@ -63,11 +63,11 @@ def _coarsest(network: torch.nn.Module) -> torch.dtype:
 def tolerance_of(
     network: torch.nn.Module, log_probs: Callable[[Sequence[Sentence]], FloatArray]
 ) -> float:
-    """Return the relative difference that a score may have between batches.
+    """Return the relative difference that is allowed between a sentence's scores in two batches.
 
-    It is constant in float32. Below float32 and for quantized networks, it is four times the
-    largest difference between scores of single sentences and of one batch, for a few sentences. It
-    is at least the rounding error of the precision.
+    It is constant in float32. Below float32 and for quantized networks, a few sentences are scored
+    one by one and in one batch; the tolerance is four times the largest relative difference, and at
+    least the rounding error of the precision.
 
     Args:
         network: network to test.
@@ -76,8 +76,8 @@ def tolerance_of(
     coarse = any(_is_coarse(tensor.dtype) for tensor in network.parameters())
     if not coarse and not quantization_of(network):
         return ROUNDING
-    # In a batch, the network sums in another order and rounds differently
-    with alone():  # without calls of concurrent searches
+    # In a larger batch, the network adds in another order and rounds differently
+    with alone():  # otherwise calls of concurrent searches could join these batches
         batch_scores = log_probs(_PROBES)
         single_scores = np.array([log_probs([sentence])[0] for sentence in _PROBES])
     deviation = float(np.max(np.abs(single_scores - batch_scores) / np.abs(batch_scores)))
@@ -88,14 +88,15 @@ def tolerance_of(
 def in_float32(network: torch.nn.Module) -> Iterator[None]:
     """Convert a network's weights to float32 within a `with` statement.
 
-    Weights are converted in place and back without loss. There is no second copy, but the weights
-    need twice the memory meanwhile. Earlier results of the network, such as keys and values of a
-    prefix, must not be used within the statement. Quantized weights do not change; their inputs
-    are float32 for int4, and rounded to eight bits for int8.
+    Weights are converted in place, and converted back afterwards without loss. There is no second
+    copy, but within the statement the weights take twice the memory. Earlier results of the
+    network, such as keys and values of a prefix, must not be used within the statement. Quantized
+    weights do not change; the inputs of their layers are float32 for int4, and rounded to eight
+    bits for int8.
 
     Raises:
-        ModelError: if memory is insufficient, or a device map has put weights on disk or away from
-            the GPUs; the network is unchanged then.
+        ModelError: if memory is insufficient, or a device map has put weights on disk or outside
+            the GPUs. The network does not change then.
     """
     tensors = (*network.parameters(), *network.buffers())
     coarse = [(tensor, tensor.dtype) for tensor in tensors if _is_coarse(tensor.dtype)]
@@ -122,7 +123,7 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
                 tensor.data = tensor.data.to(torch.float32)
             yield
     finally:
-        # Also after errors, since a float32 model has other scores and uses twice the memory
+        # Convert back even after errors, since a float32 model has other scores and more memory
         for tensor, precision in coarse:
             tensor.data = tensor.data.to(precision)
         for layer, computed_in in layers:

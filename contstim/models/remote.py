@@ -1,7 +1,7 @@
-"""Models that are loaded in other processes, so that workers execute their methods.
+"""Models that workers load in other processes, and whose methods the workers execute.
 
-A remote model behaves like the model loaded by the workers. Long lists are split into chunks, so
-that several workers share them.
+A `RemoteModel` behaves like the model that the workers have loaded. Long lists of items are split
+into chunks, which the workers share.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contstim.words.vocabulary import Vocabulary
 
 CHUNK = 200
-"""Number of items in a call; at most so many results are lost if a worker is killed."""
+"""Number of items in a call. A killed worker loses at most the results of one call."""
 
 _Method = TypeVar("_Method", bound="Callable[..., object]")
 
@@ -45,36 +45,39 @@ class ModelCall:
 
 
 Answer: TypeAlias = "Callable[[Iterable[ModelCall], Callable[[ModelCall, Any], None]], None]"
-"""Function that lets workers execute calls in any order. It passes each call and its result to a
-callback. After an error, the remaining calls of that model are dropped; the error is raised after
-all calls of other models."""
+"""Function that lets workers execute calls in any order, and passes each call and its result to a
+callback. If a model raises an error, its remaining calls are dropped; the error is raised when the
+calls of all other models have ended."""
 
 
 def _remote_method(method: _Method) -> _Method:
-    """Return a method executed by workers, from a list of items to an array, a list or None."""
+    """Return a method that lets workers execute `method` on chunks of its list of items.
+
+    The method must return an array or a list with a value for each item, or None.
+    """
     name = method.__name__
 
-    def ask(self: RemoteModel, items: Sequence[Any], **keywords: Any) -> Any:
-        # An empty list is also sent, since a model may refuse the method itself
-        chunks = range(0, max(len(items), 1), CHUNK)
-        answers = self.ask(
+    def call_workers(self: RemoteModel, items: Sequence[Any], **keywords: Any) -> Any:
+        # An empty list is also sent, since a model may refuse the method for any list
+        starts = range(0, max(len(items), 1), CHUNK)
+        results = self.ask(
             ModelCall(self.specification, name, (tuple(items[i : i + CHUNK]),), keywords)
-            for i in chunks
+            for i in starts
         )
-        if answers[0] is None:
+        if results[0] is None:
             return None
-        if isinstance(answers[0], np.ndarray):
-            return np.concatenate(answers)
-        return list(chain.from_iterable(answers))
+        if isinstance(results[0], np.ndarray):
+            return np.concatenate(results)
+        return list(chain.from_iterable(results))
 
-    ask.__name__, ask.__doc__ = name, f"See `{method.__qualname__}`."
-    return cast("_Method", ask)
+    call_workers.__name__, call_workers.__doc__ = name, f"See `{method.__qualname__}`."
+    return cast("_Method", call_workers)
 
 
 class RemoteModel(LanguageModel):
-    """Scorer loaded by workers; its convention shows if it is a language model.
+    """Scorer that workers have loaded; the unit of its convention shows if it is a language model.
 
-    It is intended for scoring, since a search would wait for a worker at each step.
+    It is intended for scoring; a search would have to wait for a worker at each step.
 
     Args:
         model: parsed specification.
@@ -101,9 +104,9 @@ class RemoteModel(LanguageModel):
     def ask(self, calls: Iterable[ModelCall]) -> list[Any]:
         """Execute calls of this model and return their results in order."""
         calls = list(calls)
-        answers: dict[ModelCall, Any] = {}
-        self.answer(calls, answers.__setitem__)
-        return [answers[call] for call in calls]
+        results: dict[ModelCall, Any] = {}
+        self.answer(calls, results.__setitem__)
+        return [results[call] for call in calls]
 
     def vocabulary(self, min_count: int) -> Vocabulary | None:
         """See `Scorer.vocabulary`."""

@@ -1,7 +1,7 @@
-"""Scores of many sentences under several models, saved every few seconds, and facts for records.
+"""Scores of many sentences under several models, saved every few seconds; tables and records.
 
-Models are loaded in this process or by workers (see `remote`). If they do not fit into memory
-together, they are loaded `one_at_a_time`, and `ModelScores` hold the results of each.
+Models are loaded in this process or by workers (see `remote`). `catalog.one_at_a_time` loads models
+that do not fit into memory together; `ModelScores` hold the results of one model.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     _Item = TypeVar("_Item", Sentence, Continuation)
 
 _MIN_BLOCK, _MAX_BLOCK = 16, 4_096  # number of sentences between two saves
-_FAST, _SLOW = 2.0, 10.0  # seconds of a block; faster ones grow, slower ones shrink
+_FAST, _SLOW = 2.0, 10.0  # seconds; after a faster block blocks grow, after a slower one shrink
 
 
 def score_sentences(
@@ -53,10 +53,10 @@ def score_sentences(
 ) -> ScoreTable:
     """Score sentences under models; rows have the order of the sentences.
 
-    With a store, cached scores are not computed again. New scores are saved in blocks of a few
-    seconds, so that an interrupted run can be resumed. Repeated sentences are scored once. Workers
-    score several models at the same time, one chunk per worker. If a model fails, the scores of the
-    others are saved before its error is raised.
+    Scores in the store are not computed again. New scores are saved in blocks of a few seconds, so
+    that an interrupted run can be resumed. Repeated sentences are scored once. Workers score
+    several models at the same time, one chunk per worker. If a model of workers fails, the scores
+    of the other models are saved before its error is raised.
 
     Args:
         models: models, one column each.
@@ -110,13 +110,13 @@ def score_each(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """Return scores of items by a method, (n_items, n_models), from the store and the models.
+    """Return scores of items, (n_items, n_models), from the store or by calling models' methods.
 
     Args:
         models: see `score_sentences`.
         items: arguments of the method, such as sentences.
-        method: name of the models' method.
-        stored_as: conventions in the store; by default those of the models.
+        method: name of the method, which returns an array (n_items,).
+        stored_as: convention of each model in the store; by default that of the model.
         store: see `score_sentences`.
         progress: see `score_sentences`.
 
@@ -131,7 +131,7 @@ def score_each(
     scores = np.full((len(distinct), len(models)), np.nan)
     report = progress or (lambda _model, _n: None)
 
-    def keep(column: int, rows: IntArray, values: FloatArray) -> None:
+    def save(column: int, rows: IntArray, values: FloatArray) -> None:
         scores[rows, column] = values
         # nan is not saved, so that the score is computed again after the model is repaired
         if store is not None and not np.isnan(values).any():
@@ -139,7 +139,7 @@ def score_each(
             store.save(convention.fingerprint, convention.json, [texts[r] for r in rows], values)
         report(models[column], len(rows))
 
-    # Calls for workers, with the chunks of all models, and the column and rows of each result
+    # Calls of all models for workers, and the column and rows of each call's result
     calls: dict[Answer, list[ModelCall]] = {}
     targets: dict[ModelCall, tuple[int, IntArray]] = {}
     for column, model in enumerate(models):
@@ -150,8 +150,8 @@ def score_each(
         # Count cached scores as done, so that a resumed progress bar starts where it stopped
         report(model, len(texts) - len(missing))
         if isinstance(model, RemoteModel):
-            # Chunk borders do not depend on the missing scores. So a resumed run has the same
-            # batches, and exactly the same scores
+            # Chunk borders do not depend on which scores are missing. So a resumed run has the same
+            # chunks, and exactly the same scores
             borders = np.flatnonzero(np.diff(missing // CHUNK)) + 1
             for rows in np.split(missing, borders) if len(missing) else ():
                 chunk = tuple(distinct[row] for row in rows)
@@ -161,9 +161,9 @@ def score_each(
             continue
         for block in _blocks(len(missing)):
             rows = missing[block]
-            keep(column, rows, getattr(model, method)([distinct[row] for row in rows]))
+            save(column, rows, getattr(model, method)([distinct[row] for row in rows]))
     for answer, model_calls in calls.items():
-        answer(model_calls, lambda call, values: keep(*targets[call], values))
+        answer(model_calls, lambda call, values: save(*targets[call], values))
     for row, column in np.argwhere(~(scores < np.inf))[:1]:
         shown_text = " | ".join(texts[row].split("\n"))
         raise ScoreError(
@@ -174,11 +174,11 @@ def score_each(
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    """Split n sentences into blocks of a few seconds each, adapted to the model's speed."""
+    """Split n sentences into blocks; sizes adapt to the caller, who needs a few seconds a block."""
     size, start = _MIN_BLOCK, 0
     while start < n:
         block_start = perf_counter()
-        yield slice(start, start + size)  # the caller scores the block before the next one
+        yield slice(start, start + size)  # the caller scores this block before asking for another
         seconds = perf_counter() - block_start
         start += size
         if seconds < _FAST:
@@ -241,23 +241,24 @@ def token_terms(
 
 Wanted: TypeAlias = Literal["terms", "completed_words", "standard_errors", "lower_bounds"]
 """Optional results of a model: terms of each score instead of their sum; terms in which words
-include their ends; standard errors of sampling; lower bounds of mixtures over orders. Errors and
-bounds each cost as much as the scores."""
+include their ends; standard errors of sampled scores; lower bounds of mixtures over orders.
+Standard errors take as much time as the scores, and so do lower bounds."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelScores:
-    """Scores and further results of a model, which are kept after the model is released.
+    """Scores and further results of a model, which remain after the model is released.
 
     Attributes:
         name: name of the model.
-        convention: convention of the scores and specification, as stored in a record.
+        convention: entry of the model in a record, see `record_entry`.
         log_probs: scores, (n_sentences,), nats; None if terms were requested.
-        terms: terms of each sentence's score; None if sums were requested.
+        terms: terms of each sentence's score; None if they were not requested.
         standard_errors: standard errors, (n_sentences,), nats, 0 if exact; None if not requested.
         lower_bounds: lower bounds, (n_sentences,), nats; None if not requested or not defined.
         n_sampled: number of scores that are estimates.
-        contamination: sentences that the model was trained on; None if its text is unknown.
+        contamination: sentences that the model was trained on; None if its training text is
+            unknown.
         unknown: description of words that the model does not know.
     """
 
@@ -280,11 +281,11 @@ class ModelScores:
         fields: Collection[Wanted] = (),
         progress: Progress | None = None,
     ) -> ModelScores:
-        """Compute the requested results of a model in addition to its scores.
+        """Compute the requested results of a model, in addition to given scores.
 
         Args:
             model: loaded model.
-            log_probs: scores, (n_sentences,).
+            log_probs: scores, (n_sentences,), nats; None if terms are requested instead.
             sentences: scored sentences.
             fields: requested results.
             progress: function called with the model and the number of distinct sentences whose
@@ -320,11 +321,11 @@ def score_table(scores: Sequence[ModelScores], sentences: Sequence[Sentence]) ->
 def term_table(
     scores: Mapping[str, Terms], sentences: Sequence[Sentence], *, by_word: bool = False
 ) -> dict[str, list[Any]]:
-    """Return a table with a row for each term, or each word, of each sentence's score.
+    """Return a table with a row for each term of each score or, with `by_word`, for each word.
 
-    Columns: sentence, model, position (of the word, from 0; the end of the sentence follows the
-    last word), word, token (by word: tokens, their number), log_prob and surprisal (nats). Rows are
-    ordered by sentence, then model, then position.
+    The columns are sentence, model, position (of the word, from 0; the end of the sentence has the
+    position after the last word), word, token (with `by_word`: tokens, the number of the word's
+    tokens), log_prob and surprisal (nats). Rows are ordered by sentence, then model, then position.
     """
     rows = []
     for sentence in sentences:
@@ -346,7 +347,7 @@ def term_table(
 def standard_error_table(
     scores: Sequence[ModelScores], sentences: Sequence[Sentence]
 ) -> dict[str, list[Any]]:
-    """Return the standard errors as a table with the shape of `score_table`."""
+    """Return a table of standard errors: a row per sentence, a column per model that has them."""
     columns: dict[str, list[Any]] = {"sentence": [sentence.text for sentence in sentences]}
     errors = {model.name: model.standard_errors for model in scores}
     return columns | {
@@ -357,10 +358,10 @@ def standard_error_table(
 def bounds_table(
     scores: Sequence[ModelScores], sentences: Sequence[Sentence]
 ) -> dict[str, list[Any]]:
-    """Return a table of scores that are mixtures over orders, with lower bounds.
+    """Return a table of the models whose scores have lower bounds (mixtures over orders).
 
     There is a row for each sentence and model. The columns are sentence, model, log_prob,
-    lower_bound (the mean over orders) and gap, in nats.
+    lower_bound (the mean of the logs over orders) and gap (their difference), in nats.
     """
     rows = [
         (sentence.text, model.name, score, bound, score - bound)
@@ -380,14 +381,14 @@ def _table(names: Sequence[str], rows: Sequence[tuple[object, ...]]) -> dict[str
 def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str, Convention]:
     """Return the conventions of models, by name, from the record of a score table.
 
-    Models that are not in the record are left out; all are if there is no record.
+    Models that are not in the record are left out. Without a record, the result is empty.
 
     Args:
         scores: path of the table.
         models: names of its columns.
 
     Raises:
-        InputError: if the record cannot be read, or is not that of a table of scores.
+        InputError: if the record cannot be read, or does not belong to a table of scores.
     """
     path = record_path(scores)
     entries = read_json_object(path).get("models", {}) if path.exists() else {}

@@ -2,10 +2,10 @@
 
     [NAME=][family:]location[:REVISION][@rule][+transform][?context=TEXT]
 
-such as `kenlm:trigram.arpa`, `hf:gpt2@chain+mean` or `small=hf:gpt2:main`. The name is used in
-columns, files and figures. The text before the first `=` is the name unless it contains a `:` or a
-`/`. Then it belongs to the specification, as in `server:host/api?tokenizer=gpt2` or `./a=b.arpa`.
-A revision is a branch, a tag or a commit of a model on the hub.
+Examples are `kenlm:trigram.arpa`, `hf:gpt2@chain+mean` and `small=hf:gpt2:main`. The name is used
+in columns, files and figures. The text before the first `=` is the name unless it contains a `:` or
+a `/`; then the `=` is a part of the location, as in `server:host/api?tokenizer=gpt2` or
+`./a=b.arpa`. A revision is a branch, a tag or a commit of a model on the hub.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ RESERVED_NAMES = frozenset(
         *("contrast", "condition", "trial_id", "group"),
     }
 )
-"""Columns and rows of tables that do not belong to models, in lower case."""
+"""Columns and rows of tables that have another meaning, in lower case; no model may have such a
+name."""
 
-_MAX_NAME_LENGTH = 60  # characters: names become parts of file names, which take 255 bytes
+_MAX_NAME_LENGTH = 60  # characters: names become parts of file names, which may have 255 bytes
 _SIGNS = " ._-"
 
 
@@ -68,12 +69,12 @@ class Specification:
 
     @property
     def text(self) -> str:
-        """`NAME=SPECIFICATION`, from which `parse_model` makes this value."""
+        """`NAME=SPECIFICATION`; `parse_model` of this text returns an equal value."""
         return with_name(self.name, self.specification)
 
 
 Models: TypeAlias = str | Specification | Iterable[str | Specification]
-"""One model or several, as `[NAME=]SPECIFICATION` or parsed."""
+"""One model or several models, each as `[NAME=]SPECIFICATION` or parsed."""
 
 TRANSFORMS: dict[str, str] = {
     "mean": "+mean: log p / number of tokens that the rule scores",
@@ -91,7 +92,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "electra-large-generator": ("hf:google/electra-large-generator", "masked transformer"),
     "gpt2-xl": ("hf:gpt2-xl", "causal transformer"),
 }
-"""Models of the 2023 study by their names here: specification and summary."""
+"""Models of the 2023 study. A key can be used as a location; a value is a specification and a
+summary."""
 
 _CONTEXT = re.compile(r"(.+)\?context=([\w.~%-]*)", re.DOTALL | re.ASCII)
 _SPECIFICATION = re.compile(
@@ -108,21 +110,24 @@ _WITH_REVISION = re.compile(
 def split_revision(location: str) -> tuple[str, str]:
     """Split the location of a transformer into its name and its revision.
 
-    Files and folders have no revision, also where their names have a colon.
+    The location of an existing file or folder has no revision, even if it contains a colon.
 
     Returns:
-        The location and an empty text, or the name on the hub and the revision.
+        The name on the hub and the revision; or the location and an empty text.
     """
     match = _WITH_REVISION.fullmatch(location)
-    # False, unlike with `Path.exists`, if the name is longer than the file system takes
-    is_there = os.path.exists(location)  # noqa: PTH110
-    if match is None or is_there or location.lower().endswith(".gguf"):
+    # Not `Path.exists`, which raises an error if the name is too long for the file system
+    exists = os.path.exists(location)  # noqa: PTH110
+    if match is None or exists or location.lower().endswith(".gguf"):
         return location, ""
     return match["name"], match["revision"]
 
 
 def with_name(name: str, specification: str) -> str:
-    """`NAME=SPECIFICATION`, or the specification alone if its text without context is the name."""
+    """Return `NAME=SPECIFICATION`, or only the specification if the name follows from it.
+
+    This is so if the name is the specification, with or without its context.
+    """
     is_named = name not in (specification, without_context(specification)[0])
     return f"{name}={specification}" if is_named else specification
 
@@ -134,7 +139,7 @@ def without_context(specification: str) -> tuple[str, str | None]:
 
 
 def with_context(model: Specification, context: str) -> Specification:
-    """The model after another context.
+    """Return the specification of the same model with another context.
 
     Raises:
         ModelError: if models of its family read no context.
@@ -150,16 +155,20 @@ def with_context(model: Specification, context: str) -> Specification:
 
 
 def with_contexts(models: Iterable[str], contexts: Iterable[str]) -> dict[str, str]:
-    """Map each model to the same model after the context that its name has among `NAME=TEXT`.
+    """Set the contexts of models, given as `NAME=TEXT`.
+
+    Returns:
+        Specification of each model with its context, by the given specification. Models without a
+        `NAME=TEXT` do not change.
 
     Raises:
-        ModelError: if a context has no name, the name of no model or that of another context, or
-            the model reads none; or see `parse_model`.
+        ModelError: if a context has no name, the name of no model or the same name as another
+            context; or if a model reads no context; or see `parse_model`.
     """
     parsed = {text: parse_model(text) for text in models}
     names, context_of = {model.name for model in parsed.values()}, dict[str, str]()
     for entry in contexts:
-        # An unnamed model has its specification for a name, which may hold a =
+        # The name of an unnamed model is its specification, which may contain a `=`
         name = max((n for n in names if entry.startswith(f"{n}=")), key=len, default="")
         if not name or name in context_of:
             rule = "at most once for each model" if name else "NAME=TEXT with the name of a model"
@@ -176,39 +185,40 @@ def with_contexts(models: Iterable[str], contexts: Iterable[str]) -> dict[str, s
 def parse_model(model: str | Specification, name: str = "") -> Specification:
     """Parse `[NAME=][family:]location[:REVISION][@rule][+transform][?context=TEXT]`.
 
-    A parsed model is returned as it is.
+    A parsed model is returned unchanged.
 
-    The location may be a name of the catalogue. The family may follow from the file ending or from
-    a file in the folder.
+    The location may be a key of `CATALOGUE`. Without a family, the file ending or a file in the
+    folder determines the family.
 
     Args:
-        model: text to parse. With a `name`, a `=` in it belongs to a path or an address.
-        name: name of the model; by default the part before the `=`, or else the text.
+        model: text to parse. If `name` is given, the text has no name, and every `=` in it belongs
+            to a path or an address.
+        name: name of the model; by default the part before the `=`, or otherwise the text.
 
     Raises:
         ModelError: if `model` is not a text or is malformed, the part before the `=` is not a valid
             name, or there is no such family, rule or transform; the message lists valid values. Or
-            if the family reads no context.
+            if models of the family read no context.
     """
     if isinstance(model, Specification):
         return model
     if not isinstance(model, str):
         raise ModelError(
-            "A model must be a text such as 'hf:gpt2' or 'small=hf:gpt2', and several models "
+            "A model must be a text such as 'hf:gpt2' or 'small=hf:gpt2'; several models must be "
             f"a list of such texts, got {shortened(model)}."
         )
     text, context = without_context(model)
     prefix, equals, suffix = text.partition("=")
-    # Otherwise the = belongs to a path or an address
+    # If the prefix has a `:` or a `/`, the `=` belongs to a path or an address
     if not name and equals and ":" not in prefix and "/" not in prefix:
         name, text = prefix.strip(), suffix.strip()
         _check_name(name, model)
-    # The shortest possible location, which excludes the last @rule and +transform
+    # The pattern matches the shortest possible location, which excludes `@rule` and `+transform`
     match = _SPECIFICATION.fullmatch(text)
     if match is None:
         raise ModelError(f"A model must be [family:]location[@rule][+transform], got {text!r}.")
     family, location = match["family"], match["location"]
-    # A name of the catalogue is replaced by its specification; a rule may follow it
+    # Replace a key of the catalogue by its specification; a rule and a transform may follow the key
     if family is None and location in CATALOGUE:
         family, _, location = CATALOGUE[location][0].partition(":")
     kind = family_named(family or _family_of(location), text)
@@ -219,20 +229,25 @@ def parse_model(model: str | Specification, name: str = "") -> Specification:
 
 
 def with_ending(specification: str, rule: str, transform: str) -> str:
-    """The specification of a model with another rule and transform, such as `mean`; empty: none.
+    """Append a rule and a transform to a specification.
+
+    Args:
+        specification: specification without rule, transform and context.
+        rule: rule of the family; empty for none.
+        transform: transform with its argument, such as `mean` or `slor:FILE`; empty for none.
 
     Raises:
-        ModelError: there is no such rule or transform; lists what would have worked.
+        ModelError: if there is no such rule or transform; the message lists valid values.
     """
     plain = parse_model(specification, specification)
     name, _, argument = transform.partition(":")
-    # Checked apart: a text such as "/../x", put behind the location, would be read as part of it
+    # Check before appending: a rule such as "/../x" would be read as a part of the location
     _check_ending(replace(plain, rule=rule, transform=name, argument=argument))
     return f"{specification}{rule and '@'}{rule}{transform and '+'}{transform}"
 
 
 def without_ending(specification: str) -> str:
-    """The specification of a model without rule, transform and context."""
+    """Return the specification of a model without rule, transform and context."""
     plain, _ = without_context(specification)
     model = parse_model(plain, plain)
     argument = model.argument and f":{model.argument}"
@@ -246,7 +261,7 @@ def _check_ending(model: Specification) -> None:
         raise ModelError(
             f"{model.family} models have no rule {model.rule!r}; they have {', '.join(rules)}."
         )
-    # +slor needs its unigram model, +mean takes nothing
+    # +slor needs a unigram model, +mean takes no argument
     if transform and (transform not in TRANSFORMS or bool(model.argument) != (transform == "slor")):
         raise ModelError(
             f"The transform of {model.location!r} must be one of "
@@ -255,13 +270,13 @@ def _check_ending(model: Specification) -> None:
 
 
 def parse_models(specifications: Models) -> list[Specification]:
-    """Parse `[NAME=]SPECIFICATION` for one model or several; none is loaded.
+    """Parse the specifications of one model or several models, without loading them.
 
     Args:
-        specifications: one text or several; parsed ones stay as they are.
+        specifications: one text or several texts; parsed models are returned unchanged.
 
     Raises:
-        ModelError: a name or a model occurs twice; something else is given; or see `parse_model`.
+        ModelError: if a name or a model occurs twice; or see `parse_model`.
     """
     if isinstance(specifications, str | Specification) or not isinstance(specifications, Iterable):
         specifications = [specifications]
@@ -271,10 +286,10 @@ def parse_models(specifications: Models) -> list[Specification]:
             "Each model must have a different name, got several models named "
             f"{', '.join(twice)}. Remove one, or name them as NAME=MODEL."
         )
-    # Refuse two names for one model, since it would be compared with itself
+    # Refuse two names for one model, since the model would be compared with itself
     model_by_location: dict[Specification, Specification] = {}
     for model in models:
-        # A path may be written in two ways, and the default revision of the hub is `main`
+        # `a.arpa` and `./a.arpa` are the same file; `gpt2` and `gpt2:main` are the same revision
         hub_name, revision = split_revision(model.location)
         path = os.path.normpath(hub_name if revision == "main" else model.location)
         first_model = model_by_location.setdefault(
@@ -306,12 +321,12 @@ def _check_name(name: str, text: str) -> None:
 
 
 def _family_of(location: str) -> str:
-    """Return the family's name, from the ending or the files in a folder; empty if unclear."""
-    # By the ending first, which reads no file
+    """Return the name of the family that a location implies; empty if it implies none."""
+    # First by the file ending, since this reads no file
     for family in FAMILIES.values():
         if family.endings and location.endswith(family.endings):
             return family.name
-    if is_file(Path(location) / "config.json"):  # of `transformers`
+    if is_file(Path(location) / "config.json"):  # a checkpoint of `transformers`
         return "hf"
     try:
         if any(Path(location).glob("*.gguf")):
@@ -323,10 +338,10 @@ def _family_of(location: str) -> str:
 
 
 def hub_commit(location: str) -> str:
-    """Return the commit of a model in the local cache of the hub; empty if it is not there.
+    """Return the commit of a model in the local cache of the hub; empty if it is not cached.
 
     Args:
-        location: name on the hub with an optional revision.
+        location: name on the hub, with an optional revision.
     """
     # …/models--NAME/snapshots/COMMIT/config.json
     path = cached_file(location, "config.json")
@@ -334,12 +349,12 @@ def hub_commit(location: str) -> str:
 
 
 def cached_file(location: str, file: str) -> Path | None:
-    """Return a file of a model in the local cache of the hub; None if it is not there."""
+    """Return a file of a model in the local cache of the hub; None if it is not cached."""
     from huggingface_hub import try_to_load_from_cache
 
     name, revision = split_revision(location)
     try:
         path = try_to_load_from_cache(name, file, revision=revision or None)
-    except (OSError, ValueError):  # unreadable, or not a name that the hub can have
+    except (OSError, ValueError):  # the cache is unreadable, or no hub model can have this name
         return None
     return Path(path) if isinstance(path, str) else None

@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 
 
 def check_rule(checkpoint: Checkpoint, rule: str, rules: Iterable[str]) -> None:
-    """Refuse a rule that is not available for a checkpoint's kind of model.
+    """Refuse a rule that is not in `rules`, the rules of the checkpoint's kind of model.
 
     Raises:
-        ModelError: if the rule is not available; the message lists the available ones.
+        ModelError: if the rule is not in the list; the message contains the list.
     """
     if rule not in rules:
         raise ModelError(
             f"{checkpoint.location} is a {checkpoint.kind} model, which has no rule "
-            f"{rule!r}; it has {', '.join(rules)}."
+            f"{rule!r}. Use one of {', '.join(rules)}."
         )
 
 
@@ -57,16 +57,16 @@ class SubwordModel(LanguageModel):
 
     reports_passes = True
     window: int | None
-    # Tokenizer, location and configuration; empty if the model reads no context
+    # Arguments of `_begin_with` after the text; empty if the model reads no context
     _begin_again: tuple[Any, ...] = ()
     checkpoint: Checkpoint | None = None  # None for a network on a server
     _encode: Callable[..., list[Encoding]]  # `encode_batch` with options
-    _space = False  # whether a space precedes the first word, so that it is split like any other
+    _space = False  # whether a space precedes the first word, which is then split like any other
     _end_apart = False  # whether the end mark must be a separate token
     _needs_every_word = False  # whether sentences with dropped words are refused
 
     def _remember_words(self, tokenizer: Any) -> None:
-        """Set the tokenizer and the caches of tokenized words and sentences."""
+        """Set the tokenizer, and empty caches of tokenized words and sentences."""
         self._tokenizer = tokenizer
         if self.checkpoint is not None:
             self.training_text = training_text_beside(self.checkpoint.location)
@@ -78,10 +78,10 @@ class SubwordModel(LanguageModel):
         """Read every sentence after a context; see `context_of`.
 
         Args:
-            text: the context; None for the default.
-            tokenizer: a `transformers` tokenizer.
-            location: where it came from, for messages.
-            config: the network's text configuration; None if only the tokenizer is at hand.
+            text: context; None for the default.
+            tokenizer: `transformers` tokenizer.
+            location: location of the checkpoint or tokenizer, for messages.
+            config: text configuration of the network; None if it is unknown.
 
         Raises:
             ModelError: see `context_of`; or if the context fills the window.
@@ -126,10 +126,10 @@ class SubwordModel(LanguageModel):
 
     @abstractmethod
     def _parts(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
-        """Return the part of each token in each sentence's score, (n_tokens or more,), nats."""
+        """Return each token's part of the score of each sentence, (n_tokens or more,), nats."""
 
     def _is_scored(self, word: int) -> bool:  # noqa: ARG002
-        """Return True if tokens of a word, `END_MARK` or `SPECIAL` are scored."""
+        """Return True if the tokens of a word are scored; `word` as in `Encoding.word_of`."""
         return True
 
     def _needs(self, n_tokens: int) -> int:
@@ -162,9 +162,9 @@ class SubwordModel(LanguageModel):
             return super().float32_log_probs(sentences)
         from contstim.models.precision import in_float32
 
-        twin = self.for_another_search()  # an empty cache, since cached prefixes are less precise
+        model = self.for_another_search()  # with an empty cache: cached prefixes are less precise
         with in_float32(self.checkpoint.model):
-            return twin.log_probs(sentences)
+            return model.log_probs(sentences)
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`: all words without special or unknown tokens."""
@@ -183,7 +183,13 @@ class SubwordModel(LanguageModel):
         continuations: Sequence[Continuation],
         terms: Callable[[Sequence[Tokens]], Iterable[FloatArray]],
     ) -> FloatArray:
-        """Return sums over the tokens of the continued words; `terms` scores the tokens of rows."""
+        """Return the sum of the terms of each continuation's tokens, (n_continuations,), nats.
+
+        Args:
+            continuations: words to score, and the words before them.
+            terms: function that returns log p of each token of each row of tokens; zeros may follow
+                a row.
+        """
         encodings = self._encode([item.sentence for item in continuations], end_apart=True)
         words = [[w for w in encoding.word_of if w != END_MARK] for encoding in encodings]
         rows = terms([e.ids[: len(w)] for e, w in zip(encodings, words, strict=True)])
@@ -195,7 +201,7 @@ class SubwordModel(LanguageModel):
         return totals
 
     def _check(self, sentence: Sentence, encoding: Encoding) -> None:
-        """Refuse a sentence that does not fit the window, or with a dropped word."""
+        """Refuse a sentence that does not fit the window, or has a word without tokens."""
         self._check_window(len(encoding), sentence)
         if self._needs_every_word and not {*encoding.word_of} >= {*range(len(sentence))}:
             word = next(w for i, w in enumerate(sentence.words) if i not in encoding.word_of)
@@ -205,23 +211,23 @@ class SubwordModel(LanguageModel):
             )
 
     def _in_place(self, words: Sequence[str], frame: Place) -> WordTokens:
-        """Return the tokens of each word in a kind of position."""
+        """Return the tokens of each word at a kind of position."""
         return self._cut_words(as_tuple(words), frame)
 
     def _rewritten(self, sentence: Sentence, position: int, words: Sequence[str]) -> list[Encoding]:
         """Return the tokens of the sentence with each word at a position.
 
-        If words are tokenized independently, only the tokens of the replaced word differ, except at
-        the last position, where the end mark may join them.
+        If words are tokenized independently, only the tokens of the replaced word differ. The last
+        position is an exception, since the end mark may join the word there.
         """
         if not self._words_are_independent or position == len(sentence) - 1:
             return self._encode([sentence.replace(position, word) for word in words])
         encoding = self._encoded(sentence)
-        cut = self._in_place(words, place_of(sentence, position)).tokens
-        rewritten = [encoding.with_word(position, tokens) for tokens in cut]
-        for word, tokens in zip(words, rewritten, strict=True):
-            if self.window is not None and self._needs(len(tokens)) > self.window:
-                self._check_window(len(tokens), sentence.replace(position, word))
+        tokens_of_words = self._in_place(words, place_of(sentence, position)).tokens
+        rewritten = [encoding.with_word(position, tokens) for tokens in tokens_of_words]
+        for word, candidate in zip(words, rewritten, strict=True):
+            if self.window is not None and self._needs(len(candidate)) > self.window:
+                self._check_window(len(candidate), sentence.replace(position, word))
         return rewritten
 
     def _check_window(self, n_tokens: int, sentence: Sentence) -> None:

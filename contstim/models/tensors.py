@@ -1,9 +1,9 @@
 """Tensors of networks: device maps, files and fingerprints.
 
-`accelerate` distributes a network over several devices, memory and disk. An offloaded part has
-weights without values; a hook copies the values to the computing device when they are needed.
-`bitsandbytes` quantizes: the weights of linear layers, except the output, become integers of 8 or 4
-bits with a scale for each row or for 64 weights. Fingerprints do not depend on file names.
+`accelerate` distributes a network over several devices, memory and disk. The weights of a part in
+memory or on disk are placeholders (meta tensors); a hook copies the values to the computing device
+when they are needed. `bitsandbytes` quantizes a network: the weights of linear layers, except the
+output layer, become integers of 8 or 4 bits, with a scale for each row or for each 64 weights.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def spreading(loading: Loading, offload: str) -> dict[str, Any]:
 
     Args:
         loading: resolved options, see `Loading.resolved`.
-        offload: folder for parts on disk that cannot be read from the checkpoint's files.
+        offload: folder for parts on disk, if they cannot be read from the checkpoint's files.
     """
     import torch
 
@@ -53,7 +53,8 @@ def spreading(loading: Loading, offload: str) -> dict[str, Any]:
         settings["quantization_config"] = configuration(
             load_in_8bit=loading.quantize == "int8",
             load_in_4bit=loading.quantize == "int4",
-            # Four-bit numbers with quantiles of a normal distribution, which weights resemble
+            # Four-bit numbers for quantiles of a normal distribution, since weights are nearly
+            # normally distributed
             bnb_4bit_quant_type="nf4",
             bnb_4bit_compute_dtype=getattr(torch, loading.dtype),
         )
@@ -71,15 +72,15 @@ def check_map(location: str, network: torch.nn.Module, device_map: Mapping[str, 
     Args:
         location: location of the checkpoint.
         network: network, with or without the values of its weights.
-        device_map: device for the name of each part; the empty name means all other parts.
+        device_map: device of each named part; the empty name means all other parts.
 
     Raises:
-        ModelError: if shared weights have two devices; the message names the weights.
+        ModelError: if shared weights are assigned to two devices.
     """
     names_by_weight: dict[int, dict[str | int, str]] = {}  # weight id -> device -> a name
     for name, weight in network.named_parameters(remove_duplicate=False):
         parts = [part for part in device_map if not part or f"{name}.".startswith(f"{part}.")]
-        if parts:  # the longest name applies; the library reports weights without a part
+        if parts:  # the longest name applies; `transformers` refuses weights without a device
             names_by_weight.setdefault(id(weight), {})[device_map[max(parts, key=len)]] = name
     for names in names_by_weight.values():
         if len(names) > 1:
@@ -90,7 +91,7 @@ def check_map(location: str, network: torch.nn.Module, device_map: Mapping[str, 
 
 
 def input_device(network: Any) -> str:
-    """Return the device for the inputs of a distributed network: that of its embedding."""
+    """Return the device for the inputs of a distributed network: the device of its embedding."""
     weight = getattr(network.get_input_embeddings(), "weight", None)
     if weight is not None and not weight.is_meta:
         return str(weight.device)
@@ -106,7 +107,7 @@ def has_parts_elsewhere(network: torch.nn.Module) -> bool:
 def with_values(
     network: torch.nn.Module, tensors: Iterable[tuple[str, torch.Tensor]]
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield named tensors of a network with their values, also if these are offloaded."""
+    """Yield named tensors of a network, with the values of offloaded ones."""
     offloaded: dict[str, tuple[Any, str]] = {}  # full name -> (map of values, key)
     for name, module in network.named_modules():
         hook = getattr(module, "_hf_hook", None)
@@ -138,7 +139,7 @@ def write_tensors(
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with writing(path) as partial:
         partial.touch()
-        mode = partial.stat().st_mode  # the library would make it unreadable for other users
+        mode = partial.stat().st_mode  # safetensors would make the file unreadable for other users
         try:
             safetensors.torch.save_file(contiguous, partial, dict(metadata or {}))
         except SafetensorError as error:  # raised also for system errors
@@ -147,11 +148,11 @@ def write_tensors(
 
 
 def fingerprint(model: Any, tokenizer: Any) -> str:
-    """Return a hash of weights, their precision, configuration and tokenizer.
+    """Return a hash of weights, their precision, configuration and tokenizer, without file names.
 
     Args:
-        model: a `transformers` model.
-        tokenizer: a `transformers` tokenizer.
+        model: `transformers` model.
+        tokenizer: `transformers` tokenizer.
     """
     facts = model.config.to_diff_dict().items()
     lasting = {key: value for key, value in facts if key not in _VOLATILE}
@@ -163,7 +164,7 @@ def fingerprint_of_tokenizer(tokenizer: Any) -> str:
     """Return a hash of the settings of a tokenizer that affect tokenization.
 
     Args:
-        tokenizer: a `transformers` tokenizer.
+        tokenizer: `transformers` tokenizer.
     """
     return short_hash(_tokenization(tokenizer))
 
@@ -173,7 +174,7 @@ def fingerprint_of_network(network: Any, *descriptions: str) -> str:
 
     Args:
         network: `torch` module.
-        descriptions: configuration and vocabulary, in a fixed order.
+        descriptions: texts such as the configuration and the vocabulary, in a fixed order.
     """
     # Changing the order or format of any part would invalidate all cached scores
     return short_hash("".join((*_weights(network), *descriptions)))
@@ -196,7 +197,7 @@ def _weights(model: Any) -> Iterator[str]:
 def _slow_settings(tokenizer: Any) -> Iterator[str]:
     """Yield the options and file hashes of a tokenizer implemented in Python."""
     options = tokenizer.init_kwargs.items()
-    # Only numbers and switches, such as do_lower_case, since texts are names and paths
+    # Only numbers and Boolean values, such as do_lower_case, since texts are names and paths
     yield json.dumps(sorted((k, v) for k, v in options if isinstance(v, bool | int)))
     with TemporaryDirectory() as folder:
         for path in sorted(tokenizer.save_vocabulary(folder)):

@@ -1,8 +1,8 @@
 """Training sentences of a model, stored as 8-byte hashes in a file next to the model.
 
-A model may memorise its training sentences, so their scores measure memory. Therefore, the record
-of `score` contains the hashes of scored sentences from each model's training text. Commands that
-read the scores can count these sentences.
+A model may have memorised its training sentences, so that their scores measure memorisation. The
+record of a score table therefore contains the hashes of those scored sentences that are in each
+model's training text. Commands that read the scores use this record to count such sentences.
 
 A sentence is in the training text if the text contains the same words in the same order. Case,
 punctuation, end marks and spacing are ignored, since texts are split and cleaned in many ways.
@@ -43,7 +43,7 @@ _WORD = re.compile(r"\w+")
 
 
 def training_text_beside(model: Path | str) -> Path | None:
-    """Return the file of training hashes next to a model's file or in its folder, or None."""
+    """Return the path of a model's training hashes; None if there is no such file."""
     path = training_text_path(model).absolute()
     return path if path.is_file() else None
 
@@ -68,15 +68,15 @@ def in_training_text(text: Path, sentences: Sequence[Sentence]) -> BoolArray:
             f"{text} does not contain the hashes of a training text ({error}). Train the "
             "model again, or remove the file."
         ) from error
-    wanted_hashes = sentence_hashes(sentences)
-    # The only row that can have each hash; 0 is appended for rows after the last
-    rows = np.searchsorted(hashes, wanted_hashes)
-    equal: BoolArray = np.append(hashes, np.uint64(0))[rows] == wanted_hashes
+    sought = sentence_hashes(sentences)
+    # `rows` are the only rows that can have these hashes. A row after the last one gets a 0
+    rows = np.searchsorted(hashes, sought)
+    equal: BoolArray = np.append(hashes, np.uint64(0))[rows] == sought
     return equal & (rows < len(hashes))
 
 
 def training_text_path(model: Path | str) -> Path:
-    """Return the path of the training hashes: next to a model's file, or in its folder."""
+    """Return the path for a model's training hashes: next to its file, or in its folder."""
     path = Path(model)
     return path / _FILE_IN_FOLDER if path.is_dir() else Path(f"{path}.sentences.npy")
 
@@ -99,8 +99,8 @@ def sentence_hashes(sentences: Iterable[Sentence]) -> Hashes:
 
 def sentence_hash(sentence: Sentence) -> int:
     """Return a hash of the words; equal for equal words, almost never for other words."""
-    # NFKC combines letters with accents and splits ligatures; a text without letters is hashed
-    # unchanged
+    # NFKC combines letters with accents and splits ligatures. A text without letters and digits is
+    # hashed with its punctuation
     plain = unicodedata.normalize("NFKC", sentence.bare).casefold()
     words = " ".join(_WORD.findall(plain)) or plain
     digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -133,7 +133,7 @@ class Contamination:
 def contamination(
     texts: Mapping[str, Path | None], sentences: Iterable[Sentence]
 ) -> dict[str, Contamination | None]:
-    """Return the sentences that each model was trained on; None without a training text.
+    """Return the sentences that each model was trained on; None if its text is unknown.
 
     Args:
         texts: file of training hashes of each model, by the model's name.
@@ -154,7 +154,7 @@ def contamination(
 def contamination_facts(
     results: Mapping[str, Contamination | None],
 ) -> dict[str, dict[str, dict[str, Any] | None]]:
-    """Return the entry of a record that `read_contamination` reads."""
+    """Return the entry for a record, which `read_contamination` reads."""
     entry: dict[str, dict[str, Any] | None] = dict.fromkeys(results)
     for name, result in results.items():
         if result is not None:
@@ -166,9 +166,14 @@ def contamination_facts(
 def read_contamination(
     scores: Path | str, models: Iterable[str], sentences: Iterable[Sentence]
 ) -> dict[str, Contamination | None]:
-    """Return the contamination of sentences of a score table, from its record.
+    """Return the contamination of sentences of a score table by each model's name, from its record.
 
-    None for all models if there is no record with such an entry.
+    The value is None for models without an entry, and for all models if there is no record.
+
+    Args:
+        scores: path of the table.
+        models: names of its columns.
+        sentences: sentences of the study.
     """
     hashes = dict.fromkeys(map(_hex, sentences))
     results: dict[str, Contamination | None] = dict.fromkeys(models)
@@ -187,7 +192,7 @@ def read_contamination(
 def contamination_warnings(
     results: Mapping[str, Contamination | None], noun: str = "sentences"
 ) -> list[str]:
-    """Return one warning for all models that were trained on the same sentences.
+    """Return warnings about training sentences, one for all models with the same ones.
 
     Args:
         results: contamination by the model's name.

@@ -2,18 +2,19 @@
 
 Most public n-gram models are trained on lower-case text. Such a model does not know `The`, so the
 first word of each sentence gets the score of an unknown word. `kenlm:FILE@lower` converts all words
-to lower case, `@upper` to capitals; recurrent models have the same rules. `@no-end-mark`, alone or
-after one of these, ignores end marks that are words of the model; see `vocabularies`.
+to lower case, `kenlm:FILE@upper` to capitals; recurrent models have the same rules. The rule
+`@no-end-mark` or `@lower@no-end-mark` ignores end marks that are words of the model; see
+`vocabularies`.
 
-Scores of a language model, transformed to be comparable between sentences:
+Two transforms make the scores of a language model comparable between sentences:
 
-    +mean   log p / number of tokens that the rule scores
+    +mean   log p / number of tokens that the scoring rule scores
     +slor   (log p - unigram log p of the words) / number of words (Pauls & Klein 2012; Lau et al.
-            2017); the unigram model has the rules of the model, or those of its file, as in
-            +slor:FILE@lower. If an end mark is a word of the unigram model, its unigram log p is
-            subtracted as well.
+            2017). The unigram model applies the rule after its file, as in +slor:FILE@lower, or
+            otherwise the rule of the language model. If an end mark is a word of the unigram model,
+            its unigram log p is subtracted as well.
 
-Neither score is a log-probability: they can rank sentences but cannot be used in searches.
+Transformed scores are no log-probabilities: they rank sentences but cannot be used in searches.
 """
 
 from __future__ import annotations
@@ -49,18 +50,17 @@ if TYPE_CHECKING:
 _Method = TypeVar("_Method", bound="Callable[..., object]")
 
 LETTER_CASES: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper}
-"""Rules of word-level models: functions applied to each word before the model reads it."""
+"""Letter-case rules of word-level models, and their functions, which convert each word."""
 
 WORD_RULES = (*LETTER_CASES, NO_END_MARK, *(f"{case}@{NO_END_MARK}" for case in LETTER_CASES))
 """Rules of word-level models: a letter case, no end marks, or both."""
 
 _SENTENCES = 4_096  # converted sentences to cache
-LOUD = 0.02
-"""Share of unknown words above which a command warns."""
+_MAX_UNKNOWN_SHARE = 0.02  # share of unknown words above which a command warns
 
 
 def word_rule(rule: str) -> tuple[str, bool]:
-    """Return the letter case of a rule, empty for none, and whether end marks may be words."""
+    """Return a rule's letter case, empty for none, and whether the model may read end marks."""
     case, _, marks_rule = rule.partition("@")
     return case if case in LETTER_CASES else "", NO_END_MARK not in (case, marks_rule)
 
@@ -69,18 +69,18 @@ def _of_model(method: _Method) -> _Method:
     """Return a method that calls the wrapped model's method with converted arguments."""
     name = method.__name__
 
-    def ask(self: Any, *args: Any, **options: Any) -> Any:
+    def call_model(self: Any, *args: Any, **options: Any) -> Any:
         return getattr(self._model, name)(*map(self._as_read, args), **options)
 
-    ask.__name__, ask.__doc__ = name, f"See `{method.__qualname__}`."
-    return cast("_Method", ask)
+    call_model.__name__, call_model.__doc__ = name, f"See `{method.__qualname__}`."
+    return cast("_Method", call_model)
 
 
 class InLetterCase(LanguageModel):
-    """A word-level model that reads every word in small letters, or in capitals.
+    """A word-level model that reads every word in lower case, or in capitals.
 
-    Scores, replacements, known words and terms are those of the model for the converted words. Its
-    vocabulary is returned in lower case, with capitals for words that start a sentence.
+    Every method converts the words and calls the wrapped model. `vocabulary` returns the words in
+    lower case; words that can start a sentence begin with a capital.
 
     Args:
         model: word-level model.
@@ -89,20 +89,20 @@ class InLetterCase(LanguageModel):
 
     def __init__(self, model: LanguageModel, case: str) -> None:
         self.name, self.case = model.name, case
-        self.training_text = model.training_text  # comparison of sentences ignores case
+        self.training_text = model.training_text  # hashes of sentences ignore case
         self.cheap_replacements = model.cheap_replacements
         self.reports_passes = model.reports_passes
         self._model = model
-        change = LETTER_CASES[case]
+        convert = LETTER_CASES[case]
         # Cached, since a search scores the same lists of words repeatedly
-        self._words = SizedCache(lambda words: WordTuple(map(change, words)), len, WORDS)
+        self._words = SizedCache(lambda words: WordTuple(map(convert, words)), len, WORDS)
         self._sentence = lru_cache(_SENTENCES)(
-            lambda sentence: replace(sentence, words=tuple(map(change, sentence.words)))
+            lambda sentence: replace(sentence, words=tuple(map(convert, sentence.words)))
         )
 
     @property
     def convention(self) -> Convention:
-        """The convention of the model, with the case in its rule and fingerprint."""
+        """Convention of the wrapped model; its rule and fingerprint include the letter case."""
         plain, case = self._model.convention, self.case
         fingerprint = f"{plain.fingerprint}-{case}"
         return replace(plain, rule=f"{plain.rule}@{case}", fingerprint=fingerprint)
@@ -112,7 +112,7 @@ class InLetterCase(LanguageModel):
         return type(self)(self._model.for_another_search(), self.case)
 
     def _as_read(self, argument: Any) -> Any:
-        """Convert a sentence, words, or a list of sentences to the model's letter case."""
+        """Convert sentences, continuations or words to the letter case; return numbers as is."""
         if isinstance(argument, Sentence):
             return self._sentence(argument)
         if isinstance(argument, Continuation):
@@ -138,69 +138,68 @@ class InLetterCase(LanguageModel):
         words = self._model.vocabulary(min_count)
         if words is None:
             return None
-        small = [word.lower() for word in words.initial]
-        capitalised = [word[:1].upper() + word[1:] for word in small]
+        lower_case = [word.lower() for word in words.initial]
+        capitalised = [word[:1].upper() + word[1:] for word in lower_case]
         inner = [word.lower() for word in words.inner]
-        # Distinct words in their order
+        # Drop duplicates: `The` and `the` become the same word
         initial, inner_forms = (tuple(dict.fromkeys(forms)) for forms in (capitalised, inner))
         return Vocabulary(initial, inner_forms, words.repeatable)
 
 
 UnknownWords: TypeAlias = tuple[str, bool]
-"""Message about words that a model does not know (empty if it knows all), and True if their share
-is above `LOUD`."""
+"""Message about the words that a model does not know, empty if it knows all; and whether to show
+the message as a warning, because the share of unknown words is large."""
 
 
 def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
-    """Describe the words of sentences that a model does not know, counting repetitions.
+    """Describe the words of sentences that a model does not know; repeated words count repeatedly.
 
     The message recommends a letter case if two conditions hold: the model does not know most of the
-    words that the case changes, and it knows more than half of the unknown words in that case.
-    Sub-word models know all words.
+    words that the case would change, and it would know more than half of the unknown words in that
+    case. Sub-word models know all words.
     """
 
-    def unknown(words: Counter[str]) -> Counter[str]:
+    def count_unknown(words: Counter[str]) -> Counter[str]:
         pairs = zip(words.items(), model.knows(tuple(words)), strict=True)
         return Counter({word: n for (word, n), is_known in pairs if not is_known})
 
     words = Counter(word for sentence in sentences for word in sentence.words)
-    missing = unknown(words)
-    if not missing:
+    unknown = count_unknown(words)
+    if not unknown:
         return "", False
-    n_unknown, n_words = missing.total(), words.total()
-    first, *further = (word for word, _ in missing.most_common(3))
-    where = next(sentence for sentence in sentences if first in sentence.words)
-    examples = ", ".join((f"{first} (in {where.text!r})", *further))
+    n_unknown, n_words = unknown.total(), words.total()
+    first, *further = (word for word, _ in unknown.most_common(3))
+    example = next(sentence for sentence in sentences if first in sentence.words)
+    examples = ", ".join((f"{first} (in {example.text!r})", *further))
     text = (
         f"{model.name} does not know {n_unknown:,} of {n_words:,} words "
-        f"({100 * n_unknown / n_words:.1f} %), such as {examples}; all unknown words have one "
-        f"score."
+        f"({100 * n_unknown / n_words:.1f} %), such as {examples}. It gives all unknown words the "
+        f"same score."
     )
-    for case, change in LETTER_CASES.items():
-        # A model with words of both cases knows most of those that the case would change
-        changed_words = [word for word in words if change(word) != word]
-        changed = Counter(change(word) for word in missing.elements())
+    for case, convert in LETTER_CASES.items():
+        # No advice for a model trained on words of both cases: it knows most changeable words
+        changeable = [word for word in words if convert(word) != word]
+        converted = Counter(convert(word) for word in unknown.elements())
         if (
-            2 * sum(missing[word] for word in changed_words)
-            > sum(words[word] for word in changed_words)
-            and 2 * unknown(changed).total() < n_unknown
+            2 * sum(unknown[word] for word in changeable) > sum(words[word] for word in changeable)
+            and 2 * count_unknown(converted).total() < n_unknown
         ):
-            letters = {"lower": "small letters", "upper": "capitals"}[case]
+            letters = {"lower": "lower case", "upper": "capitals"}[case]
             text += (
                 f" It knows most of them in {letters}: write @{case} after its file, as in "
                 f"kenlm:FILE@{case}."
             )
             break
-    return text, n_unknown > LOUD * n_words
+    return text, n_unknown > _MAX_UNKNOWN_SHARE * n_words
 
 
 def tell_unknown(
     unknown: UnknownWords, warn: Callable[[str], None], say: Callable[[str], None]
 ) -> None:
-    """Report unknown words, if any; as a warning if their share is large."""
-    text, is_loud = unknown
+    """Report unknown words, if any; warn if their share is large."""
+    text, is_warning = unknown
     if text:
-        (warn if is_loud else say)(text)
+        (warn if is_warning else say)(text)
 
 
 def tell_end_mark(name: str, rule: str, say: Callable[[str], None]) -> None:
@@ -212,9 +211,9 @@ def tell_end_mark(name: str, rule: str, say: Callable[[str], None]) -> None:
 def tell_unknown_words(
     models: Iterable[Scorer], sentences: Sequence[Sentence], reporter: Reporter
 ) -> None:
-    """Report the share of words that each model does not know, and whether it reads end marks.
+    """Report the words that each model does not know, and whether it reads end marks.
 
-    A large share is a warning.
+    Warn if the share of unknown words is large.
     """
     for model in models:
         tell_end_mark(model.name, model.convention.rule, reporter.say)
@@ -222,11 +221,11 @@ def tell_unknown_words(
 
 
 def transformed(scorer: Scorer, specification: Specification) -> Transformed:
-    """Return a model with the transform of its specification.
+    """Wrap a model in the transform of its specification.
 
     Raises:
-        ModelError: if its unigram model is missing or of another order, or the scores to be
-            transformed are not log-probabilities.
+        ModelError: if the scores of the model are not log-probabilities; or, for `+slor`, if the
+            unigram model is missing or its order is not 1.
     """
     from contstim.models.ngram.adapter import NgramModel
 
@@ -234,9 +233,10 @@ def transformed(scorer: Scorer, specification: Specification) -> Transformed:
     if specification.transform == "mean":
         return Transformed(model, specification.name)
     file, rule = specification.argument, specification.rule
-    for file_rule in WORD_RULES:
+    for file_rule in reversed(WORD_RULES):  # first `lower@no-end-mark`, which ends in another rule
         if file.endswith(f"@{file_rule}"):
             file, rule = file.removesuffix(f"@{file_rule}"), file_rule
+            break
     case, end_mark = word_rule(rule)
     unigram = NgramModel(file, end_mark=end_mark)
     if unigram.order != 1:
@@ -250,14 +250,12 @@ def transformed(scorer: Scorer, specification: Specification) -> Transformed:
 
 
 class Transformed(Scorer):
-    """Scorer whose scores are increasing functions of log-probabilities, one per sentence.
+    """Scorer that transforms the log-probabilities of a language model; see the top of this file.
 
     Args:
         model: language model.
         name: name in columns and files.
-        unigram: n-gram model of order 1 for the syntactic log-odds ratio; it scores the words and,
-            if it is a word of the model, the end mark, but not the end of the sentence. None for
-            the mean per token.
+        unigram: n-gram model of order 1 for `+slor`; None for `+mean`.
     """
 
     def __init__(
@@ -269,7 +267,7 @@ class Transformed(Scorer):
     @property
     def convention(self) -> Convention:
         """Convention of the transformed scores, in nats per token or per word."""
-        plain = self._model.convention  # its fingerprint depends on weights and rule
+        plain = self._model.convention
         suffix, unit, parts = "+mean", "nats per token", [plain.fingerprint, "+mean"]
         if self._unigram is not None:
             suffix, unit = "+slor", "nats per word"
@@ -280,14 +278,14 @@ class Transformed(Scorer):
         return replace(plain, rule=plain.rule + suffix, unit=unit, fingerprint=fingerprint)
 
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `Scorer.scores`; they may be positive."""
+        """See `Scorer.scores`; transformed scores may be positive."""
         baseline: FloatArray | float = 0.0
         if self._unigram is not None:
             baseline = _words_alone(self._unigram, sentences)
         return (self._model.log_probs(sentences) - baseline) / self._sizes(sentences)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `Scorer.standard_errors`; the subtracted scores are exact."""
+        """See `Scorer.standard_errors`; unigram log-probabilities are exact and add no error."""
         return self._model.standard_errors(sentences) / self._sizes(sentences)
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
@@ -313,21 +311,21 @@ class Transformed(Scorer):
         return argument
 
     def _sizes(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """Return the divisors: numbers of tokens, or of words."""
+        """Return the divisor of each sentence's score: its number of tokens, or of words."""
         if self._unigram is None:
             return self._model.token_counts(sentences).astype(np.float64)
         return np.fromiter(map(len, sentences), np.float64, len(sentences))
 
 
 def _words_alone(unigram: LanguageModel, sentences: Sequence[Sentence]) -> FloatArray:
-    """Return the unigram log p of the words, (n_sentences,), nats, without the sentence end.
+    """Return the unigram log p of the words of each sentence, (n_sentences,), nats.
 
-    The end mark is included if it is a word of the unigram model.
+    The end mark is included if it is a word of the unigram model. The end of the sentence is not.
     """
     log_probs = unigram.continuation_log_probs([Continuation(s, 0) for s in sentences])
     if reads_end_mark(unigram.convention.rule):
         terms = unigram.token_log_probs(sentences)
-        # Add the terms between the words and the end of the sentence
+        # Add the terms of the end mark, between the last word and the end of the sentence
         log_probs += [
             sum(term.log_prob for term in sentence_terms[len(sentence) : -1])
             for sentence, sentence_terms in zip(sentences, terms, strict=True)
@@ -335,7 +333,8 @@ def _words_alone(unigram: LanguageModel, sentences: Sequence[Sentence]) -> Float
     if np.isneginf(log_probs).any():
         sentence = sentences[int(np.argmin(log_probs))]
         raise ModelError(
-            f"{unigram.name} gives a word of {sentence.text!r} probability zero, so its SLOR is "
-            f"undefined. Train the unigram model on more text."
+            f"The unigram model {unigram.name} gives a word of {sentence.text!r} probability zero, "
+            "so the score +slor of this sentence is undefined. Train the unigram model on more "
+            "text."
         )
     return log_probs

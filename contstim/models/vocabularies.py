@@ -1,7 +1,7 @@
 """Vocabularies: words of a training text with counts, end marks that are words, words of a search.
 
-A table next to a word-level model stores the words of its text. The vocabulary of a search contains
-the words that all its models know.
+A table next to a word-level model stores the words of its training text. The vocabulary of a search
+contains the words that all models of the search know.
 
 Most word-level models are trained on text without punctuation and have no end marks. Others are
 trained on tokenised text, in which the full stop is a word:
@@ -10,8 +10,8 @@ trained on tokenised text, in which the full stop is a word:
     has no word `.`         <s> The dog sleeps </s>
     has the word `.`        <s> The dog sleeps . </s>
 
-Such a model reads the first character of a sentence's end as an additional word if it is in the
-vocabulary. `@no-end-mark` after the file name disables this.
+A model reads the first character of a sentence's end as an additional word if this character is in
+the model's vocabulary. `@no-end-mark` after the file name disables this.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ BOUNDARY, UNKNOWN = 0, 1
 _FIRST = 2  # id of the first word
 
 MOST_WORDS = 20_000
-_MOST_DIGITS = 18  # of a count; longer ones do not fit 64 bits
+_MOST_DIGITS = 18  # of a count; larger counts do not fit 64 bits
 _RESERVED = frozenset({"<s>", "<unk>", "</s>"})
 
 
@@ -57,8 +57,8 @@ _SUFFIX = "end-mark"
 def with_spellings(ids: dict[str, int]) -> dict[str, int]:
     """Return the ids of words, extended by alternative spellings.
 
-    Words with a curly apostrophe are also found with a straight one and vice versa. All words are
-    found in the spelling of `normalise_text`. A spelling that is itself a word keeps its id.
+    A word with a curly apostrophe is also listed with a straight one, and vice versa. Each word is
+    also listed in the spelling of `normalise_text`. A spelling that is itself a word keeps its id.
     """
     id_by_spelling: dict[str, int] = {}
     for word, id_ in ids.items():
@@ -70,7 +70,7 @@ def with_spellings(ids: dict[str, int]) -> dict[str, int]:
 
 
 def spellings(word: str) -> tuple[str, ...]:
-    """Return other spellings of a word, the likeliest first: normalised, then other apostrophes."""
+    """Return other spellings of a word: the normalised one, then those with other apostrophes."""
     normal = normalise_text(word)
     swapped = (normal.replace(_STRAIGHT, _CURLY), normal.replace(_CURLY, _STRAIGHT))
     return tuple(dict.fromkeys(variant for variant in (normal, *swapped) if variant != word))
@@ -86,7 +86,7 @@ class WordList:
     """Words, the most frequent first; word i has the id i + 2.
 
     Attributes:
-        words: words with their case in the text.
+        words: words in the letter case of the text.
         initial: count of each word at the start of a sentence.
         inner: count of each word elsewhere.
     """
@@ -103,11 +103,11 @@ class WordList:
 
         Args:
             sentences: sentences of the text.
-            size: number of words; by default all that are frequent enough, at most 20,000.
+            size: number of words; by default all words that are frequent enough, at most 20,000.
             min_count: minimum count of a word.
 
         Raises:
-            InputError: if the text has fewer such words than `size`, or none.
+            InputError: if the text has fewer frequent words than `size`, or none.
         """
         initial, inner = count_words(sentences)
         counts = initial + inner
@@ -129,7 +129,7 @@ class WordList:
         )
 
     def __len__(self) -> int:
-        """Size of a network's vocabulary, including boundary and unknown words."""
+        """Number of ids, including those of the boundary and of unknown words."""
         return _FIRST + len(self.words)
 
     @cached_property
@@ -147,7 +147,7 @@ class WordList:
         return is_known
 
     def vocabulary(self, min_count: int) -> Vocabulary:
-        """Return frequent words for the start of a sentence and for other positions.
+        """Return the words with at least this count at the start of a sentence, or elsewhere.
 
         Raises:
             VocabularyError: if no word is frequent enough.
@@ -199,7 +199,7 @@ DEFAULT_MIN_COUNT = 5
 def shared_vocabulary(
     models: Sequence[Scorer], vocabulary: Vocabulary, *, same_token_count: bool = False
 ) -> tuple[Vocabulary, tuple[str, ...]]:
-    """Return the words that all models know, and the other words of the vocabulary.
+    """Return the words that all models know, and the dropped words of the vocabulary.
 
     Args:
         models: models of a search.
@@ -210,27 +210,31 @@ def shared_vocabulary(
 
     Raises:
         VocabularyError: if no word is left for the start of a sentence or for other positions; or
-            if there are fewer than two tokenizers.
+            if `same_token_count` is set and there are fewer than two tokenizers.
     """
 
-    def cut_alike(words: tuple[str, ...], *, initial: bool) -> tuple[str, ...]:
+    def with_same_count(words: tuple[str, ...], *, initial: bool) -> tuple[str, ...]:
         counts = [model.tokens_per_word(words, initial=initial) for model in models]
         by_tokenizer = [count for count in counts if count is not None]
         if len(by_tokenizer) < 2:
-            raise VocabularyError(f"Numbers of tokens need two tokenizers or more, not {names}.")
+            raise VocabularyError(
+                f"To compare numbers of tokens, two models must have sub-word tokens, got {names}."
+            )
         # Compare (n_tokenizers, n_words) with the first tokenizer
         return tuple(compress(words, np.all(np.stack(by_tokenizer) == by_tokenizer[0], axis=0)))
 
     names = ", ".join(model.name for model in models)
-    # Unknown words first, since they have no number of tokens
+    # Drop unknown words first, since they may have no number of tokens
     shared, _ = vocabulary.restrict(
         lambda words: np.logical_and.reduce([model.knows(words) for model in models])
     )
     how = ""
     if same_token_count:
         how = " in the same number of tokens"
-        initial = cut_alike(shared.initial, initial=True)
-        shared = Vocabulary(initial, cut_alike(shared.inner, initial=False), shared.repeatable)
+        initial = with_same_count(shared.initial, initial=True)
+        shared = Vocabulary(
+            initial, with_same_count(shared.inner, initial=False), shared.repeatable
+        )
     for position, words in (("start a sentence", shared.initial), ("follow another", shared.inner)):
         if not words:
             raise VocabularyError(
@@ -245,8 +249,9 @@ def tokens_of_words(
 ) -> dict[str, list[str] | list[int]]:
     """Return a table of numbers of tokens: columns `word`, `place`, and one for each model.
 
-    A word has a row for each of its places, `initial` and `inner`. A word of a word-level model is
-    1 token; 0 means that the model does not know the word or cannot score it.
+    A word has a row for each `place` at which it may stand: `initial` (the start of a sentence) or
+    `inner`. For a word-level model, each known word has 1 token. 0 means that the model does not
+    know the word or cannot score it.
     """
     table: dict[str, list[str] | list[int]] = {
         "word": [*vocabulary.initial, *vocabulary.inner],
@@ -267,9 +272,9 @@ def tokens_of_words(
 
 
 def default_vocabulary(models: Sequence[Scorer], min_count: int = DEFAULT_MIN_COUNT) -> Vocabulary:
-    """Return the words that are frequent in the training text of each word-level model.
+    """Return the words that are frequent in the training texts of all word-level models.
 
-    Without word-level models, return the embedded English lexicon.
+    If there is no word-level model, return the embedded English lexicon.
 
     Raises:
         ModelError: if a word-level model has no counts.
@@ -291,7 +296,7 @@ class EndMarks:
     """End marks that a model reads as words.
 
     Attributes:
-        marks: single characters; empty for most models.
+        marks: single characters; empty if the model reads no end marks.
     """
 
     marks: frozenset[str] = frozenset()
@@ -311,12 +316,12 @@ class EndMarks:
         return [self.with_mark(sentence) for sentence in sentences] if self.marks else sentences
 
     def terms(self, sentence: Sentence, log_probs: Iterable[float]) -> list[TokenScore]:
-        """Return the terms of a sentence's score: words, end mark if read, `</s>` if scored.
+        """Return the terms of a sentence's score: its words, an end mark that is read, and `</s>`.
 
         Args:
-            sentence: sentence without its end mark as a word.
-            log_probs: log-probabilities of the words of `with_mark` and, if scored, of the end of
-                the sentence, nats.
+            sentence: sentence whose end mark is not one of its words.
+            log_probs: log-probabilities of the words of `with_mark(sentence)`, nats, followed by
+                that of the end of the sentence if the model scores it.
         """
         tokens = (*self.with_mark(sentence).words, "</s>")
         n_words = len(sentence)
@@ -326,7 +331,7 @@ class EndMarks:
         ]
 
     def convention(self, plain: Convention) -> Convention:
-        """Return the convention; if end marks are read, rule and fingerprint include this."""
+        """Return the convention of a model; rule and fingerprint show if it reads end marks."""
         if not self.marks:
             return plain
         rule, fingerprint = f"{plain.rule}@{_SUFFIX}", f"{plain.fingerprint}-{_SUFFIX}"
@@ -343,6 +348,6 @@ def end_mark_note(name: str, rule: str) -> str:
     if not reads_end_mark(rule):
         return ""
     return (
-        f"{name} has end marks such as the full stop as words, so it reads and scores each "
-        f"sentence's end mark. Write @{NO_END_MARK} after its file to leave end marks out."
+        f"The vocabulary of {name} contains end marks such as the full stop, so {name} reads and "
+        f"scores each sentence's end mark. Write @{NO_END_MARK} after its file to leave them out."
     )

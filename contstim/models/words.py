@@ -1,8 +1,9 @@
 """Assignment of sub-word tokens to the words of a sentence.
 
-Words are separated by white space, and the end mark is not part of a word. Tokenizers split
-differently: BERT's and GPT-2's split `well-known` and `Don't`; SentencePiece may join the full stop
-and the word before it. So tokens are assigned to words by their characters. In `The dogs bark.`:
+Here, words are separated by white space, and the end mark is not part of a word. Tokenizers split
+text differently: BERT's and GPT-2's split `well-known` and `Don't`; SentencePiece may join the full
+stop and the word before it. So each token is assigned to the word that contains its characters. In
+`The dogs bark.`:
 
     token        The     Ġdog    s       Ġbark   .
     characters   0-3     3-7     7-8     8-13    13-14
@@ -10,13 +11,13 @@ and the word before it. So tokens are assigned to words by their characters. In 
 
 The words end at characters 3, 8 and 13; a space belongs to the word after it.
 
-Names of special tokens (`[MASK]`, `</s>`, `<|endoftext|>`) in a text would be read as the tokens
-themselves. So sentences are checked twice: their text for the names, and their tokens, since a
-tokenizer may accept a name in another case too.
+A tokenizer reads the name of a special token in a text (`[MASK]`, `</s>`, `<|endoftext|>`) as the
+special token. Sentences with such names are refused. The text is searched for the names, and the
+tokens are checked as well, since a tokenizer may accept a name in another letter case.
 
 The tokens of a word depend on its position: the first word has no space before it, and the end mark
-may join the last token. So candidate words are tokenized in a short sentence with the same kind of
-position, and their tokens are cached for each kind.
+may join the last token. So candidate words are tokenized in a short sentence in which they have the
+same kind of position: first, inner or last. Their tokens are cached for each kind.
 """
 
 from __future__ import annotations
@@ -41,17 +42,17 @@ if TYPE_CHECKING:
     Tokens: TypeAlias = tuple[int, ...]
 
 
-# Tokenizer -> number of its tokens, which changes when tokens are added, and its special tokens.
-# Weak keys, so that an entry is deleted with its tokenizer
+# Tokenizer -> number of its tokens, and its special tokens. The number changes when tokens are
+# added. Keys are weak, so that an entry is deleted with its tokenizer
 _Special: TypeAlias = tuple[re.Pattern[str], frozenset[int]]
 _cache: WeakKeyDictionary[Any, tuple[int, _Special]] = WeakKeyDictionary()
 
 
 def refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None:
-    """Refuse sentences that name a special token of the tokenizer.
+    """Refuse sentences whose text contains the name of a special token.
 
     Raises:
-        ModelError: if a sentence does; the message names the token.
+        ModelError: if a sentence contains such a name.
     """
     names, _ = _special(tokenizer)
     for sentence in sentences:
@@ -63,7 +64,7 @@ def refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None
 def refuse_special_ids(
     tokenizer: Any, sentence: Sentence, ids: Sequence[int], added: Sequence[int] | BoolArray
 ) -> None:
-    """Refuse a sentence whose text became a special token.
+    """Refuse a sentence of which a part was read as a special token.
 
     Args:
         tokenizer: `transformers` tokenizer.
@@ -85,11 +86,11 @@ def refuse_special_ids(
 def readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
     """Return a mask of the words without unknown or special tokens, (n_words,)."""
     names, ids = _special(tokenizer)
-    # The unknown token is not special here, but it does not distinguish words
-    never = {*ids, tokenizer.unk_token_id}
+    # `ids` does not contain the unknown token, which does not distinguish words
+    excluded = {*ids, tokenizer.unk_token_id}
     rows = tokenizer(list(words), add_special_tokens=False)["input_ids"] if words else []
     is_readable = [
-        len(row) > 0 and never.isdisjoint(row) and names.search(word) is None
+        len(row) > 0 and excluded.isdisjoint(row) and names.search(word) is None
         for word, row in zip(words, rows, strict=True)
     ]
     return np.array(is_readable, np.bool_)
@@ -97,8 +98,8 @@ def readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
 
 def _refusal(sentence: Sentence, token: str) -> ModelError:
     return ModelError(
-        f"{sentence.text[:60]!r} holds {token!r}, which this tokenizer reads as a special token, "
-        f"not as a word. Leave the sentence out."
+        f"{sentence.text[:60]!r} contains {token!r}, which this tokenizer reads as a special "
+        f"token, not as a word. Leave the sentence out."
     )
 
 
@@ -113,15 +114,16 @@ def _special(tokenizer: Any) -> _Special:
 def _find_special(tokenizer: Any) -> _Special:
     """Return a pattern of the tokens that may not occur in a sentence, and their ids.
 
-    They are all special tokens, and added ones with such a form (`<tool_call>`); other added tokens
-    are words of a user. The unknown token is excluded from the ids, since any text may contain it.
+    These are all special tokens, and added tokens that look like special ones (`<tool_call>`).
+    Other added tokens are allowed, since they are words that a user has added. The id of the
+    unknown token is omitted, since any text may be read as this token.
     """
     added = tokenizer.added_tokens_decoder.items()
     signs = {i: t.content for i, t in added if t.special or special_sign(t.content)}
     names = {*map(str, tokenizer.all_special_tokens), *signs.values()}
     if any(token[:1] == SPACE_SIGN and token[1:].isalpha() for token in tokenizer.get_vocab()):
-        names.add(SPACE_SIGN)  # would be read as a space
-    # The longest first, so that messages contain the whole token
+        names.add(SPACE_SIGN)  # in a text it would be read as a space
+    # The longest first, so that the pattern matches the whole token
     stripped = sorted({name.strip() for name in names} - {""}, key=len, reverse=True)
     pattern = "|".join(map(re.escape, stripped)) or r"(?!)"  # matches nothing
     ids = {*tokenizer.all_special_ids, *signs} - {tokenizer.unk_token_id}
@@ -129,7 +131,7 @@ def _find_special(tokenizer: Any) -> _Special:
 
 
 def tokens_of_texts(tokenizer: Any, sentences: Sequence[Sentence]) -> list[list[int]]:
-    """Return the tokens of the unchanged texts, including those that the tokenizer adds.
+    """Return the tokens of the unchanged texts, including tokens that the tokenizer adds.
 
     Raises:
         ModelError: if a sentence contains a special token.
@@ -192,8 +194,8 @@ def unscorable(
 ) -> list[str | None]:
     """Return the reason why an encoder refuses each sentence, (n_sentences,), or None.
 
-    A refused list is split in halves down to single sentences, so that few refused sentences need
-    few encodings.
+    A refused list is split into halves, down to single sentences. If few sentences are refused, few
+    lists have to be encoded.
     """
     try:
         encode(sentences)
@@ -217,9 +219,9 @@ def encode_batch(
 ) -> list[Encoding]:
     """Tokenize sentences and assign each token to a word.
 
-    A token may contain the end of the last word and the end mark (`dog.`). With `end_apart`, such a
-    sentence is encoded without its end mark, which is then added as a separate token. Otherwise the
-    text is encoded unchanged, and the token belongs to the word.
+    A token may contain the end of the last word and the end mark (`dog.`). With `end_apart`, a
+    sentence with such a token is encoded without its end mark, which is then added as a separate
+    token. Otherwise the token belongs to the last word.
 
     For tokenizers without character offsets (XLM's), tokens are assigned by spelling: the tokens of
     the text must spell the same as the tokens of the single words.
@@ -232,7 +234,7 @@ def encode_batch(
         special_tokens: whether to add the tokens that the tokenizer puts around a text.
         end_apart: whether the end mark must be a separate token.
         bare: whether to omit end marks.
-        check: function that raises an error to refuse a sentence for its tokens.
+        check: function that raises an error for a sentence whose tokens are not acceptable.
 
     Raises:
         ModelError: if a token spans two words, tokens cannot be assigned to words, or a sentence
@@ -254,12 +256,12 @@ def encode_batch(
     pairs = zip(sentences, texts, strict=True)
     matched = [_match_words(tokenizer, *pair, encoded, number) for number, pair in enumerate(pairs)]
     results = [encoding for encoding, _ in matched]
-    glued = [i for i, (_, is_glued) in enumerate(matched) if is_glued and end_apart]
-    if glued:  # encode again without the end mark, which is then added
-        glued_sentences = [sentences[i] for i in glued]
+    joined = [i for i, (_, is_joined) in enumerate(matched) if is_joined and end_apart]
+    if joined:  # encode again without the end mark, which is then added
+        joined_sentences = [sentences[i] for i in joined]
         options: dict[str, Any] = {"leading_space": leading_space, "special_tokens": special_tokens}
-        again = encode_batch(tokenizer, glued_sentences, **options, end_apart=False, bare=True)
-        for i, encoding in zip(glued, again, strict=True):
+        again = encode_batch(tokenizer, joined_sentences, **options, end_apart=False, bare=True)
+        for i, encoding in zip(joined, again, strict=True):
             results[i] = _insert_end(encoding, _end_tokens(tokenizer, sentences[i].end))
     for sentence, encoding in zip(sentences, results, strict=True):
         check(sentence, encoding)
@@ -269,9 +271,9 @@ def encode_batch(
 def words_are_independent(tokenizer: Any) -> bool:
     """Return True if no token can extend from one word of a sentence into the next.
 
-    Then the words of a sentence are tokenized independently. A token extends across words if its
-    text contains a space after another character. Tokens with other white space, such as no-break
-    spaces, do not matter, since words do not contain white space.
+    If so, the words of a sentence are tokenized independently. A token can extend across words if
+    its text contains a space after another character. Tokens with other white space, such as
+    no-break spaces, never occur, since words do not contain white space.
     """
     return not any(
         re.search(r"\S ", text) is not None and re.search(r"[^\S ]", text) is None
@@ -282,8 +284,8 @@ def words_are_independent(tokenizer: Any) -> bool:
 def token_texts(tokenizer: Any) -> dict[str, str]:
     """Return the text of each token of the vocabulary, including its spaces.
 
-    Incomplete bytes of a character are replaced by a character that is not white space. Special
-    tokens, which sentences may not contain, are omitted.
+    Bytes that are only a part of a character are replaced by a character that is not white space.
+    Special tokens, which sentences may not contain, are omitted.
     """
     from transformers.convert_slow_tokenizer import bytes_to_unicode
 
@@ -322,21 +324,21 @@ def _match_words(
         sentence: sentence of the text.
         text: encoded text.
         encoded: result of the tokenizer for several texts.
-        number: index of the text among them.
+        number: index of the text among these texts.
     """
     ids = encoded["input_ids"][number]
     special = np.array(encoded["special_tokens_mask"][number], np.bool_)
     refuse_special_ids(tokenizer, sentence, ids, special)
     if tokenizer.is_fast:
         spans = np.array(encoded["offset_mapping"][number], np.int64).reshape(-1, 2)
-        # Ends of the words, with a space before each word but the first, and after an optional
-        # leading space
+        # Position in the text at which each word ends. A space belongs to the word after it; the
+        # text may begin with a space
         lengths = [len(word) + (i > 0) for i, word in enumerate(sentence.words)]
         ends = len(text) - len(text.lstrip()) + np.cumsum(lengths)
     else:
         spans, ends = _spell(tokenizer, sentence, ids, special)
     n_words = len(sentence)
-    # Words of each token's first and last character, (n_tokens,); n_words is the end mark
+    # Words that contain each token's first and last character, (n_tokens,); n_words: the end mark
     first = np.searchsorted(ends, spans[:, 0], side="right")
     last = np.searchsorted(ends, np.maximum(spans[:, 1] - 1, spans[:, 0]), side="right")
     # A token may join the last word and the end mark, but not two words
@@ -348,10 +350,9 @@ def _match_words(
 
 
 def _insert_end(encoding: Encoding, end: Tokens) -> Encoding:
-    """Insert the tokens of the end after the last word, before closing special tokens."""
+    """Insert the tokens of the end mark after the last word, before [SEP] or </s>."""
     ids, word_of = encoding.ids, encoding.word_of
     text_end = 1 + max(i for i, word in enumerate(word_of) if word != SPECIAL)
-    # After the last token of the text, so that [SEP] or </s> remain last
     return Encoding(
         (*ids[:text_end], *end, *ids[text_end:]),
         (*word_of[:text_end], *[END_MARK] * len(end), *word_of[text_end:]),
@@ -361,11 +362,11 @@ def _insert_end(encoding: Encoding, end: Tokens) -> Encoding:
 def _end_tokens(tokenizer: Any, end: str) -> Tokens:
     """Return the tokens of a sentence's end: one token, or one for each character."""
     if _writes_bytes(tokenizer) and not end.isascii():
-        # In byte-level vocabularies, letters outside ASCII represent bytes
+        # In byte-level vocabularies, characters outside ASCII represent bytes
         return tuple(tokenizer(end, add_special_tokens=False)["input_ids"])
     vocabulary = tokenizer.get_vocab()
     for signs in ([end], end.replace(" ", "")):
-        # Vocabularies with marked ends of words contain the end mark as a word
+        # If the vocabulary marks the ends of words with </w>, the end mark may have it too
         names = [sign if sign in vocabulary else sign + "</w>" for sign in signs]
         if vocabulary.keys() >= {*names}:
             return tuple(int(vocabulary[name]) for name in names)
@@ -382,7 +383,10 @@ _MARKERS = ("</w>", "##", "▁", "Ġ")
 def _spell(
     tokenizer: Any, sentence: Sentence, ids: list[int], special: np.ndarray
 ) -> tuple[IntArray, IntArray]:
-    """Return spans of tokens and ends of words in the tokens' spelling without spaces."""
+    """Return spans of tokens and ends of words, in characters of the text without spaces.
+
+    For tokenizers without character offsets; see `encode_batch`.
+    """
     pieces = _spelling(tokenizer, ids)
     # Special tokens have no characters of the text
     pieces = ["" if is_special else p for p, is_special in zip(pieces, special, strict=True)]
@@ -391,10 +395,10 @@ def _spell(
     words = ["".join(_spelling(tokenizer, ids_of_word)) for ids_of_word in word_ids]
     if not "".join(pieces).startswith("".join(words)):
         raise ModelError(
-            f"The tokens of {sentence.text!r} cannot be matched to its words, which this tokenizer "
-            f"spells differently in a sentence and alone."
+            f"The tokens of {sentence.text!r} cannot be assigned to its words, because this "
+            f"tokenizer spells a word differently in a sentence and alone. Leave the sentence out."
         )
-    ends = np.cumsum(lengths)  # of tokens, in characters of the spelling
+    ends = np.cumsum(lengths)  # of tokens
     return np.stack([ends - lengths, ends], axis=1), np.cumsum([len(word) for word in words])
 
 
@@ -406,18 +410,18 @@ def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
 
 
 Place: TypeAlias = tuple[Sentence, int]
-"""Kind of position, for tokenizers that split words independently: the shortest sentence with such
-a position, in which `a` represents any word, and the 0-based position."""
+"""Kind of position of a word: the shortest sentence with such a position, in which `a` represents
+any word, and the 0-based position. For tokenizers that split words independently."""
 
 
 def kind_of_place(*, inner: bool, end: str = "") -> Place:
     """Return a kind of position.
 
     Args:
-        inner: whether another word precedes it.
-        end: end of the sentence if the word is the last, otherwise empty.
+        inner: whether another word precedes the position.
+        end: end of the sentence if the position is the last, otherwise empty.
     """
-    word = "αα" if end.startswith(";") else "a"  # a Greek question mark
+    word = "αα" if end.startswith(";") else "a"  # `;` is an end mark only after Greek words
     return Sentence((word,) * (1 + inner + (not end)), end or "."), int(inner)
 
 
@@ -433,7 +437,7 @@ class WordTokens:
 
     Attributes:
         tokens: tokens of each word.
-        tokens_after: tokens after each word in the sentence in which it was tokenized.
+        tokens_after: tokens that followed each word in the sentence in which it was tokenized.
     """
 
     tokens: tuple[Tokens, ...]
@@ -455,9 +459,10 @@ class WordTokens:
 
     @cached_property
     def by_length(self) -> dict[int, tuple[IntArray, IntArray]]:
-        """Map each number of tokens, ascending, to the candidates with it and their tokens.
+        """Map each number of tokens, ascending, to the n candidates with this number.
 
-        Indices of candidates are ascending, (n,); their tokens are (n, length).
+        The values are the ascending indices of these candidates, (n,), and their tokens,
+        (n, length).
         """
         # Words of equal length form an array without padding
         groups = {}
@@ -481,17 +486,18 @@ def words_in_places(
     Args:
         encode: function that tokenizes whole sentences.
     """
-    cut_in: dict[Place, dict[str, tuple[Tokens, Tokens]]] = {}
+    tokenized_in: dict[Place, dict[str, tuple[Tokens, Tokens]]] = {}
 
-    def look_up(words: tuple[str, ...], frame_and_position: Place) -> WordTokens:
-        # Single words are cached, since most words of the next call are the same
-        (frame, position), cut = frame_and_position, cut_in.setdefault(frame_and_position, {})
-        new = [word for word in dict.fromkeys(words) if word not in cut]
+    def look_up(words: tuple[str, ...], kind: Place) -> WordTokens:
+        # Single words are cached, since the next call mostly has the same words
+        (frame, position), tokenized = kind, tokenized_in.setdefault(kind, {})
+        new = [word for word in dict.fromkeys(words) if word not in tokenized]
         encodings = encode([frame.replace(position, word) for word in new])
-        cut.update((w, word_and_rest(e, position)) for w, e in zip(new, encodings, strict=True))
-        if len(cut) > WORDS:  # drop all words, which is simpler than to choose some
-            del cut_in[frame_and_position]
-        return WordTokens.of(cut[word] for word in words)
+        for word, encoding in zip(new, encodings, strict=True):
+            tokenized[word] = word_and_rest(encoding, position)
+        if len(tokenized) > WORDS:  # drop all words, which is simpler than to choose some
+            del tokenized_in[kind]
+        return WordTokens.of(tokenized[word] for word in words)
 
     return SizedCache(look_up, len, WORDS)
 

@@ -1,7 +1,7 @@
 """Artificial participants who use the exported page itself, in Chromium.
 
-With `?simulate=data` in its address, the page reads answers from `window.contstimSimulation`
-({trial_id: rating}). Otherwise it behaves as for human participants.
+If the address of the page ends in `?simulate=data`, the page reads answers from
+`window.contstimSimulation` ({trial_id: rating}). Otherwise it behaves as for human participants.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contstim.experiments.design.artificial import ArtificialParticipants
     from contstim.items.scale import Scale
 
-_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")  # the page allows simulation only here
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")  # the page allows simulation only on these hosts
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -34,26 +34,26 @@ def take_part_in_browser(
     patience: float = 300.0,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> tuple[Response, ...]:
-    """Run artificial participants through a served page, one after another.
+    """Let artificial participants use the page of a served study, one after another.
 
     Args:
-        people: artificial participants; their trials must be those of the study.
+        people: artificial participants with the trials of the study.
         url: address of the study.
         participants: number of participants.
-        patience: maximum time of a participant, seconds.
+        patience: maximum time for one participant, seconds.
         progress: callback with the completed and the total number of participants.
 
     Returns:
-        Responses that the pages sent and the server acknowledged.
+        Responses that the page sent and the server acknowledged.
 
     Raises:
-        InputError: if the address is not that of a server on this machine.
+        InputError: if the address is not a web address on this machine.
         WorkerError: if Playwright or Chromium is missing, or a page does not reach its end.
     """
     _check_address(url)
     with needing("browser", "A browser"):
         from playwright import sync_api as playwright
-    # A Chromium on this machine; None selects Playwright's own
+    # Chromium on this machine; None selects the Chromium of Playwright
     chromium = next(filter(None, map(shutil.which, _CHROMIUM)), None)
     responses: list[Response] = []
     with playwright.sync_playwright() as driver:
@@ -76,7 +76,7 @@ def _check_address(url: str) -> None:
     check_web_address(url)
     if urlsplit(url).hostname not in _THIS_MACHINE:
         raise InputError(
-            f"The page of {url} does not accept artificial participants: it does so only on "
+            f"The page of {url} does not accept artificial participants: pages do so only on "
             f"{', '.join(_THIS_MACHINE)}. Start a server on this machine, or omit --browser."
         )
 
@@ -89,25 +89,25 @@ def _visit(
     number: int,
     patience: float,
 ) -> list[Response]:
-    """Run one participant from the first screen to the completion code."""
+    """Let one participant use the page, from the first screen to the completion code."""
     context = browser.new_context()  # separate storage for each participant
     joined: dict[str, Any] = {}
     answers: dict[str, dict[str, Any]] = {}
 
     def listen(response: Any) -> None:
-        """Record requests that the server acknowledged."""
+        """Record the requests that the server has acknowledged."""
         if not response.ok or response.request.method != "POST":
             return
         if response.url.endswith(("/api/participants", "/api/resume")):
             joined.update(response.json())
         elif response.url.endswith("/api/responses"):
-            # If the page resends an answer, the first one counts, as on the server
+            # If the page sends an answer again, the first one counts, as on the server
             for answer in response.request.post_data_json["responses"]:
                 answers.setdefault(answer["trial_id"], answer)
 
     try:
         page = context.new_page()
-        # An object literal would lose a key __proto__
+        # `JSON.parse`, since an object literal would lose a trial id __proto__
         ratings = json.dumps(json.dumps(people.ratings(number)))
         page.add_init_script(f"window.contstimSimulation = JSON.parse({ratings})")
         page.route("**/*", lambda route: _handle(route, urlsplit(url).netloc))
@@ -126,7 +126,7 @@ def _visit(
 
 
 def _is_last(response: Any) -> bool:
-    """Return True for the last response: the study is completed, or admission is refused."""
+    """Return True for the last response: the study is complete, or the participant is refused."""
     if response.ok:
         return bool(response.url.endswith("/api/complete"))
     return bool(
@@ -142,12 +142,12 @@ def _response(joined: dict[str, Any], answer: dict[str, Any], scale: Scale) -> R
 
 
 def _handle(route: Any, host: str) -> None:
-    """Load resources and mark the participant as simulated, but block the recruiting platform."""
+    """Mark the participant as simulated, and block the final link to the recruiting platform."""
     request = route.request
     if request.is_navigation_request() and urlsplit(request.url).netloc != host:
         route.abort()
     elif request.method == "POST" and request.url.endswith("/api/participants"):
-        # Added here, since pages of older exports do not send it
+        # The field is added here, since pages of older exports do not send it
         route.continue_(post_data=json.dumps({**request.post_data_json, "simulated": True}))
     else:
         route.continue_()

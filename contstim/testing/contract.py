@@ -1,6 +1,6 @@
 """Guarantees of every scorer and every language model, as tests to inherit.
 
-Tests of a new model:
+To test a new model, inherit a class and define a fixture:
 
     class TestMine(LanguageModelContract):
         @pytest.fixture
@@ -24,7 +24,7 @@ from contstim.words.sentence import Sentence
 if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
 
-# Different lengths, so that batches are padded; a question; and the first sentence again
+# Different lengths, so that batches are padded; one is a question; the last one repeats the first
 SENTENCES = [
     Sentence.parse(text)
     for text in (
@@ -35,7 +35,7 @@ SENTENCES = [
         "The old teacher reads a book in the garden",
     )
 ]
-# zyzzyva is in no training text: unknown to word-level models, many tokens for others
+# No training text contains zyzzyva: word-level models do not know it, others split it into tokens
 WORDS = ("dog", "house", "quickly", "the", "zyzzyva", "reads")
 
 
@@ -51,7 +51,7 @@ SIGNS = """
 """.split()
 """Special tokens of models, alone and next to letters."""
 
-# Unknown words, other scripts, and 200 words, which are too many for some models
+# Unknown words, other scripts, letters with marks, and 200 words, too many for some models
 ODD = ("zyzzyva qwrtp xkcd", "Μῆνιν ἄειδε θεά", "naïve Füße 猫", "a " * 200)
 
 
@@ -68,7 +68,7 @@ class ScorerContract:
         assert scores.shape == (len(SENTENCES),)
         assert not np.isnan(scores).any()
 
-    # Proves that padding and other sentences are masked: only rounding may change a score
+    # Proves that padding and other sentences have no influence: only rounding may change a score
     def test_a_batch_equals_one_by_one_in_any_order(self, model: Scorer) -> None:
         together = model.scores(SENTENCES)
         alone = np.array([model.scores([s])[0] for s in SENTENCES])
@@ -108,7 +108,7 @@ class ScorerContract:
     def reads_as_text(self, model: Scorer, sentence: Sentence, position: int) -> bool:
         """Return True if a word is read like an unknown word, or as tokens of plain text.
 
-        Override it for models that neither read words nor use a checkpoint's tokenizer.
+        Override this method for models that neither read words nor have a `checkpoint`.
         """
         checkpoint = getattr(model, "checkpoint", None)
         if checkpoint is None:
@@ -116,13 +116,13 @@ class ScorerContract:
             return bool(abs(scores[0] - scores[1]) <= tolerance(scores))
         tokenizer = checkpoint.tokenizer
         ids = set(tokenizer(sentence.text, add_special_tokens=False)["input_ids"])
-        # Any text may give the unknown token, unless this is also the start token, as in GPT-2
+        # The unknown token is allowed, unless it is also the first token of texts, as in GPT-2
         unknown = {tokenizer.unk_token_id} - {tokenizer.bos_token_id}
         has_unknown_token = str(tokenizer.unk_token) in sentence.words[position]
         return not has_unknown_token and not ids & (set(tokenizer.all_special_ids) - unknown)
 
     def test_signs_of_models_are_refused_or_read_as_text_never_obeyed(self, model: Scorer) -> None:
-        """Compare with another unknown word, or inspect the tokens that the model reads."""
+        """Test special tokens in sentences, see `reads_as_text`."""
         sentence = SENTENCES[0]
         for sign in SIGNS:
             # First, inner and last word, since tokenizers treat the space before a word differently
@@ -159,7 +159,7 @@ class ScorerContract:
 
 
 class LanguageModelContract(ScorerContract):
-    """Further guarantees of every language model. Define a fixture `model` with one."""
+    """Further guarantees of every language model. Inherit it, and define a fixture `model`."""
 
     @pytest.fixture
     def model(self) -> LanguageModel:
@@ -174,9 +174,9 @@ class LanguageModelContract(ScorerContract):
         assert (model.scores(scorable) == log_probs).all()
         assert model.convention.unit == "nats"
 
-    # Proves that adapters' shortcuts, such as cached keys and values, give the scores of the
-    # complete sentences. Searches discard words by upper bounds: a bound that is too low would lose
-    # the best word. Long sentences are tested at every fourth position
+    # Proves that shortcuts of adapters, such as cached keys and values, give the scores of the
+    # complete sentences. Searches discard words whose upper bound is low: if a bound is too low,
+    # they lose the best word. Long sentences are tested at every fourth position
     def test_candidates_are_judged_as_the_rewritten_sentences(self, model: LanguageModel) -> None:
         for sentence in SENTENCES[:3]:
             for position in range(0, len(sentence), 4 if len(sentence) > 5 else 1):
@@ -192,7 +192,7 @@ class LanguageModelContract(ScorerContract):
                 assert (results.upper_bound >= fresh - limit).all()
                 assert not np.isnan(results.estimate).any()
 
-    # Costs of a search are reproducible only if it cannot use caches of an earlier one
+    # The costs of a search are reproducible only if it cannot use caches of an earlier search
     def test_what_has_been_forgotten_costs_as_much_again(self, model: LanguageModel) -> None:
         costs = []
         for _ in range(2):
@@ -220,7 +220,7 @@ class LanguageModelContract(ScorerContract):
                     with pytest.raises(ModelError):
                         model.continuation_log_probs([Continuation(odd, 1)])
 
-    # Special tokens that the model reads as text must have equal scores as candidates and in a
+    # A special token that the model reads as text must have equal scores as a candidate and in a
     # sentence
     def test_a_sign_is_a_candidate_like_any_unknown_word(self, model: LanguageModel) -> None:
         sentence = SENTENCES[0]
@@ -245,11 +245,11 @@ class LanguageModelContract(ScorerContract):
         return overrides and model.convention.rule.partition("@")[0] == "log-likelihood"
 
     def expected_continuation(self, model: LanguageModel, continuation: Continuation) -> float:
-        """Sum the terms of the continuation in the score of the whole sentence, nats."""
+        """Return the sum of the continuation's terms in the score of the whole sentence, nats."""
         (terms,) = model.token_log_probs([continuation.sentence])
         return sum(log_prob for word, _, log_prob in terms if word >= continuation.start)
 
-    # Chain rule: log p(words | words before) is the sum of the words' terms, from `start` on
+    # Chain rule: log p(words | words before) is the sum of the terms of these words
     def test_continuations_are_sums_over_their_words_or_refused(self, model: LanguageModel) -> None:
         continuations = [Continuation(s, start) for s in SENTENCES[:3] for start in range(len(s))]
         if not self.continues(model):

@@ -1,4 +1,4 @@
-"""Models for users' tests without a download: fixed, random or letter-based scores."""
+"""Models for tests without a download: with given, random or letter-based scores."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 SAYS = ("exact", "estimate", "bound")
-"""Kinds of information that a `TableModel` can give on replacements."""
+"""Kinds of information that a `TableModel` can give about replacements."""
 
 LETTERS = string.ascii_letters + string.digits + "'-"
 _OTHER, _SPACE, _BOUNDARY = len(LETTERS), len(LETTERS) + 1, len(LETTERS) + 2
 _NUMBERS = {letter: number for number, letter in enumerate(LETTERS)}
-# Typical probability that a letter ends a word, and that it ends the sentence
+# Typical probability that a word ends after a letter, and that the sentence ends after it
 _END_PROBABILITY = 0.15
 
 
 class MockModel(LanguageModel):
-    """Model with scores from the test, and without information on replacements.
+    """Model whose scores a test defines; it gives no information about replacements.
 
     Args:
-        given: log-probability of each sentence, or a function that returns it.
+        log_probs: log-probability of each sentence, nats, or a function that returns it.
         name: name in columns and files; models with different scores need different names.
 
     Attributes:
@@ -50,7 +50,7 @@ class MockModel(LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """The rule `given`, with a fingerprint from the name."""
+        """Convention with the rule `given`, whose fingerprint depends only on the name."""
         return Convention("given", "", False, f"mock-{self.name}")
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
@@ -79,11 +79,11 @@ class MockModel(LanguageModel):
 
 
 class TableModel(LanguageModel):
-    """Model whose scores are sums of random numbers of words and of adjacent words.
+    """Model whose score is a sum of random numbers, one for each word and each pair of neighbours.
 
     Args:
         seed: seed of the numbers; models with different seeds disagree.
-        says: information on replacements: exact scores (`exact`), numbers of the words
+        says: information about replacements: exact scores (`exact`), the number of each word
             (`estimate`), or the sum up to the position (`bound`), as in a model that reads from
             left to right.
         draft_error: maximum error of the scores of its draft, nats; None for no draft.
@@ -105,20 +105,20 @@ class TableModel(LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """The rule `table`."""
+        """Convention with the rule `table`."""
         return Convention("table", "", False, f"table-{self.seed}-{self.says}-{self.draft_error}")
 
     def number(self, *words: str) -> float:
-        """Return the number of a word or a pair of words, -10 to 0."""
+        """Return the random number of a word or a pair of words, from -10 to 0."""
         return _number(self.seed, words)
 
     def score(self, sentence: Sentence, stop: int | None = None) -> float:
-        """Sum the numbers of the words up to a position, and of their pairs, nats."""
+        """Return the sum of the numbers of the words before `stop` and of their pairs, nats."""
         words = sentence.words[:stop]
         pairs = pairwise(words)
         total = sum(map(self.number, words)) + sum(self.number(*pair) / 3 for pair in pairs)
         if self._error:
-            # -1 to 1, times the error
+            # A number from -1 to 1, times the maximum error
             total += (self.number("draft", *sentence.words) / 5 + 1) * self._error
         return total
 
@@ -135,7 +135,7 @@ class TableModel(LanguageModel):
         unknown = np.full(len(words), np.nan)
         if self.says == "exact":
             return Replacements.all_exact(np.array([self.score(s) for s in changed], np.float64))
-        # Exact scores come from a table; estimates and bounds cost one pass, as in a network
+        # Exact scores cost no pass; estimates and bounds cost one pass, as in a network
         count(1, len(sentence))
         if self.says == "estimate":
             numbers = np.array([self.number(word) for word in words], np.float64)
@@ -157,17 +157,17 @@ class TableModel(LanguageModel):
 
 @lru_cache(2**16)  # searches use the same words repeatedly
 def _number(seed: int, words: tuple[str, ...]) -> float:
-    # A hash, not a generator: the number must not depend on the order of calls
+    # A hash instead of a random generator: the number must not depend on the order of calls
     digest = hashlib.sha256(f"{seed} {words}".encode()).digest()
     return -10 * int.from_bytes(digest[:4], "big") / 2**32
 
 
 class ToyModel(LanguageModel):
-    """Letter bigram model with random probabilities; those of all sentences add up to 1.
+    """Letter bigram model with random probabilities, which add up to 1 over all sentences.
 
-    Sentences are sequences of letters, spaces between words, and a boundary at the end; the end
-    mark is not scored. All characters outside `LETTERS` count as one letter. The words before a
-    position give an upper bound of the score, as in models that read from left to right.
+    A sentence is a sequence of letters, spaces between words, and a boundary at the end; the end
+    mark is not scored. All characters outside `LETTERS` count as the same letter. Replacements get
+    an upper bound from the words before the position, as in models that read from left to right.
 
     Args:
         seed: seed of the probabilities; models with different seeds disagree.
@@ -180,7 +180,7 @@ class ToyModel(LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """A sum over letters, including the boundaries."""
+        """See `Scorer.convention`; the score includes the boundary at the end."""
         digest = hashlib.sha256(self._log_probs.tobytes()).hexdigest()
         return Convention("log-likelihood", "<s>", True, f"toy-{digest[:24]}")
 
@@ -211,13 +211,13 @@ class ToyModel(LanguageModel):
         prefix = self._sum((_BOUNDARY, *_spell(prefix_text)))
         space, last = (" ", prefix_text[-1:]) if prefix_text else ("", "")
         starts = _spell(last) or (_BOUNDARY,)
-        # From the last character before the word, so that prefix and words do not overlap
+        # Begin with the last character before the word, so that no transition is counted twice
         log_probs = [self._sum((*starts, *_spell(space + word))) for word in words]
         bounds = prefix + np.array(log_probs, np.float64)
         return Replacements(np.full(len(words), np.nan), bounds, bounds, prefix)
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `Scorer.knows`: words that have only `LETTERS`."""
+        """See `Scorer.knows`: words of which all characters are in `LETTERS`."""
         return np.array([_NUMBERS.keys() >= set(word) for word in words], np.bool_)
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
@@ -226,11 +226,11 @@ class ToyModel(LanguageModel):
 
     def _terms(self, sentence: Sentence) -> list[TokenScore]:
         tokens = [*sentence.bare, "</s>"]
-        # A space belongs to the word after it, so the index increases at the space
+        # A space belongs to the word after it, so the word index increases at the space
         word_indices = np.cumsum([token == " " for token in tokens]).tolist()
         numbers = (_BOUNDARY, *_spell(sentence.bare), _BOUNDARY)
         terms = self._log_probs[numbers[:-1], numbers[1:]].tolist()
-        # Index -1, since the end belongs to no word
+        # The end has the index -1, since it belongs to no word
         return [
             TokenScore(*term) for term in zip([*word_indices[:-1], -1], tokens, terms, strict=True)
         ]
@@ -244,14 +244,17 @@ def _spell(text: str) -> tuple[int, ...]:
 
 
 def _transitions(seed: int) -> FloatArray:
-    """Draw log p(next | character), (n, n), nats; a word follows spaces and boundaries."""
+    """Draw log p(next | character), (n, n), nats.
+
+    After a space or a boundary, only a letter can follow.
+    """
     rng = np.random.default_rng(seed)
     n_letters = len(LETTERS) + 1
-    # Rows: previous character (letters, others, space, boundary). Columns: next letter
+    # Rows: previous character (letters, other characters, space, boundary). Columns: next letter
     weights = np.exp(2 * rng.standard_normal((_BOUNDARY + 1, n_letters)))
     probabilities = np.zeros((_BOUNDARY + 1, _BOUNDARY + 1))
     probabilities[:, :n_letters] = weights / weights.sum(axis=1, keepdims=True)
-    # Only after a letter can the word end, by a space or with the sentence
+    # After a letter, the word can end with a space, or the sentence can end
     end_probabilities = rng.uniform(_END_PROBABILITY / 2, 2 * _END_PROBABILITY, (n_letters, 2))
     probabilities[:n_letters, :n_letters] *= 1 - end_probabilities.sum(axis=1, keepdims=True)
     probabilities[:n_letters, [_SPACE, _BOUNDARY]] = end_probabilities

@@ -1,7 +1,8 @@
-"""Artificial participants who take part over the server's protocol, concurrently.
+"""Artificial participants who take part in a study concurrently, over the server's protocol.
 
 They test a study that `contstim collect` serves, from joining to the completion code. They retry
-if the server or the network fails; a journal stores acknowledged answers.
+requests if the server or the network fails. A journal stores the answers that the server has
+acknowledged.
 
     people = artificial_participants(trials, scores, "my model", seed=1)
     responses = take_part(people, RunSettings("http://127.0.0.1:8000", 20), Path("run.journal"))
@@ -37,7 +38,7 @@ _RETRY_STATUSES = (408, 429, 500, 502, 503, 504)
 _FIRST_WAIT, _MAX_WAIT = 0.1, 2.0  # seconds
 _SECONDS_TO_CONNECT = 10.0
 _ANSWER = ("trial_id", "rating", "left", "position", "rt_ms", "input", "blurs", "away_ms")
-_OMITTED_VALUES = ("", UNRATED, math.nan)  # nan is found by identity
+_OMITTED_VALUES = ("", UNRATED, math.nan)  # `in` finds nan because it is the same object
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,10 @@ class RunSettings:
         participants: total number of participants.
         at_once: maximum number of concurrent participants.
         pause: time between two answers of a participant, seconds.
-        patience: maximum time without a response of the server, seconds.
-        table: name of the table of trials in messages.
-        fields_of: function that returns further fields of every request of participant `number`,
-            such as `device` and `questions`.
+        patience: maximum time for retries of a request, seconds.
+        table: name of the table of trials, for messages.
+        fields_of: function of the participant's number that returns further fields of each request
+            of this participant, such as `device` and `questions`.
     """
 
     url: str
@@ -71,34 +72,34 @@ def take_part(
     *,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> tuple[Response, ...]:
-    """Run artificial participants through a study: join, answer every trial, and complete.
+    """Let artificial participants join a study, answer every trial, and complete the study.
 
-    They join one after another, so that the server assigns groups in order, and then answer
+    They join one after another, so that the server assigns groups in order. Then they answer
     concurrently.
 
     Args:
-        people: artificial participants; their trials must be those of the study.
+        people: artificial participants with the trials of the study.
         settings: settings of the run.
-        journal: file of acknowledged answers, from which an interrupted run resumes.
+        journal: file for acknowledged answers. An existing file resumes an interrupted run.
         progress: callback with the completed and the total number of participants.
 
     Returns:
         All responses that the server acknowledged.
 
     Raises:
-        InputError: if the address is not that of a server, the study has other trials, or the
-            journal cannot be used or belongs to another run.
+        InputError: if the address is not a web address, the study has other trials, or the journal
+            cannot be used or belongs to another run.
         WorkerError: if the server refuses a request or does not respond.
     """
     check_web_address(settings.url)
-    with closing(Journal(journal, _identity_of_run(people, settings))) as copies:
-        asyncio.run(_run(people, settings, copies, progress))
+    with closing(Journal(journal, _identity_of_run(people, settings))) as opened:
+        asyncio.run(_run(people, settings, opened, progress))
         numbers = range(1, settings.participants + 1)
-        return tuple(answer for n in numbers for answer in copies.copy(n).acknowledged(people, n))
+        return tuple(answer for n in numbers for answer in opened.copy(n).acknowledged(people, n))
 
 
 def _identity_of_run(people: ArtificialParticipants, settings: RunSettings) -> dict[str, Any]:
-    """Return the settings that determine answers and acknowledgements."""
+    """Return the settings that a resumed run must share, because answers depend on them."""
     trials = [
         [trial.group, trial.trial_id, str(trial.sentence_1), str(trial.sentence_2), difference]
         for trial, difference in zip(people.trials, people.differences.tolist(), strict=True)
@@ -119,35 +120,35 @@ async def _run(
     journal: Journal,
     progress: Callable[[int, int], None],
 ) -> None:
-    slots, completed = asyncio.Semaphore(settings.at_once), 0
+    slots, n_completed = asyncio.Semaphore(settings.at_once), 0
 
-    async def answer_everything(number: int) -> None:
-        nonlocal completed
+    async def answer_in_slot(number: int) -> None:
+        nonlocal n_completed
         async with slots:
             await _answer_everything(http, people, settings, journal, number, questions)
-        completed += 1
-        progress(completed, settings.participants)
+        n_completed += 1
+        progress(n_completed, settings.participants)
 
-    # trust_env=False: do not use proxies for a server on this machine
+    # trust_env=False: a proxy from the environment cannot reach a server on this machine
     async with httpx2.AsyncClient(
         base_url=settings.url.rstrip("/") + "/",
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
         timeout=_SECONDS_TO_CONNECT,
         trust_env=False,
     ) as http:
-        # Before joining, since a participant who cannot answer occupies a place
+        # Check before joining, since a participant who cannot answer occupies a place in the study
         questions = await _check_trials(http, people, settings)
         numbers = range(1, settings.participants + 1)
-        # One after another: concurrent participants may get any group
+        # One after another, so that participants get the same groups in every run
         for number in numbers:
             await _join(http, settings, journal, number)
-        await asyncio.gather(*map(answer_everything, numbers))
+        await asyncio.gather(*map(answer_in_slot, numbers))
 
 
 async def _check_trials(
     http: httpx2.AsyncClient, people: ArtificialParticipants, settings: RunSettings
 ) -> list[Question]:
-    """Check that the study has the participants' trials, and return its questions.
+    """Check that the study has the participants' trials, and return the study's questions.
 
     Raises:
         InputError: if the study has other trials.
@@ -160,18 +161,18 @@ async def _check_trials(
     if served != expected:
         raise InputError(
             f"The study at {settings.url} shows other trials than {settings.table}. Name the "
-            "table from which it was exported."
+            "table of trials from which the study was exported."
         )
     return [Question(**question) for question in study.get("questions", ())]
 
 
 @dataclass
 class LocalCopy:
-    """State of one participant according to the server.
+    """Local copy of the server's state of one participant.
 
     Attributes:
         joined: participant name, secret, group and seed from the server; None before joining.
-        saved: trials with acknowledged answers.
+        saved: ids of the trials whose answers the server has acknowledged.
         completed: whether the server has confirmed completion.
     """
 
@@ -180,7 +181,7 @@ class LocalCopy:
     completed: bool = False
 
     def answers(self, people: ArtificialParticipants, number: int) -> tuple[Response, ...]:
-        """Return all answers of participant `number`, in the order of presentation."""
+        """Return the answers to all trials of participant `number`, in the order of trials."""
         if self.joined is None:
             return ()
         name, group, seed = (self.joined[key] for key in ("participant", "group", "seed"))
@@ -192,11 +193,11 @@ class LocalCopy:
 
 
 class Journal:
-    """File with the states of all participants, one event a line.
+    """File with one event of a participant a line, from which the states of all can be restored.
 
     Args:
-        path: path of the file; an existing one is read to resume an interrupted run.
-        run: settings that determine the answers, stored in the first line.
+        path: path of the file. An existing file is read to resume an interrupted run.
+        run: settings that a resumed run must share, stored in the first line.
 
     Raises:
         InputError: if the file cannot be used, or belongs to another run.
@@ -207,12 +208,12 @@ class Journal:
         self._copies: dict[int, LocalCopy] = {}
         try:
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-            # A killed process may truncate the last line
+            # A killed process may have truncated the last line
             complete = [line for line in lines if line.endswith("}")]
             entries = [parse_json_object(line, path) for line in complete]
             events = [entry for entry in entries if "run" not in entry]
-            for entry in events:
-                self._note(**entry)
+            for event in events:
+                self._apply(**event)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"Cannot use {path} as a journal of answers: {error}.") from error
         if events and entries[0].get("run") != run:
@@ -231,9 +232,9 @@ class Journal:
     def record(self, number: int, **event: Any) -> None:
         """Append an event of participant `number`."""
         self._file.write(json.dumps({"number": number, **event}) + "\n")
-        self._note(number, **event)
+        self._apply(number, **event)
 
-    def _note(self, number: int, **event: Any) -> None:
+    def _apply(self, number: int, **event: Any) -> None:
         copy = self.copy(number)
         copy.joined = event.get("joined", copy.joined)
         copy.saved.update(event.get("saved", ()))
@@ -247,11 +248,11 @@ class Journal:
 async def _join(
     http: httpx2.AsyncClient, settings: RunSettings, journal: Journal, number: int
 ) -> None:
-    """Join the study, or resume.
+    """Let a participant join the study, or resume it if the participant has joined before.
 
     Raises:
-        WorkerError: if the server refuses or does not respond, or the journal belongs to another
-            database.
+        WorkerError: if the server refuses, for instance because its database does not contain the
+            participants of the journal; or does not respond.
     """
     joined = journal.copy(number).joined
     address, remedy = "api/participants", ""
@@ -278,7 +279,7 @@ async def _answer_everything(
     number: int,
     questions: Sequence[Question],
 ) -> None:
-    """Answer the remaining trials, and complete the study.
+    """Answer the remaining trials of a participant, and complete the study.
 
     Raises:
         WorkerError: if the server refuses or does not respond.
@@ -311,13 +312,15 @@ async def _answer_everything(
 async def request_json(
     http: httpx2.AsyncClient, request: httpx2.Request, patience: float, remedy: str = ""
 ) -> dict[str, Any]:
-    """Return the JSON object of a server's response; retry if the server or network fails.
+    """Send a request, and return the JSON object of the response.
+
+    Retry if the server or the network fails.
 
     Args:
         http: HTTP client.
         request: request to send.
-        patience: maximum time of retries, seconds.
-        remedy: advice to add to the message if the server refuses.
+        patience: maximum time for retries, seconds.
+        remedy: advice to append to the message if the server refuses, with a leading space.
 
     Raises:
         WorkerError: if the server refuses the request, or does not respond within `patience`.
@@ -339,13 +342,13 @@ async def request_json(
         await asyncio.sleep(pause)
         wait = min(_MAX_WAIT, 2 * wait)
     raise WorkerError(
-        f"The server has not answered for {patience:g} s ({problem}). The answers are saved "
-        "on this machine: run the same command again to continue."
+        f"The server has not answered for {patience:g} s ({problem}). Acknowledged answers are "
+        "saved on this machine: run the same command again to continue."
     )
 
 
 def _error_message(reply: httpx2.Response) -> str:
     try:
         return str(reply.json()["error"])
-    except (ValueError, KeyError, TypeError):  # from a proxy, not from the server
+    except (ValueError, KeyError, TypeError):  # a proxy has responded, not the server
         return f"status {reply.status_code}"

@@ -6,9 +6,9 @@
         def data(self, folder, out, answers, people):
             ...  # write the answers in the platform's format and return the files
 
-Platforms that only export inherit `ExportContract`; platforms that are only read inherit
-`ReadContract`. Exports whose tables have the columns `list_name`, `trial_id`, `left`,
-`left_sentence` and `right_sentence` need no further definitions.
+Tests of a platform without a reader inherit `ExportContract`; tests of a platform without an
+exporter inherit `ReadContract`. Exports whose tables have the columns `list_name`, `trial_id`,
+`left`, `left_sentence` and `right_sentence` need no further definitions.
 """
 
 from __future__ import annotations
@@ -57,23 +57,23 @@ HOSTILE = (
 )
 """Sentences that a wrong export would lose or execute; the last one has 10,000 characters."""
 
-# With a formula of spreadsheets, an HTML tag, and a comma
+# They contain a spreadsheet formula, an HTML tag, quotation marks and a comma
 NAMES = ("ann", "=HYPERLINK(1, 2)", '<b>"bob"</b>', "ben, jr.")
 """Names of participants, as recruiting platforms may send them."""
 
 DAMAGES: dict[str, bytes | None] = {
     "is empty": b"",
     "is not text": bytes(range(256)) * 8,
-    # As older spreadsheet programs write
+    # As older spreadsheet programs write files
     "is not UTF-8": "trial_id,left,participant\nt1,1,Zoë\n".encode("latin-1"),
-    # As downloaded after a platform's session has ended
+    # As downloaded from a platform after the session has ended
     "is of another kind": b"<!doctype html><title>Log in</title>\n<p>Your session has ended.</p>\n",
     "is absent": None,
 }
 
 
 def make_trial(number: int, group: int, condition: Condition, first: str = "") -> Trial:
-    """Make a trial of two sentences that no other trial has."""
+    """Make a trial with two sentences that occur in no other trial."""
     targeted = condition not in (Condition.CATCH, Condition.RANDOM_NATURAL)
     models = ("a", "b") if targeted else ("", "")
     first = first or f"The teacher of class {number} in house {group} reads."
@@ -89,16 +89,16 @@ TRIALS = tuple(
     for number, condition in enumerate(Condition)
     for again in (0, 1)
 )
-"""Two groups, two trials of each condition."""
+"""Trials of two groups, each with two trials of each condition."""
 
 
 class PlantedAnswers:
-    """Random ratings of participants, stored for comparison.
+    """Random ratings of participants, stored to compare them with the answers that are read back.
 
-    For each row that a platform shows, `press` draws a rating and returns the button to press.
+    For each trial that a platform shows, `press` draws a rating and returns the button to press.
 
     Attributes:
-        responses: answers as canonical ratings, in the order of the presses.
+        responses: answers with ratings from sentence_1 to sentence_2, in the order of the presses.
     """
 
     def __init__(self, trials: Sequence[Trial], seed: int = 5) -> None:
@@ -113,7 +113,7 @@ class PlantedAnswers:
     def press(
         self, participant: str, trial_id: str, left_sentence: str, position: int
     ) -> tuple[int, int]:
-        """Answer a trial; return the button, from 1 on the left, and the reaction time in ms."""
+        """Answer a trial, and return the button (1 is on the left) and the reaction time in ms."""
         rating, rt_ms = self.rate(trial_id), self._rng.randint(500, 9_000)
         trial = participant, self._trials[trial_id].group, trial_id
         self.responses.append(Response(*trial, rating, int(left_sentence), position, float(rt_ms)))
@@ -127,7 +127,7 @@ class PlantedAnswers:
 
 
 def read_html(markup: str) -> tuple[str, list[str]]:
-    """Parse HTML with the standard library; return the visible text and the opened tags."""
+    """Parse HTML with the standard library, and return the visible text and the start tags."""
     text: list[str] = []
     tags: list[str] = []
     parser: Any = HTMLParser(convert_charrefs=True)
@@ -152,16 +152,16 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-# Proves that participants see the sentences of the table of trials, with any content, and that
-# exports never overwrite other files
+# Proves that participants see the sentences of the table of trials, whatever characters these
+# contain, and that exports never overwrite other files
 class ExportContract:
     """Guarantees of every export. Inherit it, and define the platform.
 
     Attributes:
         platform: platform with an exporter.
-        settings: further settings of the export, in addition to fixed ones.
+        settings: settings of the export, in addition to the exporter's fixed ones.
         list_columns: columns whose cells together identify the list of a row.
-        left_column: column with 1 or 2, the trial's sentence on the left.
+        left_column: column with the number of the sentence on the left, 1 or 2.
         sentence_columns: columns of the left and the right sentence.
         is_html: whether the sentence columns contain HTML.
     """
@@ -195,13 +195,13 @@ class ExportContract:
             (left_text, left_tags), (right_text, right_tags) = map(
                 read_html, (left_text, right_text)
             )
-            # Tags in a sentence are text and must not become tags of the page
+            # Tags in a sentence must be shown as text, and not become tags of the page
             assert left_tags == right_tags == []
-        # The prefix that keeps cells from running as formulas
+        # Exports put this prefix before a cell that a spreadsheet would run as a formula
         return left_text.removeprefix(NO_BREAK_SPACE), right_text.removeprefix(NO_BREAK_SPACE)
 
     def check_shown(self, trials: Sequence[Trial], folder: Path) -> None:
-        """Check that every list has the trials of one group, and every row its sentences."""
+        """Check that a list has the trials of one group, and a row the sentences of its trial."""
         by_id = {trial.trial_id: trial for trial in trials}
         lists = self.lists(folder)
         assert {trial.group for trial in trials} == {
@@ -235,7 +235,7 @@ class ExportContract:
         except InputError as error:
             refusal = str(error)
         if refusal:
-            # Either the message names the trial and no file is written, or it is shown unchanged
+            # A refused sentence: the message names its trial, and no file is written
             assert trials[0].trial_id in refusal
             assert trials[1].trial_id not in refusal
             assert list(tmp_path.iterdir()) == []
@@ -259,7 +259,7 @@ class ExportContract:
         ("files", "message"),
         [
             ({"index.html": "mine", "README.md": "mine"}, "contains other files"),
-            # An export to another platform, such as the key that is needed to read a survey
+            # An export to another platform, with a file that is needed to read its answers
             (
                 {
                     "key.csv": "tag,trial_id",
@@ -287,7 +287,7 @@ class ExportContract:
         assert contents(tmp_path) == {**contents_before, "out/notes.txt": b"added"}
 
 
-# Proves that readers restore answers with side, order, participant and group
+# Proves that readers restore each answer with its side, position, participant and group
 class ReadContract:
     """Guarantees of every reader. Inherit it, and define the platform and `data`.
 
@@ -301,7 +301,7 @@ class ReadContract:
         """Prepare the folder `out` before participants answer."""
 
     def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
-        """Return the rows of each list, with a trial_id and 1 or 2 under left."""
+        """Return the rows of each list; a row has a trial_id, and 1 or 2 in the column left."""
         del folder
         lists: dict[str, list[dict[str, str]]] = {}
         for n, trial in enumerate(TRIALS):
@@ -318,7 +318,7 @@ class ReadContract:
             folder: folder of the export.
             out: folder to write into.
             answers: source of answers; call `press` for every trial in the order of presentation.
-            people: name of the list of each participant, by name of the participant.
+            people: name of each participant's list, by the name of the participant.
 
         Returns:
             Paths of the files.
@@ -335,7 +335,7 @@ class ReadContract:
         self.prepare(out / "out")
         lists = self.lists(out / "out")
         answers = PlantedAnswers(TRIALS)
-        # Hostile names first, so that every platform has them; then plain names for further lists
+        # Hostile names first, so that they occur on every platform; then names for further lists
         names = [*NAMES, *(f"p{n}" for n in range(len(lists)))]
         people = dict(zip(names, lists, strict=False))
         return self.data(out / "out", out, answers, people), answers

@@ -75,7 +75,7 @@ def test_processes_have_the_gpus_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 def test_a_model_is_not_spread_over_the_one_gpu_of_a_process() -> None:
     with (
-        pytest.raises(InputError, match="`device_map` spreads a model over several GPUs"),
+        pytest.raises(InputError, match="`device_map` distributes a model over several GPUs"),
         worker_pool(ProcessExecutor(2), WorkerContext(Loading(device_map="auto"))),
     ):
         pass

@@ -61,7 +61,7 @@ def test_actors_score_sentences_as_the_model_itself_does(
 def test_more_workers_than_there_is_room_for_are_refused(tmp_path: Path) -> None:
     executor = RayExecutor(9, gpus_per_worker=0)
     with (
-        pytest.raises(InputError, match="room for 3"),
+        pytest.raises(InputError, match="enough for 3 workers"),
         worker_pool(executor, WorkerContext(folder=tmp_path)),
     ):
         pass

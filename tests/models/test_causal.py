@@ -181,7 +181,7 @@ def test_the_window_is_used_to_its_end_and_not_beyond(load: Load) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rule": "pll-original"}, "causal model, .* no rule 'pll-original'; it has log-lik"),
+        ({"rule": "pll-original"}, r"causal model, .* no rule 'pll-original'\. Use one of log-lik"),
         ({"context": ""}, "must be a text"),
         ({"context": "long " * CONTEXT}, "must be shorter"),
     ],

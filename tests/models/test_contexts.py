@@ -224,7 +224,7 @@ def test_tokens_without_weights_are_no_contexts(tmp_path: Path) -> None:
     tokenizer = _saved(tmp_path, ["<eos>", "<bos>"], bos="<bos>", eos="<eos>")
     config = SimpleNamespace(vocab_size=7)
     assert candidate_contexts(tokenizer, config) == ("<eos>", ". ")
-    with pytest.raises(ModelError, match=r"'<bos>'.* 7 of 7"):
+    with pytest.raises(ModelError, match=r"'<bos>'.* id is 7, .* has 7 tokens"):
         context_of(tokenizer, config, "The <bos>", "here")
 
 

@@ -141,6 +141,6 @@ def test_one_model_is_a_text_or_a_list_and_says_what_it_is(trained: Path) -> Non
     (one,), (listed,) = load_models(specification), load_models([specification])
     assert repr(one) == repr(listed) == f"<NgramModel {specification!r}>"
     with pytest.raises(
-        ModelError, match=r"text such as .*several models a list of such texts, got 3"
+        ModelError, match=r"text such as .*several models must be a list of such texts, got 3"
     ):
         load_models(3)  # type: ignore[arg-type]

@@ -230,9 +230,9 @@ def test_unknown_words_are_counted_and_the_case_is_guessed(
     model = load_model(f"kenlm:{cased / case}.2.arpa")
     words = [word for sentence in TRIED for word in sentence.words]
     unknown = [word for word in words if not model.knows([word])[0]]
-    text, is_loud = unknown_words(model, TRIED)
+    text, is_warning = unknown_words(model, TRIED)
     assert f"does not know {len(unknown)} of {len(words)} words" in text
-    assert is_loud
+    assert is_warning
     assert f"@{case}" in text
     right, _ = unknown_words(InLetterCase(model, case), TRIED)
     n_unknown = sum(not model.knows([change(word)])[0] for word in words)
@@ -251,5 +251,5 @@ def test_a_model_of_both_cases_is_not_taken_for_one_of_small_letters(
     strange = Sentence((start.capitalize(), *known[0].words[1:]))
     text, _ = unknown_words(model, [*known, strange])
     assert "does not know 1 of" in text
-    assert f"such as {start.capitalize()} (in '{strange.text}');" in text
+    assert f"such as {start.capitalize()} (in '{strange.text}')." in text
     assert "kenlm:FILE" not in text

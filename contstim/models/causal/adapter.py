@@ -29,17 +29,18 @@ if TYPE_CHECKING:
 
 
 class CausalModel(SubwordModel):
-    """Sum over tokens of log p(token | context and earlier tokens), the end mark included.
+    """Model whose score is the sum of log p(token | context and earlier tokens).
 
-    Rule `log-likelihood` encodes the unchanged text and normalises over the whole vocabulary. Rule
-    `chain` enforces word boundaries (Golan et al. 2023, Methods). It has two classes of tokens:
-    those that begin a word (and end marks), and all others. Each token's probability is normalised
-    over its class, and the first word is tokenized like any other word.
+    The tokens of the end mark are scored. Rule `log-likelihood` encodes the unchanged text and
+    normalises over the whole vocabulary. Rule `chain` enforces word boundaries (Golan et al. 2023,
+    Methods) with two classes of tokens: those that begin a word (and end marks), and all others.
+    The probability of each token is normalised over its class, and the first word is tokenized like
+    any other word.
 
     The context before the first word is not scored. By default it is the token that begins a text
-    or, if there is none, the one that separates documents; see `contstim.models.contexts`. A text
-    as context is tokenized separately, and a space at its end belongs to the first word. The 2023
-    study uses rule `chain` with the context `". "`.
+    or, if there is none, a token that separates documents; see `contstim.models.contexts`. A
+    context is tokenized separately from the sentence, and a space at its end belongs to the first
+    word. The 2023 study uses rule `chain` with the context `". "`.
 
     Args:
         checkpoint: checkpoint of a causal network.
@@ -71,14 +72,14 @@ class CausalModel(SubwordModel):
         config = checkpoint.model.config.get_text_config()
         self._begin_with(context, checkpoint.tokenizer, checkpoint.location, config)
         if checkpoint.has_weights:
-            _ = self._network  # load now, so that an unusable network is refused here
-        # Maximum number of tokens read to tighten the bounds of multi-token words in `replacements`
+            _ = self._network  # created now, so that an unusable network is refused here
+        # Maximum number of tokens that `replacements` reads to lower the bounds of long words
         self._read_ahead = Budget.for_device(checkpoint.device).tokens // 8
         self._prefix_of = lru_cache(maxsize=8)(self._read_prefix)
 
     @cached_property
     def convention(self) -> Convention:
-        """The rule, and the context before the first word."""
+        """See `Scorer.convention`."""
         parts = [self.checkpoint.fingerprint, self._rule, self._context, self._space]
         parts += [CLASSES_VERSION] * (self._rule == "chain")
         kind = "causal" if self.checkpoint.has_weights else "tokenizer"
@@ -116,8 +117,8 @@ class CausalModel(SubwordModel):
         plain = self.token_log_probs(sentences)
         for encoding, terms, mass in zip(encodings, plain, masses, strict=True):
             for i in range(1, len(encoding)):
-                # The first token of a word also contains the probability that the previous word is
-                # complete. Move this part to the previous word.
+                # The probability of a word's first token contains the probability that the previous
+                # word is complete. Move this factor to the last token of the previous word
                 if encoding.word_of[i] != encoding.word_of[i - 1]:
                     for index, change in ((i - 1, mass[i]), (i, -mass[i])):
                         log_prob = float(terms[index].log_prob + change)
@@ -125,7 +126,7 @@ class CausalModel(SubwordModel):
         return plain
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
-        """See `LanguageModel.continuation_log_probs`: sums over the words' tokens in context."""
+        """See `LanguageModel.continuation_log_probs`."""
         network = self._network
         if self._end_apart:  # word boundaries are enforced for whole sentences only
             network = CausalNetwork(self.checkpoint, by_words=False)
@@ -148,12 +149,12 @@ class CausalModel(SubwordModel):
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
     ) -> FloatArray:
-        """See `LanguageModel.replacement_log_probs`; the words before are processed once."""
+        """See `LanguageModel.replacement_log_probs`; words before the position are read once."""
         sentence.check_position(position)
         tokens_before = self._tokens_before(sentence, position)
         prefix = self._prefix_of(tokens_before)
         rows = [encoding.ids for encoding in self._rewritten(sentence, position, words)]
-        # A word may change the tokens before it; such rows start from the context
+        # A word may change the tokens before it. Such rows are read from the context on
         n_before = len(tokens_before)
         has_prefix = np.array([row[:n_before] == tokens_before for row in rows], np.bool_)
         scores = np.empty(len(rows))
@@ -170,7 +171,7 @@ class CausalModel(SubwordModel):
         return model
 
     def forget_prefixes(self) -> None:
-        """See `LanguageModel.forget_prefixes`; the context is forgotten as well."""
+        """See `LanguageModel.forget_prefixes`; the context must be processed again as well."""
         self._prefix_of.cache_clear()
 
     def _needs(self, n_tokens: int) -> int:
@@ -187,10 +188,9 @@ class CausalModel(SubwordModel):
         """Return the tokens of each word at a position, given the tokens of the words before.
 
         With GPT-2's tokenizer, no token extends across a space, so `dogs` after a space is always
-        `Ġdogs`. The tokens of `dogs` are looked up once for all inner positions.
-        Other tokenizers may have a token `big dogs`. Then `The big ? bark.` is tokenized with each
-        word inserted. A word such as `dogs` changes the tokens of `The big`, so it has no tokens
-        after them.
+        `Ġdogs`, and its tokens are looked up once for all inner positions. Other tokenizers may
+        have a token `big dogs`. Then `The big ? bark.` is tokenized with each word inserted. A word
+        that changes the tokens of `The big`, such as `dogs`, gets an empty tuple of tokens.
         """
         if self._words_are_independent:
             return self._in_place(words, place_of(sentence, position))
@@ -221,11 +221,12 @@ def bounds(
 
     log p(sentence) = log p(words before) + log p(candidate | words before) + log p(rest | …). The
     last term is never positive, so the sum of the first two is an upper bound. One pass over the
-    words before yields the second term for single-token words. For multi-token words it yields the
-    term of the first token, which is an upper bound. The other tokens of the multi-token words with
-    the highest bounds are also scored; words with the same first tokens share passes.
+    words before the position yields the second term of every candidate with one token. For a
+    candidate with several tokens, the pass yields log p of its first token, which is an upper bound
+    of the second term. Further tokens are scored for the candidates with the highest bounds;
+    candidates with the same first tokens share passes.
 
-    Example: `The ?` with log p(The) = -2, where up to 2 further tokens are scored:
+    Example: candidates for `The ?`, with log p(The) = -2 and `read` = 2:
 
         candidate    tokens         first token    other tokens    bound    estimate
         dog          dog               -3              none         -5        -5
@@ -233,14 +234,14 @@ def bounds(
         gardening    garden ing        -4              -2           -8        -8
         xylophone    xy lo phone       -9           not scored     -11       -11 - 2 * 1.5
 
-    The mean log-probability of the 2 scored tokens is -1.5 nats. The estimate uses this mean for
-    each unscored token; the bound uses 0.
+    The 2 scored other tokens have a mean log-probability of -1.5 nats. The estimate adds this mean
+    for each unscored token; the bound adds 0.
 
     Args:
         network: causal network.
         prefix: context and words before the position.
         candidates: tokens of each word; the bound of a word without tokens is 0.
-        read: maximum number of further tokens of multi-token words to score.
+        read: maximum number of tokens to score, first tokens of words not counted.
         window: maximum number of tokens of the network, including the prefix; None if unlimited.
     """
     lengths = candidates.lengths  # (n_words,)
@@ -250,7 +251,7 @@ def bounds(
     room = int(lengths.max(initial=0)) if window is None else window - len(prefix.ids) + 1
     # Choose the multi-token words with the highest bounds among those that fit the window
     longer = np.flatnonzero((lengths > 1) & (lengths <= room))
-    # Each word has at least one further token, so at most `read` words can be scored
+    # Each of these words has at least one further token, so at most `read` words can be scored
     if len(longer) > read > 0:
         highest = upper[longer]
         longer = longer[highest >= np.partition(highest, -read)[-read]]

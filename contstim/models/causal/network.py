@@ -1,14 +1,15 @@
-"""Log-probabilities of continuations of a prefix that is processed once for all of them.
+"""Log-probabilities of the continuations of a prefix, which the network processes only once.
 
-Example: continuations `big dogs bark`, `big dog` and `small` of a prefix, each word a token:
+Example: continuations `big dogs bark`, `big dog` and `small` of a prefix, with one token per word:
 
     rows        big dogs bark | big dog | small      tokens to score
-    passes      big dogs                             `shared_paths` of rows without last tokens
-    logits      after prefix; after big; after big dogs
+    passes      big dogs                             `shared_paths` of the rows without last tokens
+    logits      after the prefix; after big; after big dogs
 
-The last token of a row is not an input, since nothing follows it. The logits after the prefix score
-the first token of each row, so `small` needs no pass. Row `big dog` needs the logits after `big`,
-which the pass `big dogs` includes. So one pass of two tokens serves both rows, at steps 0 and 1.
+The network need not read the last token of a row, since nothing follows it. The logits after the
+prefix score the first token of each row, so `small` needs no pass. Row `big dog` needs the logits
+after `big`, which the pass `big dogs` includes. So one pass of two tokens serves both rows: the
+logits at its step 0 (after `big`) and its step 1 (after `big dogs`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 _TRIAL = "the old house was not good for people but the small dog had water"
 _TRIAL_LENGTH = 12  # tokens of the test whether a network can continue from its cache
-_MERGED_SHARE = 8  # calls of several searches are merged if each is at most 1/8 of a batch
+_MERGED_SHARE = 8  # a call is merged with other calls if it has at most 1/8 of a batch's tokens
 # transformers 5.24 renamed the cache of keys and values in all arguments and outputs
 _CACHE = "cache" if hasattr(ModelOutput, "past_key_values") else "past_key_values"
 
@@ -52,9 +53,9 @@ class Prefix:
 
     Attributes:
         ids: ids of the tokens.
-        log_prob: log-probability of the words' tokens without the context, nats.
+        log_prob: log-probability of the words' tokens, given the context, nats.
         next_log_probs: log-probabilities of the next token, (n_vocabulary,), nats.
-        cache: keys and values of all layers for one row; None if rows cannot share them.
+        cache: keys and values of all layers for one row; None if several rows cannot share it.
     """
 
     ids: Tokens
@@ -67,11 +68,11 @@ _NOTHING = Prefix((), 0.0, np.empty(0), None)
 
 
 class CausalNetwork:
-    """Causal network with normalised distributions.
+    """Causal network that returns normalised log-probabilities.
 
     Args:
         checkpoint: checkpoint of a causal network.
-        by_words: whether to normalise each token within its class, word-initial or not.
+        by_words: whether to normalise each token within its class, see `boundaries`.
     """
 
     def __init__(self, checkpoint: Checkpoint, *, by_words: bool) -> None:
@@ -92,7 +93,7 @@ class CausalNetwork:
         self._keeps_prefixes = self._can_continue_from_cache()
 
     def begin(self, context: Tokens) -> Prefix:
-        """Process a context of at least one token; its log-probability is 0."""
+        """Process a context of at least one token; the prefix has log-probability 0."""
         with batching.computing(), batching.single_input(len(context), self._device):
             row = batching.to_device(np.array([context], np.int64), self._device)
             count(1, len(context))
@@ -101,7 +102,7 @@ class CausalNetwork:
         return Prefix(context, 0.0, next_log_probs, cache)
 
     def extend(self, prefix: Prefix, ids: Tokens) -> Prefix:
-        """Process one or more further tokens, and add their log-probability."""
+        """Process further tokens, at least one, after a prefix, and return the longer prefix."""
         with batching.computing(), batching.single_input(len(prefix.ids) + len(ids), self._device):
             count(1, len(ids))
             row = batching.to_device(np.array([ids], np.int64), self._device)
@@ -109,7 +110,7 @@ class CausalNetwork:
             next_log_probs = self._normaliser.log_softmax(logits[0, -1])
             later = np.array(ids[1:], np.int64)
             inner = self._normaliser.log_probs(logits[0], np.arange(len(later)), later)
-            # One copy, since each copy waits for the GPU
+            # Copy all values together, since each copy waits for the GPU
             copied = torch.cat([next_log_probs.double(), inner.double().sum()[None]]).cpu().numpy()
         log_prob = prefix.log_prob + float(prefix.next_log_probs[ids[0]]) + float(copied[-1])
         return Prefix(prefix.ids + ids, log_prob, copied[:-1], cache)
@@ -158,8 +159,8 @@ class CausalNetwork:
         Args:
             prefix: tokens before each row.
             rows: rows of at least one token each.
-            value: function of logits (k, V), indices of logits (q,) and the tokens that follow
-                there (q,); returns values (q,).
+            value: function of logits (k, V), indices of q of the k logits (q,), and the tokens that
+                follow at these (q,), that returns q values.
         """
         values = np.zeros((len(rows), max(map(len, rows), default=0)))
         longer = [index for index, row in enumerate(rows) if len(row) > 1]
@@ -175,7 +176,7 @@ class CausalNetwork:
         def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write:
             is_unpadded = all(len(paths[path]) == ids.shape[1] for path in batch)
             logits, _ = self._compute(prefix, ids, None if is_unpadded else attention)  # (b, l, V)
-            # The m rows of the b paths, and the index in the batch of each row's path
+            # All m rows that use the b paths of this batch, and the index of each row's path
             served = np.concatenate([members[path] for path in batch])
             path = np.repeat(np.arange(len(batch)), [len(members[path]) for path in batch])
             # The q tokens to score: row i of the m rows, at a step of its path
@@ -193,9 +194,9 @@ class CausalNetwork:
     def _compute(
         self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False
     ) -> tuple[Tensor, Any]:
-        """Return the result of `_forward`, batched with calls of other searches if possible.
+        """Return the result of `_forward`, computed with calls of other searches if possible.
 
-        The cache is valid only if `keeps` is true. The counted cost is that of a separate call.
+        The cache is valid only if `keeps` is True. Costs are counted as for a separate call.
         """
         if prefix.cache is None:  # the prefix is processed again for each row
             count(0, len(ids) * len(prefix.ids), calls=0)
@@ -207,7 +208,7 @@ class CausalNetwork:
     def call(
         self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False
     ) -> NetworkCall:
-        """Return a call that computes the logits of rows after a prefix, and the cache of both.
+        """Return a call for the logits of rows after a prefix, and the cache of prefix and row.
 
         Args:
             prefix: tokens before each row.
@@ -230,8 +231,8 @@ class CausalNetwork:
     def merges(self, call: NetworkCall) -> bool:
         """Return True if a call may be merged with others.
 
-        Large calls are not merged, since they fill a GPU and profit from the prefix's cache. Calls
-        for a cache are not merged if the cache cannot be split.
+        Large calls are not merged, since they fill a GPU alone and profit from the prefix's cache.
+        A call that must return a cache is not merged if a row cannot be cut out of a batch's cache.
         """
         prefix, keeps = call.about
         n_rows, length = call.shape
@@ -240,9 +241,9 @@ class CausalNetwork:
         return (not keeps or _is_plain(prefix.cache)) and self.merges_prefixes
 
     def _compute_merged(self, calls: Sequence[NetworkCall]) -> list[tuple[Tensor, Any]]:
-        """Compute several calls in one batch of rows with their prefixes, padded to the longest."""
+        """Compute several calls in one batch, in which each row includes its prefix."""
         ids, attention = stacked(calls)
-        # No logits are needed for the length of the shortest prefix
+        # No call needs logits at the first tokens, as many as the shortest prefix has
         shortest = min(len(call.prefix_ids) for call in calls)
         n_logits = ids.shape[1] - shortest
         output = self._model(
@@ -275,10 +276,12 @@ class CausalNetwork:
     ) -> tuple[Tensor, Any]:
         """Return logits (b, l, V) of rows (b, l) after the prefix, and the cache of both.
 
-        Rows without padding need no attention mask (b, l). With a mask, the library checks for
-        padding on the device, and the host waits for the result.
-
-        The vocabulary head runs only for the last `n_positions` tokens, by default for all l.
+        Args:
+            prefix: tokens before each row.
+            ids: tokens of the rows, (b, l).
+            attention: attention mask, (b, l); None without padding, since with a mask the host
+                waits while `transformers` checks on the device for padding.
+            n_positions: number of last tokens for which the vocabulary head runs; None for all l.
         """
         n_positions = n_positions or ids.shape[1]
         n_before = len(prefix.ids)
@@ -300,9 +303,9 @@ class CausalNetwork:
         return logits, cache if self._keeps_prefixes and _can_be_shared(cache) else None
 
     def _can_continue_from_cache(self) -> bool:
-        """Return True if a row in two parts, joined by the cache, has the logits of a whole row.
+        """Return True if a row has the same logits in one pass and in two passes with a cache.
 
-        Otherwise the prefix is processed again with each row. For example, Moshi's cache drops
+        Otherwise the prefix is processed again with each row. Moshi is an example: its cache drops
         tokens that its attention still reads.
         """
         if len(self._trial) < 3:
@@ -318,15 +321,15 @@ class CausalNetwork:
         return _agree(continued_logits, full_logits[:, half:], full_logits)
 
     def _trial_prefix(self, row: Tensor, n: int) -> Prefix:
-        """Return a prefix of the first n tokens of the trial; its probabilities are empty."""
+        """Return a prefix of the first n tokens of the trial, without probabilities."""
         _, cache = self._forward(_NOTHING, row[:, :n])
         return Prefix(tuple(self._trial[:n]), 0.0, np.empty(0), cache)
 
     @cached_property
     def merges_prefixes(self) -> bool:
-        """True if calls after different prefixes can be computed in one batch; tested once.
+        """True if calls with different prefixes can be merged, see `_compute_merged`.
 
-        In such a batch, each row includes its prefix and is padded on the right.
+        This is tested once, with a trial text.
         """
         if len(self._trial) < 6:
             return False
@@ -366,7 +369,7 @@ def _agree(logits: Tensor, expected: Tensor, full_logits: Tensor) -> bool:
 
 
 def _is_plain(cache: Any) -> bool:
-    """Return True if all layers cache keys and values of all tokens, so a row can be cut out."""
+    """Return True if a row can be cut out: all layers cache keys and values of all tokens."""
     layers = getattr(cache, "layers", ())
     return bool(layers) and all(type(layer) is DynamicLayer for layer in layers)
 
@@ -376,7 +379,7 @@ def _of_row(cache: Any, row: int, length: int) -> Any:
     single = copy.copy(cache)
     single.layers = [copy.copy(layer) for layer in cache.layers]
     for layer in single.layers:
-        # Copied, so that the cache of a row does not hold the whole batch in memory
+        # Copied, since a view would keep the cache of the whole batch in memory
         layer.keys = layer.keys[row : row + 1, :, :length].clone()
         layer.values = layer.values[row : row + 1, :, :length].clone()
     return single
@@ -389,7 +392,7 @@ def _can_be_shared(cache: Any) -> bool:
 
 
 def _for_rows(cache: Any, n_rows: int) -> Any:
-    """Expand the cache of one row to a batch of rows; copied only when the network adds to it."""
+    """Expand the cache of one row to a batch of rows, without copying keys and values."""
     expanded = copy.copy(cache)
     expanded.layers = [copy.copy(layer) for layer in cache.layers]
     for layer in expanded.layers:
@@ -399,10 +402,10 @@ def _for_rows(cache: Any, n_rows: int) -> Any:
 
 
 def shared_paths(rows: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:
-    """Return the smallest set of paths that have all rows as prefixes, and each row's path index.
+    """Return the fewest paths of which each row is a prefix, and the index of each row's path.
 
-    The paths are the leaves of the rows' trie. For the rows (1,), (1, 2) and (3,), the paths are
-    (3,) and (1, 2), and the indices are 1, 1 and 0.
+    The paths are the leaves of a trie of the rows. For the rows (1,), (1, 2) and (3,), the paths
+    are (3,) and (1, 2), and the indices are 1, 1 and 0.
     """
     leaves: list[Tokens] = []
     leaf_of: dict[Tokens, int] = {}

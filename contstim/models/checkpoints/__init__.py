@@ -1,7 +1,8 @@
 """Transformer checkpoints from a folder or the hub, checked for completeness and consistency.
 
 loading   load_checkpoint, load_tokenizer
-source    a folder, a GGUF file, the local cache or the hub; permission to run its code; errors
+source    where a checkpoint is read from: folder, GGUF file, local cache or hub; permission to run
+          the checkpoint's code; errors of libraries
 checks    consistency of configuration, weights and tokenizer; behaviour of the network
 """
 

@@ -1,19 +1,20 @@
-"""Checks that configuration, weights and tokenizer belong together, and of the network's behaviour.
+"""Checks of a checkpoint: do its files belong together, and does the network behave as expected?
 
-`check_weights`: all weights are present, used and finite. `check_tokenizer`: the tokenizer is as
-large as the embedding and reads English. `check_behaviour`: the output depends on the right tokens.
+`check_weights` requires that all weights are present, used and finite. `check_tokenizer` requires
+that the tokenizer is about as large as the embedding and reads English. `check_behaviour` requires
+that the output depends on the right tokens.
 
-A causal network predicts only from the words before. The library loads as causal some networks that
-read both sides (XLNet; BERT saved without `is_decoder`), and as masked some that read one side. Two
-rows that differ in one token show which positions depend on it:
+A causal network predicts a word only from the words before it. `transformers` loads some networks
+that read both sides as causal (XLNet; BERT saved without `is_decoder`), and some that read one side
+as masked. Two rows that differ in one token show which positions depend on this token:
 
     row 0            the old house was not good for
     row 1            the old house had not good for
-    logits differ    causal: at the token and after it; masked: before it too
+    logits differ    causal: at the token and after it; masked: also before it
 
-Masked networks and classifiers read sentences of different lengths in one batch. Short ones are
-padded with tokens that the attention mask excludes. If two rows differ only in the padding, their
-logits must not differ before it:
+Masked networks and classifiers read sentences of different lengths in one batch. Short sentences
+are padded with tokens that the attention mask excludes. If two rows differ only in the padding,
+their logits before the padding must be equal:
 
     row 0            the old house | for for for for    the tokens after | are padding
     row 1            the old house | the the the the
@@ -72,14 +73,14 @@ def without_weights(model_class: Any, config: Any, *, trust_remote_code: bool) -
     Args:
         model_class: auto class of `transformers`.
         config: configuration of the network.
-        trust_remote_code: whether the checkpoint may run its code.
+        trust_remote_code: whether the checkpoint may run its Python code.
     """
     import torch
     from transformers.initialization import no_init_weights
 
     with torch.device("meta"), no_init_weights():
         network = model_class.from_config(config, trust_remote_code=trust_remote_code)
-    # Skipped without initialisation; then the output layer would count as separate weights
+    # Without initialisation, tied weights are not tied; the output layer would count separately
     network.tie_weights()
     return network
 
@@ -105,15 +106,15 @@ def check_weights(
         location: location of the checkpoint.
         kind: kind of the network, as a noun phrase.
         model: network.
-        report: loading report of the library, with names of missing and unexpected weights.
-        new_head: whether the head is newly initialised; then weights of the old head may be unused.
+        report: loading report of `transformers`, with the names of missing and unexpected weights.
+        new_head: whether the head is new, so that weights of the old head are unused.
 
     Raises:
         ModelError: if there are such weights; the message names one of them.
     """
     missing = sorted(report["missing_keys"])
     if new_head:
-        # The head and BERT's pooler are new; all weights below them must be present
+        # The head and BERT's pooler are new; all other weights must be present
         body = f"{model.base_model_prefix}."
         missing = [name for name in missing if name.startswith(body) and ".pooler." not in name]
     if missing:
@@ -125,18 +126,20 @@ def check_weights(
     spare = left_over(report["unexpected_keys"], new_head=new_head)
     if spare:
         raise ModelError(
-            f"{location} holds {len(spare)} weights that do not belong to the {kind} of its "
+            f"{location} contains {len(spare)} weights that do not belong to the {kind} of its "
             f"config.json, such as {spare[0]}. Use the config.json with which they were saved."
         )
     _check_finite(location, model)
 
 
 def left_over(names: Iterable[str], *, new_head: bool = False) -> list[str]:
-    """Return the unexpected weights that indicate an error, such as a layer; unused heads do not.
+    """Return the names of unexpected weights that indicate an error, such as those of a layer.
+
+    Unused heads do not indicate an error.
 
     Args:
         names: names of weights that the network does not use.
-        new_head: whether heads of language models are expected among them.
+        new_head: whether heads of language models are expected among these weights.
     """
     return sorted(
         name
@@ -153,12 +156,13 @@ def _check_finite(location: str, model: Any) -> None:
     for name, weight in with_values(model, model.named_parameters()):
         if name in integer_names:
             raise ModelError(
-                f"{location}: the weight {name} is stored as whole numbers without "
-                "quantization. Save it in float32, bfloat16 or float16."
+                f"{location}: the weight {name} is stored as integers without quantization. Save "
+                "it in float32, bfloat16 or float16."
             )
         if not weight.is_floating_point():
             continue
-        # A sum takes one pass and no memory; an infinite sum may only be large, so check each value
+        # A sum is fast and takes no memory. If it is infinite, it may have overflowed: check each
+        # value
         values = weight.detach()
         if not torch.isfinite(values.sum(dtype=torch.float32)) and not torch.isfinite(values).all():
             raise ModelError(
@@ -175,20 +179,20 @@ _WORDS = (
 """Words that every tokenizer of English can encode."""
 
 _MAX_PADDING_ROWS = 127  # of an embedding that is padded to a multiple of 128
-_SPARE_SHARE = 1 / 20  # of an embedding's rows, unused; at most 2.4 % in published models
-_CAPITALS_SHARE = 1 / 20
-_UNREACHED_SHARE = 1 / 20  # special and unused tokens need no merge
+_SPARE_SHARE = 1 / 20  # maximum share of unused rows; at most 2.4 % in published models
+_CAPITALS_SHARE = 1 / 20  # maximum share of tokens with capitals if text is lowercased
+_UNREACHED_SHARE = 1 / 20  # maximum share of tokens without a merge, such as special tokens
 _SUFFIX = "</w>"
-_OWN = "Put those of the model into the folder."
+_REMEDY = "Put the tokenizer files of the model into the folder."
 
 
 def check_tokenizer(location: str, tokenizer: Any, model: Any) -> None:
     """Refuse a tokenizer that cannot belong to a network.
 
-    If files are missing, the library creates a tokenizer of five special tokens.
+    If files are missing, `transformers` creates a tokenizer that has only five special tokens.
 
     Args:
-        location: location of both.
+        location: location of the checkpoint.
         tokenizer: `transformers` tokenizer.
         model: network.
 
@@ -211,12 +215,12 @@ def _check_size(location: str, tokenizer: Any, tokens: dict[str, int], n_rows: i
     rounded_up = _MAX_PADDING_ROWS if n_rows % 8 == 0 else 0
     sizes = f"{location} has a tokenizer of {len(tokens):,} tokens for a network of {n_rows:,}"
     if missing > max(rounded_up, n_rows * _SPARE_SHARE):
-        raise ModelError(f"{sizes}. Check that its files exist, such as tokenizer.json. {_OWN}")
-    # Special tokens that are never in the encoded text
+        raise ModelError(f"{sizes}. Check that its files exist, such as tokenizer.json. {_REMEDY}")
+    # Special tokens that the tokenizer does not add to texts need no row in the embedding
     special = set(tokenizer.all_special_ids) - set(tokenizer("a")["input_ids"])
     beyond = {i: token for token, i in tokens.items() if i >= n_rows and i not in special}
     if beyond:
-        raise ModelError(f"{sizes}: {beyond[min(beyond)]!r} is number {min(beyond):,}. {_OWN}")
+        raise ModelError(f"{sizes}: {beyond[min(beyond)]!r} is number {min(beyond):,}. {_REMEDY}")
 
 
 def check_words(location: str, tokenizer: Any) -> None:
@@ -233,7 +237,7 @@ def check_words(location: str, tokenizer: Any) -> None:
     if 2 * len(unread) > len(_WORDS) or has_few_distinct:
         raise ModelError(
             f"{location} has a tokenizer that cannot read ordinary English words, such as "
-            f"{', '.join(unread[:3] or _WORDS[:3])}. Check that its files are complete. {_OWN}"
+            f"{', '.join(unread[:3] or _WORDS[:3])}. Check that its files are complete. {_REMEDY}"
         )
 
 
@@ -246,7 +250,7 @@ def _check_unique_ids(location: str, tokenizer: Any) -> None:
         if first_token != token and not special.issuperset((token, first_token)):
             raise ModelError(
                 f"{location} has a tokenizer with the number {number:,} for both {first_token!r} "
-                f"and {token!r}, so the network cannot distinguish them. {_OWN}"
+                f"and {token!r}, so the network cannot distinguish them. {_REMEDY}"
             )
 
 
@@ -262,13 +266,13 @@ def _check_capitals(location: str, tokenizer: Any, tokens: dict[str, int]) -> No
     capitals = sum(token != token.lower() for token in tokens if token not in special)
     if capitals > _CAPITALS_SHARE * len(tokens):
         raise ModelError(
-            f"{location} has a tokenizer that turns capitals into small letters although "
-            f"{capitals:,} of its tokens have capitals. Check tokenizer_config.json. {_OWN}"
+            f"{location} has a tokenizer that converts text to lower case although "
+            f"{capitals:,} of its tokens have capitals. Check tokenizer_config.json. {_REMEDY}"
         )
 
 
 def _check_merges(location: str, tokenizer: Any) -> None:
-    """Refuse a BPE tokenizer with missing merges; it would spell words letter by letter."""
+    """Refuse a BPE tokenizer without most of its merges, which would split words into letters."""
     if not tokenizer.is_fast:
         return
     model = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
@@ -285,16 +289,16 @@ def _check_merges(location: str, tokenizer: Any) -> None:
     if len(unreached) > _UNREACHED_SHARE * len(model["vocab"]):
         raise ModelError(
             f"{location}: merges.txt is missing or truncated: {len(unreached):,} of the "
-            f"tokenizer's {len(model['vocab']):,} tokens, such as {unreached[0]!r}, are "
-            f"never written. {_OWN}"
+            f"tokenizer's {len(model['vocab']):,} tokens, such as {unreached[0]!r}, can never "
+            f"occur. {_REMEDY}"
         )
 
 
 _PROBE_TEXT = "the old house was not good for people but the small dog had water"
-_PROBE_LENGTH = 7  # tokens: three before the changed one and three after
-_MAX_ROUNDING_ERRORS = 64  # rounding errors that may accumulate without a true change
-_PADDING_SHARE = 0.01  # maximum effect of padding on a classifier, relative to that of a word
-_ROUNDING_SHARE = 0.1  # maximum effect of rounding, relative to the largest change
+_PROBE_LENGTH = 7  # tokens: three before the changed token and three after it
+_MAX_ROUNDING_ERRORS = 64  # maximum difference of equal logits, in rounding errors
+_PADDING_SHARE = 0.01  # maximum effect of padding on a classifier, relative to a word's effect
+_ROUNDING_SHARE = 0.1  # maximum difference of equal logits, relative to the largest change
 
 
 def check_behaviour(checkpoint: Checkpoint) -> None:
@@ -320,12 +324,12 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
         precision = precision_of(checkpoint.model)
         if precision == "float32" or out_of_memory(error):
             raise
-        # Some networks (DeBERTa, XLNet) have tables that the library computes only in float32
+        # `transformers` computes some tables only in float32, for instance of DeBERTa and XLNet
         raise ModelError(
-            f"{checkpoint.location} does not compute in {precision}: use dtype float32 "
-            f"({first_line(error)})."
+            f"{checkpoint.location} cannot compute in {precision} ({first_line(error)}). Use dtype "
+            "float32."
         ) from error
-    # nan and infinity are invalid; unused tokens of a padded embedding may have minus infinity.
+    # nan and infinity are invalid; unused tokens of a padded embedding may have minus infinity
     is_invalid = torch.isnan(logits) | torch.isposinf(logits)
     if bool(is_invalid.any()) or bool(torch.isneginf(logits).all(dim=-1).any()):
         half = " or do not fit float16" if logits.dtype == torch.float16 else ""
@@ -333,13 +337,13 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
             f"{checkpoint.location} gives an ordinary sentence values that are not finite: "
             f"its weights or its config.json are damaged{half}."
         )
-    # Rounding error of a typical logit; the largest logit may represent infinity
+    # Rounding error of a typical logit: the median, since the largest one may represent infinity
     unit = float(torch.finfo(logits.dtype).eps * logits.abs().float().median())
     # Unused tokens have minus infinity, and their difference is nan
     changes = (logits[0] - logits[1]).nan_to_num(0.0).abs().amax(dim=-1)  # (l,) or ()
     if checkpoint.kind == "classifier":
         _require_change(checkpoint, changes, unit, "what it reads")
-        # Logits may be near 0, so the limit also depends on the effect of another word
+        # Logits may be near 0, so the limit also depends on the effect of the changed token
         allowed = max(_MAX_ROUNDING_ERRORS * unit, _PADDING_SHARE * float(changes.max()))
         _check_padding(checkpoint, rows[0], position, allowed)
         return
@@ -354,7 +358,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
         raise ModelError(
             f"{checkpoint.location} is not a causal language model: its predictions of a word "
             "depend on later words. Networks that read both sides (XLNet, BERT without is_decoder) "
-            "have no probability of the next word. Save BERT and similar models as masked models."
+            "do not predict the next word. Save BERT and similar models as masked models."
         )
 
 
@@ -382,7 +386,7 @@ def _logits(checkpoint: Checkpoint, rows: Tensor) -> Tensor:
     model: Any = checkpoint.model
     with torch.inference_mode():
         if checkpoint.kind == "classifier":
-            # One row at a time, since published GPT-2 has no padding and refuses batches
+            # One row at a time, since the published GPT-2 has no padding token and refuses batches
             return torch.cat([model(input_ids=row[None]).logits for row in rows])
         masked = checkpoint.kind == "masked"
         options = {"attention_mask": torch.ones_like(rows)} if masked else {"use_cache": True}
@@ -392,8 +396,8 @@ def _logits(checkpoint: Checkpoint, rows: Tensor) -> Tensor:
 def _check_padding(checkpoint: Checkpoint, row: Tensor, length: int, allowed: float) -> None:
     """Refuse a network whose outputs depend on the padding after the first `length` tokens.
 
-    Causal networks never read later tokens. A classifier locates the end of a text by the padding
-    token, so its padded row is compared with the same row without padding.
+    Causal networks need no such check, since they never read later tokens. A classifier may find
+    the end of a text by the padding token, so its padded row is compared with the row alone.
     """
     import torch
 
@@ -404,7 +408,7 @@ def _check_padding(checkpoint: Checkpoint, row: Tensor, length: int, allowed: fl
     with torch.inference_mode():
         if checkpoint.kind == "classifier":
             pad = model.config.get_text_config().pad_token_id
-            if pad is None:  # then the adapter adds no padding
+            if pad is None:  # such classifiers read texts one by one, without padding
                 return
             padded[:, length:] = pad
             with_padding = model(input_ids=padded[:1], attention_mask=attention[:1]).logits

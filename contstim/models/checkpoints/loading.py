@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
 
 Kind: TypeAlias = Literal["causal", "masked", "classifier"]
-"""Task of a network."""
+"""Task for which a network was trained."""
 
 _LIMITS = (
     *("max_position_embeddings", "n_positions", "max_seq_len", "max_seq_length"),
     *("max_sequence_length", "seq_length", "n_ctx"),
 )
-"""Names of the window in configurations, the most reliable first: `n_ctx` may be stale. MPT has
+"""Names of the window in configurations, the most reliable first: `n_ctx` may be outdated. MPT uses
 `max_seq_len`, ChatGLM `seq_length`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """Network with its head, in evaluation mode, and its tokenizer.
+    """A network with its head, in evaluation mode, and its tokenizer.
 
     Attributes:
         model: `transformers` model for causal or masked language modelling, or for sequence
             classification.
         tokenizer: `transformers` tokenizer.
         location: folder, GGUF file or hub name of the checkpoint.
-        device: device of the network's inputs, such as `cpu` or `cuda`. Without a device map, the
-            whole network is there.
+        device: device of the network's inputs, such as `cpu` or `cuda`. Without a device map, it is
+            the device of the whole network.
         kind: `causal`, `masked` or `classifier`.
     """
 
@@ -58,7 +58,7 @@ class Checkpoint:
 
     @property
     def has_weights(self) -> bool:
-        """True if the network can score; without weights it has only shapes."""
+        """True if the network has weights and can score; otherwise it has only their shapes."""
         return tensors.is_spread(self.model) or all(
             weight.device.type != "meta" for weight in self.model.parameters()
         )
@@ -74,9 +74,9 @@ class Checkpoint:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of weights, precision, configuration and tokenizer; independent of the path.
+        """Hash of weights, precision, configuration and tokenizer, or of only the tokenizer.
 
-        Without weights, only the tokenizer is hashed.
+        If the network has no weights, only the tokenizer is hashed. The path has no influence.
         """
         if not self.has_weights:
             return tensors.fingerprint_of_tokenizer(self.tokenizer)
@@ -86,8 +86,8 @@ class Checkpoint:
     def window(self) -> int | None:
         """Maximum number of tokens of an input; None if the configuration sets no limit.
 
-        RoBERTa and similar networks count positions from the padding index + 1, so the number in
-        the configuration is larger than the window.
+        RoBERTa and similar networks number positions from the padding token's id + 1 on, so the
+        number in the configuration is larger than the window.
         """
         config = self.model.config.get_text_config()
         limits = (getattr(config, name, None) for name in _LIMITS)
@@ -102,7 +102,7 @@ class Checkpoint:
 
 
 def kind_of(location: str, config: Any) -> Kind:
-    """Return `causal` or `masked`, from the saved architecture or else from the model type.
+    """Return `causal` or `masked`, from the saved architecture or otherwise from the model type.
 
     Raises:
         ModelError: if the network is a classifier or of another kind.
@@ -113,12 +113,12 @@ def kind_of(location: str, config: Any) -> Kind:
     saved_as = set(_architectures(config))
     if is_classifier(config):
         raise ModelError(
-            f"{location} is a classifier of sequences, not a language model. If it judges "
-            f"acceptability, name it classifier:{location}."
+            f"{location} is a sequence classifier, not a language model. If it judges "
+            f"acceptability, write classifier:{location}."
         )
-    # Use the architecture if it is in one list only; otherwise use the model type
+    # Use the architecture if it is only causal or only masked; otherwise use the model type
     in_causal, in_masked = (bool(saved_as & set(names.values())) for names in (causal, masked))
-    remote_code = getattr(config, "auto_map", None) or {}  # already permitted
+    remote_code = getattr(config, "auto_map", None) or {}  # `Source.check` has permitted it
     is_causal = (in_causal or not in_masked) and (
         config.model_type in causal or "AutoModelForCausalLM" in remote_code
     )
@@ -131,7 +131,8 @@ def kind_of(location: str, config: Any) -> Kind:
             f"{location} ({kind}) is neither a causal nor a masked language model. Use a "
             "model that predicts the next token or masked tokens."
         )
-    if is_causal and is_masked:  # XLM has one class for both; BERT may be saved without its head
+    # XLM has one class for both kinds; BERT without its head may be of either kind
+    if is_causal and is_masked:
         decodes = getattr(config, "causal", False) or getattr(config, "is_decoder", False)
         return "causal" if decodes else "masked"
     return "causal" if is_causal else "masked"
@@ -145,17 +146,19 @@ def is_classifier(config: Any) -> bool:
 def _architectures(config: Any) -> list[str]:
     names = config.architectures or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ModelError(f"config.json: architectures is {str(names)[:60]!r}, not a list of names.")
+        raise ModelError(
+            f"architectures in config.json must be a list of names, got {str(names)[:60]!r}."
+        )
     return names
 
 
 _KINDS: dict[Kind, tuple[str, str]] = {
     "causal": ("causal language model", "AutoModelForCausalLM"),
     "masked": ("masked language model", "AutoModelForMaskedLM"),
-    "classifier": ("classifier of sequences", "AutoModelForSequenceClassification"),
+    "classifier": ("sequence classifier", "AutoModelForSequenceClassification"),
 }
 
-# Cache of the checkpoints in use, so that two rules of a checkpoint share its network
+# Checkpoints in use, so that two models with the same checkpoint share its network
 _loaded: WeakValueDictionary[tuple[object, ...], Checkpoint] = WeakValueDictionary()
 
 
@@ -163,7 +166,7 @@ _loaded: WeakValueDictionary[tuple[object, ...], Checkpoint] = WeakValueDictiona
 def load_checkpoint(
     source: Source, loading: Loading, *, classifier: bool = False, labels: Sequence[str] = ()
 ) -> Checkpoint:
-    """Load a language model whose kind, causal or masked, is set by the configuration.
+    """Load a causal or masked language model, depending on its configuration, or a classifier.
 
     A checkpoint that is still in use is not loaded again.
 
@@ -173,8 +176,9 @@ def load_checkpoint(
         loading: device, precision and other options; without weights, only the tokenizer and the
             network's shapes are loaded.
         classifier: whether to load a sequence classifier instead.
-        labels: classes, in order, of a new head to train instead of the language model's head. Its
-            initial weights are drawn from torch's generator, and the network is not cached.
+        labels: names of the labels of a new classification head, in order; empty for no new head.
+            The initial weights of a new head are drawn from torch's generator, and the network is
+            not cached.
 
     Raises:
         ModelError: if the folder is missing or a file is damaged; if the hub cannot be reached; if
@@ -199,7 +203,7 @@ def load_checkpoint(
     kind: Kind = "classifier" if classifier else kind_of(location, config)
     if labels and is_classifier(config):
         raise ModelError(
-            f"{location} is already a classifier. Name the language model from which to train one."
+            f"{location} is already a classifier. Use a language model to train a classifier."
         )
     tokenizer = transformers.AutoTokenizer.from_pretrained(source.path, **source.options)
     model, device = _load_network(source, kind, config, loading, new_head=bool(labels))
@@ -208,7 +212,7 @@ def load_checkpoint(
     if loading.weights:
         checks.check_behaviour(checkpoint)
     if not labels:
-        # A checkpoint downloaded just now has a commit only since then
+        # If the checkpoint has just been downloaded, its commit was unknown before
         _loaded[(*key, current_stamp if Path(location).exists() else stamp(location))] = checkpoint
     return checkpoint
 
@@ -216,7 +220,7 @@ def load_checkpoint(
 def _load_network(
     source: Source, kind: Kind, config: Any, loading: Loading, *, new_head: bool
 ) -> tuple[Any, str]:
-    """Return the network, on one or several devices, and the device of its inputs."""
+    """Return the network, on one or several devices, and the device for its inputs."""
     import transformers
 
     description, auto_name = _KINDS[kind]
@@ -284,8 +288,8 @@ def _hide_progress_bar() -> None:
 def _dequantization() -> dict[str, Any]:
     """Return options of `from_pretrained` that dequantize the weights on all devices.
 
-    Without them, a GPU with the package `kernels` computes with quantized weights. Also, the file
-    name becomes part of the configuration and changes the fingerprint.
+    Without these options, a GPU with the package `kernels` computes with quantized weights, and the
+    file name becomes part of the configuration, so that it changes the fingerprint.
     """
     import transformers
 
@@ -298,7 +302,8 @@ def load_tokenizer(source: Source, _loading: Loading) -> tuple[Any, Any]:
     """Load a tokenizer without its network.
 
     Returns:
-        The tokenizer and the network's text configuration; None if a folder has none.
+        The tokenizer and the text configuration of its network, which is None if a folder has no
+        config.json.
 
     Raises:
         ModelError: see `load_checkpoint`.

@@ -29,8 +29,8 @@ _GGUF_MAGIC = b"GGUF"
 _GGUF_PART = re.compile(r"-\d{5}-of-(?!00001)\d{5}$")
 _OTHER_WEIGHTS = ("*.safetensors", "*.bin")
 _COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
-_MAX_PARTS = 4_096  # far more than any network has; building one takes a millisecond
-_HUB_TIMEOUT = 5  # seconds; the library's own timeout is longer
+_MAX_PARTS = 4_096  # far more than any network has; each part takes a millisecond to build
+_HUB_TIMEOUT = 5  # seconds; huggingface_hub would wait longer
 _Options = ParamSpec("_Options")
 _Result = TypeVar("_Result")
 
@@ -61,7 +61,7 @@ class Source:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of `from_pretrained`; without this setting, it would ask for consent."""
+        """Options of `from_pretrained`. Without `trust_remote_code`, it would ask for consent."""
         return {"trust_remote_code": self.trust_remote_code, **self.options_of_files}
 
     @property
@@ -76,9 +76,10 @@ class Source:
         return options
 
     def check(self) -> None:
-        """Refuse an unusable checkpoint before any part is built or run.
+        """Refuse an unusable checkpoint before any part of it is built or run.
 
-        If the library also has a checkpoint's network, its code is used instead.
+        A checkpoint with Python code is accepted if `transformers` has the same network, since the
+        code of `transformers` is then used.
 
         Raises:
             ModelError: if the network has too many parts, or needs code that is not allowed.
@@ -88,8 +89,8 @@ class Source:
         for name, value in _numbers(config):
             if _COUNT.search(name) and value > _MAX_PARTS:
                 raise ModelError(
-                    f"{self.location}: {file} says {name} = {min(value, 10**15):,}; the "
-                    f"maximum is {_MAX_PARTS:,}. Check that the file belongs to the weights."
+                    f"{name} in {file} of {self.location} must be at most {_MAX_PARTS:,}, got "
+                    f"{min(value, 10**15):,}. Check that the file belongs to the weights."
                 )
         if self.trust_remote_code:
             return
@@ -98,7 +99,7 @@ class Source:
         if _code_of(tokenizer_config):
             from transformers.models.auto.tokenization_auto import tokenizer_class_from_name
 
-            # Without a class name, the library chooses its own class for the network.
+            # Without a class name, `transformers` chooses a class by the type of the network
             name = tokenizer_config.get("tokenizer_class")
             if name is not None and tokenizer_class_from_name(str(name)) is None:
                 raise _code_error(self.location, tokenizer_config)
@@ -107,10 +108,10 @@ class Source:
 def from_anywhere(
     load: Callable[Concatenate[Source, Loading, _Options], _Result],
 ) -> Callable[Concatenate[str, Loading, _Options], _Result]:
-    """Decorate a function of a source so that it takes a location.
+    """Decorate a function of a source so that its argument is a location.
 
-    A folder or a GGUF file is read directly. A name on the hub is searched in the local cache
-    first, then on the hub.
+    A folder or a GGUF file is read directly. A model on the hub is read from the local cache or, if
+    it is not there, from the hub.
 
     Raises:
         ModelError: see `check_location`, `check_hub`, `foreign_errors` and `load`.
@@ -179,7 +180,7 @@ def check_location(location: str) -> None:
 
 
 def check_hub(location: str) -> None:
-    """Send one request to the hub, with a short timeout.
+    """Refuse to load a model from the hub if the hub does not respond within a short timeout.
 
     Raises:
         ModelError: if the hub does not respond.
@@ -196,19 +197,19 @@ def check_hub(location: str) -> None:
             absent, option = f"Revision {revision!r} of {name}", f" --revision {revision}"
         raise ModelError(
             f"{absent} is not in the local cache, and {constants.ENDPOINT} cannot be reached "
-            f"({first_line(error)}). Download it on another machine with 'hf download "
+            f"({first_line(error)}). Download the model on another machine with 'hf download "
             f"{name}{option} --local-dir DIR', and use DIR instead of the name."
         ) from error
 
 
 def stamp(location: str) -> tuple[object, ...]:
-    """Return file names, times and sizes, or the commit on the hub, to detect changes."""
+    """Return names, times and sizes of files, or the commit on the hub, to detect changes."""
     path = Path(location)
     if not path.exists():
         return (hub_commit(location),)
     stamps: list[tuple[str, int, int]] = []
     for file in sorted(path.glob("*")) if path.is_dir() else [path]:
-        # A link may be broken, for example after the hub's cache was cleared
+        # A link may be broken, for example if the hub's cache was cleared
         state = file.stat() if file.exists() else None
         stamps.append((file.name, state.st_mtime_ns, state.st_size) if state else (file.name, 0, 0))
     return tuple(stamps)
@@ -251,7 +252,7 @@ def _code_of(configuration: Any) -> list[str]:
 
 
 def _has_network(config: dict[str, Any]) -> bool:
-    """Return True if the library has the type and the architecture, ignoring case."""
+    """Return True if `transformers` has the network's type and, ignoring case, architecture."""
     from transformers.models.auto import modeling_auto as auto
 
     kind = config.get("model_type")
@@ -279,8 +280,8 @@ class UnavailableError(ModelError):
 def foreign_errors(location: str) -> Iterator[None]:
     """Convert any failure to load a checkpoint into an error that names the checkpoint.
 
-    For damaged files, libraries raise their own errors or Python's, or their compiled parts panic.
-    Such a panic is not an `Exception`.
+    If files are damaged, libraries raise errors of many classes, or their compiled parts panic. A
+    panic is not an `Exception`.
 
     Raises:
         UnavailableError: if a library failed.
@@ -289,7 +290,7 @@ def foreign_errors(location: str) -> Iterator[None]:
     """
     try:
         with warnings.catch_warnings():
-            # About formats and empty layers; other problems are checked
+            # Warnings are about formats and empty layers; `checks` finds other problems
             warnings.simplefilter("ignore")
             yield
     except ContstimError:
@@ -348,7 +349,7 @@ def silence() -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """Return a message on one line, truncated, printable and with a final full stop."""
+    """Return the message of an error on one line, truncated, printable and with a full stop."""
     text = " ".join(str(error).split())
     if " " not in text:  # for example the missing key of a KeyError
         text = f"{type(error).__name__}: {text}"
@@ -383,9 +384,9 @@ def gguf_file(location: str) -> Path | None:
 
 
 def check_gguf(path: Path) -> None:
-    """Check that a GGUF file exists, is complete and has its required packages.
+    """Check that a GGUF file exists and is not a part, and that required packages are installed.
 
-    Only the first bytes are read.
+    Only the first bytes of the file are read.
 
     Raises:
         ModelError: if a check fails.

@@ -43,12 +43,12 @@ class MaskedModel(SubwordModel):
     """A masked language model, scored by the chain rule or by a pseudo-log-likelihood.
 
     * `chain`: the chain rule over words, averaged over all orders in which they can be uncovered,
-      with word boundaries enforced. It is exact if that takes at most `pass_budget` passes. In
-      longer sentences it is an estimate from that many passes, with `standard_errors`. The end mark
-      is always visible and never scored.
+      with word boundaries enforced. It is exact if all orders take at most `pass_budget` passes. In
+      longer sentences it is an estimate from at most `pass_budget` passes, with `standard_errors`.
+      The end mark is always visible and never scored.
     * `chain-mixture`: the log of the mean probability over the same orders, in the same contexts.
-      It is a distribution over all sentences with the same number of tokens in each word. Beyond
-      the budget it is the log of a mean over random orders, which is too low on average.
+      Its probabilities of all sentences with the same number of tokens in each word add up to 1.
+      Beyond the budget it is the log of a mean over random orders, which is too low on average.
     * `chain-unrestricted`: `chain` without word boundaries.
     * `chain-sampled`: 100 random orders, as in Golan et al. (2023). The published numbers differ:
       they include a term for the end mark and average the tokens inside a word over all orders.
@@ -93,7 +93,7 @@ class MaskedModel(SubwordModel):
         self._encode = partial(encode_batch, tokenizer, end_apart=end_apart, check=self._check)
         self._remember_words(tokenizer)
         if checkpoint.has_weights:
-            _ = self._network  # raises now if the network cannot be scored
+            _ = self._network  # raises now, and not at the first score, if there is no mask token
         self._plan = _cache_plans(lambda pattern: RULES[rule].plan(pattern, seed, pass_budget))
 
     @cached_property
@@ -102,7 +102,7 @@ class MaskedModel(SubwordModel):
 
     @cached_property
     def convention(self) -> Convention:
-        """The rule, and the tokens before every text."""
+        """See `Scorer.convention`; the context is the tokens that precede every text."""
         # The seed and the budget matter only for rules that sample
         settings = [self.checkpoint.fingerprint, self.rule.name]
         if self.rule.restricted:
@@ -116,9 +116,9 @@ class MaskedModel(SubwordModel):
         digest = short_hash("\n".join(settings))
         kind = "masked" if self.checkpoint.has_weights else "tokenizer"
         # Tokens that the tokenizer adds before every text, such as [CLS]
-        probe = self._encode([Sentence(("a",))])[0]
-        first = next(i for i, word in enumerate(probe.word_of) if word != SPECIAL)
-        first_tokens = self.checkpoint.tokenizer.convert_ids_to_tokens(list(probe.ids[:first]))
+        encoding = self._encode([Sentence(("a",))])[0]
+        n_first = next(i for i, word in enumerate(encoding.word_of) if word != SPECIAL)
+        first_tokens = self.checkpoint.tokenizer.convert_ids_to_tokens(list(encoding.ids[:n_first]))
         return Convention(
             rule=self.rule.name,
             context=" ".join(first_tokens),
@@ -164,25 +164,27 @@ class MaskedModel(SubwordModel):
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`; uses passes that hide the word, see `estimates`.
 
-        A word is tokenized as at the beginning, in the middle or at the end of any sentence. A word
-        that would change the tokens of the rest of the sentence has no bound.
+        A candidate's tokens depend only on whether it is the first, an inner or the last word. A
+        candidate that would change the tokens of the rest of the sentence has no bound.
         """
         sentence.check_position(position)
         encoding = self._encoded(sentence)
-        cut = self._in_place(words, place_of(sentence, position))
-        longest = int(cut.lengths.max(initial=0))
+        candidates = self._in_place(words, place_of(sentence, position))
+        longest = int(candidates.lengths.max(initial=0))
         self._check_window(len(encoding) - encoding.word_of.count(position) + longest, sentence)
-        estimates = estimate(self._network, self._plan, self.rule.context, encoding, position, cut)
-        # The estimates are valid for words that do not change the tokens of the rest
+        estimates = estimate(
+            self._network, self._plan, self.rule.context, encoding, position, candidates
+        )
+        # Exact scores and bounds hold only for words that do not change the tokens of the rest
         _, rest_tokens = word_and_rest(encoding, position)
         if not self._words_are_independent:
             rewritten = self._rewritten(sentence, position, words)
             unchanged = [
                 e == encoding.with_word(position, t)
-                for e, t in zip(rewritten, cut.tokens, strict=True)
+                for e, t in zip(rewritten, candidates.tokens, strict=True)
             ]
         elif position == len(sentence) - 1:  # the end mark may join the word
-            unchanged = [tokens == rest_tokens for tokens in cut.tokens_after]
+            unchanged = [tokens == rest_tokens for tokens in candidates.tokens_after]
         else:
             return estimates
         fits = np.array(unchanged, np.bool_)
@@ -206,7 +208,7 @@ class MaskedModel(SubwordModel):
         if not self.rule.sampled:
             return None
         if effort not in self._drafts:
-            # The same network and tokenizer with other plans, and therefore another convention
+            # The copy has other plans, and therefore another convention
             draft = copy(self)
             draft.name, draft._covers, draft._drafts = f"{self.name} (draft)", effort, {}
             draft._plan = _cache_plans(lambda pattern: draft_plan(pattern, self.seed, effort))
@@ -220,7 +222,7 @@ class MaskedModel(SubwordModel):
         kind_of_position = kind_of_place(inner=True)
         try:
             tokens = self._in_place(words, kind_of_position).tokens
-        except ModelError:  # some words have no tokens, or special ones; retry without them
+        except ModelError:  # some words have no tokens, or special tokens; retry without them
             frame, position = kind_of_position
             reasons = self.unscorable([frame.replace(position, word) for word in words])
             scorable = np.array([reason is None for reason in reasons], np.bool_)
@@ -234,5 +236,5 @@ class MaskedModel(SubwordModel):
 
 
 def _cache_plans(plan: Callable[[Pattern], Plan]) -> SizedCache[[Pattern], Plan]:
-    """Cache the plan of each pattern, up to a total size."""
+    """Return a function that caches the plan of each pattern, up to a total size in bytes."""
     return SizedCache(plan, lambda value: value.n_bytes, _PLAN_CACHE_BYTES)

@@ -1,14 +1,14 @@
-"""Many questions about positions in many rows, answered by few passes through a masked network.
+"""Answers to many questions about positions in rows of token ids, from few passes of a network.
 
-Questions about three rows, the first two of which are equal:
+Example: four questions about three rows, of which the first two are equal:
 
-    question       0  1  2  3        asks row `row` at `position`
+    question       0  1  2  3        asks for the token at `position` in row `row`
     row            0  0  1  2
     position       2  3  2  1
 
-Distinct rows: A = rows 0 and 1, B = row 2. Spots are the distinct pairs of row and position, for
-which the vocabulary head is computed: (A, 2), (A, 3), (B, 1). Spot 0 answers questions 0 and 2,
-spot 1 answers question 1, spot 2 answers question 3.
+The network reads the distinct rows: A = rows 0 and 1, B = row 2. The vocabulary head is computed
+for each distinct pair of row and position, called spot: (A, 2), (A, 3), (B, 1). Spot 0 answers
+questions 0 and 2, spot 1 answers question 1, spot 2 answers question 3.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     UseLogits: TypeAlias = Callable[[Tensor, IntArray, IntArray], Write | None]
 
-_ROWS_AT_ONCE = 16_384  # number of collected passes at which they are run
+_ROWS_AT_ONCE = 16_384  # number of collected rows at which the network runs
 
 
 class MaskedNetwork:
@@ -45,9 +45,9 @@ class MaskedNetwork:
 
     After its last attention, a masked language model processes each position separately. Its last
     feed-forward layer and its head therefore need only the positions in question. A hook drops all
-    others after the last module called `attention`, or otherwise after the network's body. Each
-    option is compared once with the full output; if neither agrees, the full output is always
-    computed.
+    other positions after the last module called `attention`, or otherwise after the network's body.
+    The logits with each hook are compared once with the logits without a hook. If neither hook
+    gives the same logits, all positions are always computed.
 
     Args:
         checkpoint: checkpoint of a masked model.
@@ -75,7 +75,7 @@ class MaskedNetwork:
         classes = token_classes(tokenizer, full_logits.shape[-1]) if by_words else None
         self.normaliser = Normaliser(classes, self.device)
         self.budget = batching.Budget.for_device(self.device)
-        # The module nearest to the head saves the least, so it is tried last
+        # A hook at the module nearest to the head saves the least time, so it is tried last
         body: Any = self.model.base_model
         attentions = [m for name, m in body.named_modules() if name.endswith(".attention")]
         for module in [] if body is self.model else [*attentions[-1:], body]:
@@ -90,8 +90,8 @@ class MaskedNetwork:
 
         Args:
             ids: token ids, (b, l).
-            attention: 1 for tokens, 0 for padding, (b, l); None without padding, which saves the
-                library a check that synchronises with the device.
+            attention: 1 for tokens, 0 for padding, (b, l); None if there is no padding, which is
+                faster, since `transformers` skips a check that synchronises with the device.
             positions: row * l + column of each selected position, (k,).
 
         Returns:
@@ -108,20 +108,20 @@ class MaskedNetwork:
         return logits.flatten(0, 1)[positions.to(logits.device)]
 
     def _logits_of_trial(self) -> Tensor:
-        """Compute logits of two short rows, to check the narrowed output."""
-        # Rows of two lengths and unsorted positions, to detect positions that are mixed up
+        """Compute logits of two short rows, with or without the current hook."""
+        # Rows of two lengths and unsorted positions reveal a hook that mixes positions up
         ids = torch.tensor([[self.mask] * 3, [self.mask, self.mask, self.pad]], device=self.device)
         attention = torch.tensor([[1, 1, 1], [1, 1, 0]], device=self.device)
         return self.logits(ids, attention, torch.tensor([4, 1, 3, 2], device=self.device))
 
     def _agrees(self, full_logits: Tensor) -> bool:
-        # The narrowed head computes fewer rows at once, which changes the rounding
-        close = max(1e-5, 4 * torch.finfo(full_logits.dtype).eps)
+        # With a hook, the head computes fewer rows at once, which changes the rounding
+        rtol = max(1e-5, 4 * torch.finfo(full_logits.dtype).eps)
         try:
             narrow = self._logits_of_trial()
-            atol = close * float(full_logits.abs().max())
+            atol = rtol * float(full_logits.abs().max())
             same_shape = narrow.shape == full_logits.shape
-            return same_shape and torch.allclose(narrow, full_logits, rtol=close, atol=atol)
+            return same_shape and torch.allclose(narrow, full_logits, rtol=rtol, atol=atol)
         except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):
             return False
 
@@ -130,18 +130,18 @@ class MaskedNetwork:
     ) -> Iterator[tuple[Plan, FloatArray]]:
         """Yield each sentence's plan and the answers to its questions, (n_questions,), nats.
 
-        Plans of many sentences run together. Equal rows pass through the network once, and the head
+        Plans of many sentences run together. The network reads equal rows once, and the head
         computes each position once for all questions about it.
 
         Args:
             encodings: sentences as tokens.
             plan_of: function that returns the rule's plan for a pattern.
         """
-        plans: list[Plan] = []  # plans of the sentences that are collected
-        rows: list[IntArray] = []  # (n_tokens,) each, the rows of all these sentences
-        questions: list[tuple[IntArray, IntArray, IntArray]] = []  # row, place, token
+        plans: list[Plan] = []  # one for each collected sentence
+        rows: list[IntArray] = []  # (n_tokens,) each, of all collected sentences
+        questions: list[tuple[IntArray, IntArray, IntArray]] = []  # row, position, token
 
-        def answered() -> Iterator[tuple[Plan, FloatArray]]:
+        def run_collected() -> Iterator[tuple[Plan, FloatArray]]:
             row, position, token = map(np.concatenate, zip(*questions, strict=True))
             answers = np.empty(len(row))
 
@@ -160,7 +160,7 @@ class MaskedNetwork:
             plans.append(plan)
             rows.extend(np.where(plan.hidden, self.mask, ids))
             if len(rows) >= _ROWS_AT_ONCE or number == len(encodings):
-                yield from answered()
+                yield from run_collected()
                 plans, rows, questions = [], [], []
 
     def ask(self, rows: Sequence[Row], row: IntArray, position: IntArray, use: UseLogits) -> None:
@@ -171,9 +171,9 @@ class MaskedNetwork:
             row: row of each question, (n_questions,).
             position: position in its row, (n_questions,).
             use: function called for each batch with the logits of its spots, (n_spots, n_outputs),
-                the questions that they answer, (q,), and the spot of each question, (q,). It must
-                add to earlier results only in the function that it returns, see
-                `forward_in_batches`.
+                the indices of the questions that they answer, (q,), and the spot of each of these
+                questions, (q,). `use` must not change earlier results itself, but only in the
+                function that it returns, see `forward_in_batches`.
         """
         distinct, twin = batching.unique_rows(rows)
         row = twin[row]
@@ -181,10 +181,10 @@ class MaskedNetwork:
         def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write | None:
             index = np.full(len(distinct), -1)
             index[batch] = np.arange(len(batch))
-            answered = np.flatnonzero(index[row] >= 0)
-            # Spots are positions in the flattened batch; questions are sorted by spot
+            questions = np.flatnonzero(index[row] >= 0)  # of this batch
+            # A distinct spot is a position in the flattened batch; `spots` are numbers of these
             distinct_spots, spots = np.unique(
-                index[row[answered]] * ids.shape[1] + position[answered], return_inverse=True
+                index[row[questions]] * ids.shape[1] + position[questions], return_inverse=True
             )
             by_spot = np.argsort(spots, kind="stable")
             spot_positions = batching.to_device(distinct_spots, ids.device)
@@ -196,7 +196,7 @@ class MaskedNetwork:
             )
             # In one batch with calls of other searches, or alone
             logits = answer(call) if is_merged() else run_alone()
-            return use(logits, answered[by_spot], spots[by_spot])
+            return use(logits, questions[by_spot], spots[by_spot])
 
         batching.forward_in_batches(distinct, run, pad=self.pad, budget=self.budget)
 
@@ -205,7 +205,7 @@ class MaskedNetwork:
         ids, attention = stacked(calls, fill=self.pad)
         flat_positions, n_rows = [], 0
         for call in calls:
-            # New flat positions: rows are longer, and follow those of earlier calls
+            # New flat positions: rows are padded to a common length, and follow earlier calls
             rows, columns = call.about // call.shape[1], call.about % call.shape[1]
             flat_positions.append((rows + n_rows) * ids.shape[1] + columns)
             n_rows += call.shape[0]
@@ -215,7 +215,7 @@ class MaskedNetwork:
 
 @contextmanager
 def _only(module: torch.nn.Module, positions: Tensor) -> Iterator[None]:
-    """Make a module return states at selected positions only, (1, k, width), in a `with` block."""
+    """Make a module return only the states at selected positions, (1, k, width)."""
 
     def gather(_module: torch.nn.Module, _inputs: Any, output: Any) -> Any:
         all_states = output if isinstance(output, Tensor) else output[0]

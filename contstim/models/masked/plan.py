@@ -2,16 +2,16 @@
 
 A plan is a list of passes through the network and a list of questions. A pass hides some tokens of
 the sentence. A question asks a pass for the log-probability of one hidden token. The score is the
-weighted sum of the answers. In the example `The dog sleeps.`, each word is one token. These are the
-numbers of the tokens, special ones included, and the word of each token (`Pattern`):
+weighted sum of the answers. In the example `The dog sleeps.`, each word is one token. The table
+shows the number of each token, including special tokens, and the word of each token (`Pattern`):
 
              [CLS]  The  dog  sleeps    .     [SEP]
     token      0     1    2     3       4       5
     word    SPECIAL  0    1     2    END_MARK SPECIAL
 
 Rule `chain` hides every set of words. The weight of a hidden word is the share of orders in which
-exactly the words outside the set precede it. For each word, the weights add up to 1. The end mark
-is always visible:
+exactly the words outside the set precede this word. For each word, the weights add up to 1. The end
+mark is always visible:
 
     pass  The  dog  sleeps    terms of the score (hidden words are _)
     0      _   dog  sleeps    1/3 log p(The)
@@ -22,32 +22,35 @@ is always visible:
     5     The   _     _       1/6 log p(dog) + 1/6 log p(sleeps)
     6      _    _     _       1/3 log p(The) + 1/3 log p(dog) + 1/3 log p(sleeps)
 
-Each term is a question of the plan: `row` is its pass, `token` the number of its token, `weight`
-its weight. Here row = 0 1 2 2 3 4 4 5 5 6 6 6 and token = 1 2 1 2 3 1 3 2 3 1 2 3.
+Each term is a question of the plan: `row` is the number of its pass, `token` the number of its
+token, `weight` its factor. Here row = 0 1 2 2 3 4 4 5 5 6 6 6, token = 1 2 1 2 3 1 3 2 3 1 2 3.
 
 The pseudo-log-likelihoods ask for every token once, with weight 1, including the end mark. Their
-score is the sum of log p(token | visible tokens). They differ in the tokens hidden with it. With a
-last word of two tokens, `The dog bark ##s .`, between special tokens, numbers 0 to 6:
+score is the sum of log p(token | visible tokens). They differ in the tokens that are hidden with
+the token in question. In `The dog bark ##s .`, the last word has two tokens, and the tokens have
+the numbers 1 to 5, between special tokens 0 and 6. Each cell of the table lists the hidden tokens:
 
     token asked for     1    2    3        4     5
                        The  dog  bark     ##s    .     passes
     pll-original        1    2    3        4     5        5
     pll-word-l2r        1    2    3 4      4     5        5
-    pll-whole-word      1    2    3 4     3 4    5        4, since 3 and 4 hide the same tokens
+    pll-whole-word      1    2    3 4     3 4    5        4, because two questions share one pass
     pll-sentence-l2r   1-6  2-6   3-6     4-6   5 6       5
 
-Under `chain`, a word of two tokens is a chain of two tokens within every set that hides it. With
-`The` and `bark ##s` hidden, weight 1/6, either token may come first. One pass hides both tokens and
-asks for each with 1/2 of 1/6. Two more passes hide one token each, with the other 1/2 of 1/6.
+Under `chain`, a word of two tokens is a chain of two tokens within every set that hides the word.
+While `The` and `bark ##s` are hidden, `bark ##s` has weight 1/6, and either token may be uncovered
+first. One pass hides both tokens and asks for each of them, with weight 1/2 * 1/6. In two more
+passes, only one of the two tokens is hidden; each pass asks for this token, with weight 1/2 * 1/6.
 `chain-sampled`, and `chain` in long sentences, ask such questions about a sample of the orders, see
 `rules`. `chain-mixture` asks the questions of `chain`, and computes the log of the mean probability
 over orders from the answers, see `Mixture`.
 
-The mixture over orders. Uncovering a fully masked sentence word by word, in one order, gives it a
-probability. Over all sentences with the same number of tokens in each word, these probabilities add
-up to 1. So does their mean over all n! orders. `chain`, the mean of their logs, is the log of a
-geometric mean, which adds up to less. By Jensen's inequality, `chain` is a lower bound of the
-mixture. It is the evidence lower bound of masked diffusion, which is usually reported there.
+Mixture over orders. If a fully masked sentence is uncovered word by word in one order, the product
+of the words' probabilities is a probability of the sentence. Over all sentences with the same
+number of tokens in each word, these probabilities add up to 1. So do their means over all n!
+orders; their log is the mixture. `chain`, the mean of the logs, is the log of a geometric mean, and
+geometric means add up to less than 1. By Jensen's inequality, `chain` is a lower bound of the
+mixture. It is the evidence lower bound that is usually reported for masked diffusion models.
 
 The mixture needs only the contexts of `chain`. A plan's passes are the nodes of a graph, and its
 questions are the edges. A question about a hidden word leads to the pass that also shows this word.
@@ -59,20 +62,20 @@ In the example above, with `The`, `dog` and `sleeps`:
     _ _ sleeps    to   The _ sleeps     _ dog sleeps
     The dog _     to   the whole sentence, which needs no pass; likewise the other two
 
-A random order is a random walk: where m words are hidden, each of them comes next with probability
-1/m. For visible words V, H(V) is a mean over walks: the product of all probabilities on the way to
-V, or 0 for walks that do not pass V. H(no word) = 1, and
+A random order is a random walk: while m words are hidden, each of them is uncovered next with
+probability 1/m. For a set V of visible words, H(V) is the mean, over all walks, of the product of
+all probabilities on the way to V; this product is 0 if the walk does not pass V. H(no word) = 1,
 
-    H(V) = sum over w in V of  1/(n - |V| + 1)  p(w | V without w)  H(V without w);
+    H(V) = sum over w in V of  1/(n - |V| + 1)  p(w | V without w)  H(V without w),
 
-the mixture is log H(all words). Among the walks that pass V, the mean of the products is
+and the mixture is log H(all words). Among the walks that pass V, the mean of the products is
 F(V) = H(V) comb(n, |V|), so that F(V) = 1/|V| sum of p(w | V without w) F(V without w). A word of
 several tokens is uncovered by a separate walk, over all orders of its tokens.
 
 If there are too many sets, some orders are drawn at random, and each is a separate walk. The mean
-of their probabilities is unbiased. Its log is too low on average, to first order by half the
-squared standard error, and thus a lower bound in expectation (Burda, Grosse & Salakhutdinov 2016,
-theorem 1).
+of their probabilities is an unbiased estimate. The log of this mean is too low on average, to first
+order by half the squared standard error. It is thus a lower bound in expectation (Burda, Grosse &
+Salakhutdinov 2016, theorem 1).
 """
 
 from __future__ import annotations
@@ -97,7 +100,7 @@ EVERY_SAMPLE = -1
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A scoring rule for all sentences with the same number of tokens in each word.
+    """Passes and questions of a scoring rule, for all sentences with the same pattern.
 
     The score is the weighted sum of log p(token | visible tokens); see the top of this file.
 
@@ -105,11 +108,11 @@ class Plan:
         hidden: mask of the tokens that each pass hides, (n_passes, n_tokens).
         row: pass of each question, a row of `hidden`, (n_questions,).
         token: hidden token in question, a column of `hidden`, (n_questions,).
-        weight: weight of its log-probability, (n_questions,), positive.
-        sample_of: sample of each question, or `EVERY_SAMPLE`, (n_questions,), if the score is the
-            mean of independent samples; None if it is exact.
-        mixture: walks of the orders, if the score is the log of their mean probability; None if it
-            is the mean of their logs, as above.
+        weight: weight of each answer in the score, (n_questions,), positive.
+        sample_of: number of each question's sample, or `EVERY_SAMPLE`, (n_questions,), if the score
+            is the mean of independent samples; None if the score is exact or a draft.
+        mixture: walks of the orders, if the score is the log of their mean probability; None if the
+            score is the weighted sum.
     """
 
     hidden: BoolArray
@@ -121,7 +124,7 @@ class Plan:
 
     @property
     def n_bytes(self) -> int:
-        """Memory of its arrays, in bytes."""
+        """Memory of all arrays, in bytes."""
         arrays = (self.hidden, self.row, self.token, self.weight, self.sample_of)
         walks = self.mixture.n_bytes if self.mixture is not None else 0
         return walks + sum(array.nbytes for array in arrays if array is not None)
@@ -133,20 +136,20 @@ class Plan:
         return float(self.weight @ log_probs)
 
     def by_token(self, log_probs: FloatArray) -> FloatArray:
-        """Compute the part of each token in the score, (n_tokens,), nats."""
+        """Compute how much each token contributes to the score, (n_tokens,), nats."""
         parts = log_probs if self.mixture is None else self.mixture.gains(log_probs)
         return _sums(self.token, self.weight * parts, self.hidden.shape[1])
 
     def standard_error(self, log_probs: FloatArray) -> float:
-        """Compute the standard error of the score, nats; 0 if the plan is not a sample."""
+        """Compute the standard error of the score, nats; 0 if the plan has no samples."""
         if self.mixture is not None:
             return self.mixture.standard_error(log_probs)
         if self.sample_of is None:
             return 0.0
         sampled = self.sample_of != EVERY_SAMPLE
         n_samples = int(self.sample_of.max()) + 1
-        # The weights include the 1/n of the mean, so a part is (value of a sample) / n. The
-        # standard error is std(value) / sqrt(n) = std(part) * n / sqrt(n)
+        # The weights contain the factor 1/n of the mean over n samples, so the part of a sample is
+        # (score of the sample) / n. The standard error is std(score) / sqrt(n) = std(part) sqrt(n)
         values = (self.weight * log_probs)[sampled]
         parts = _sums(self.sample_of[sampled], values, n_samples)  # (n_samples,)
         return float(parts.std(ddof=1) * np.sqrt(len(parts)))
@@ -165,7 +168,8 @@ def tokens_per_word(pattern: Pattern) -> IntArray:
 def n_passes(pattern: Pattern) -> int:
     """Count the passes of the exact mean: 2^n - 1, plus 2^(n-1) (2^k - 2) per word of k tokens.
 
-    A word is in 2^(n-1) of the sets; 2^k - 2 sets of its tokens are neither empty nor whole.
+    Each word is in 2^(n-1) of the sets of words. Within each of these, 2^k - 2 sets of the word's
+    tokens are neither empty nor complete.
     """
     sizes: list[int] = tokens_per_word(pattern).tolist()
     n = len(sizes)
@@ -173,15 +177,15 @@ def n_passes(pattern: Pattern) -> int:
 
 
 def subsets(n: int) -> BoolArray:
-    """Return the non-empty subsets of n things, (2^n - 1, n), the whole set last.
+    """Return masks of the non-empty subsets of n elements, (2^n - 1, n), the whole set last.
 
-    Row i - 1 is the number i in binary, lowest digit first. For 3 things: 100, 010, 110, 001, …
+    Row i - 1 is the number i in binary, lowest digit first. For 3 elements: 100, 010, 110, 001, …
     """
     return (np.arange(1, 2**n)[:, None] >> np.arange(n) & 1).astype(np.bool_)
 
 
 def order_weights(hidden: BoolArray) -> FloatArray:
-    """Return (n-s)! (s-1)! / n! for sets of s hidden among n things, (n_sets,)."""
+    """Return (n-s)! (s-1)! / n! for sets of s hidden among n elements, (n_sets,)."""
     n = hidden.shape[1]
     # (n-s)! (s-1)! / n! = 1 / (s * comb(n, s)), by the size s
     table = np.array([0.0] + [1 / (s * comb(n, s)) for s in range(1, n + 1)])
@@ -190,11 +194,11 @@ def order_weights(hidden: BoolArray) -> FloatArray:
 
 
 def mixed(plan: Plan) -> Plan:
-    """Use a plan's contexts for the log of the mean probability over its orders.
+    """Return the same passes with another score: the log of the mean probability over the orders.
 
     Args:
-        plan: exact plan, or a mean of samples without common questions. The weight of a question
-            is the probability that a random order asks it.
+        plan: exact plan, or a mean of samples that share no questions. The weight of a question
+            must be the probability that a random order asks it.
     """
     return replace(plan, mixture=Mixture.of(plan))
 
@@ -203,18 +207,19 @@ def mixed(plan: Plan) -> Plan:
 class Mixture:
     """Random walks (orders) through the passes of a plan; see the top of this file.
 
-    Nodes are the passes of each sample, and the whole sentence at the end of each sample. They are
-    numbered by their hidden tokens, from all tokens to none.
+    The nodes of a sample are its passes and, as the end of all its walks, the whole sentence. Nodes
+    are sorted by their number of hidden tokens, from all tokens to none.
 
     Attributes:
         source: node of each question's pass, (n_questions,).
-        target: node with the token in question uncovered, (n_questions,).
+        target: node that also shows the token in question, (n_questions,).
         log_step: log probability that a walk at the source asks this question, (n_questions,).
-        log_reached: log probability that a walk of its sample passes each node, (n_nodes,).
+        log_reached: log probability that a walk of the node's sample passes it, (n_nodes,).
         n_samples: number of samples; 1 for all orders.
         order: question indices sorted by target, (n_questions,).
-        layers: for each number of hidden tokens except the largest, in falling order: its nodes,
-            the sorted questions that lead there, and the start of each node's questions in these.
+        layers: for each number of hidden tokens except the largest, in falling order: the nodes
+            with that number of hidden tokens, the sorted questions that lead to these nodes,
+            and the index of each node's first question among these questions.
     """
 
     source: IntArray
@@ -255,7 +260,7 @@ class Mixture:
 
     @property
     def n_bytes(self) -> int:
-        """Memory of its arrays, in bytes."""
+        """Memory of all arrays, in bytes."""
         arrays = (self.source, self.target, self.log_step, self.log_reached, self.order)
         return sum(array.nbytes for array in arrays)
 
@@ -288,13 +293,13 @@ class Mixture:
         return float(probs.std(ddof=1) / (probs.mean() * np.sqrt(self.n_samples)))
 
     def gains(self, log_probs: FloatArray) -> FloatArray:
-        """Gain of each question in the log of the mean probability so far, (n_questions,), nats.
+        """Compute the gain of each question in the log of the mean probability, (n_questions,).
 
-        The gain is the increase of log F(V) when a walk follows the edge from V. The gains of any
-        walk add up to the score, and so do their means over walks. The mean gain of a word is its
-        Shapley value in the game log F. If the answers are conditionals of a single distribution,
-        the gain is log p(word | V), and its mean is the word's part under `chain`. Otherwise a gain
-        may be positive.
+        The gain, in nats, is the increase of log F(V) when a walk follows the question's edge from
+        V. The gains of any walk add up to the score, and so do the mean gains over all walks. The
+        mean gain of a word is its Shapley value in the game log F. If the answers are conditional
+        probabilities of a single distribution, the gain is log p(word | V), and the mean gain is
+        the word's part of the score under `chain`. Otherwise a gain may be positive.
         """
         log_f = self.log_h(log_probs) - self.log_reached
         log_f[-self.n_samples :] = self.score(log_probs)

@@ -7,20 +7,21 @@ never scored.
 The pseudo-log-likelihood rules ask for one token at a time. Salazar, Liang, Nguyen & Kirchhoff
 (2020) hide only this token (`pll-original`). Kauf & Ivanova (2023, *A better way to do masked
 language model scoring*, equations 1 to 4) hide more, because later tokens of a word reveal its
-earlier ones. Every token counts, including the end mark; special tokens never count. `plan` shows
-the tokens that each rule hides in one sentence.
+earlier ones. These rules score every token, including the end mark, but no special tokens. `plan`
+shows the tokens that each rule hides in one sentence.
 
 If there are too many orders, the chain rule is an average of independent, unbiased samples. Every
-sample depends only on the seed and the number of tokens in each word. Sentences with the same
-numbers are thus compared on the same orders.
+sample depends only on the seed and the number of tokens in each word. Sentences with equal numbers
+are thus compared on the same orders.
 
-The exact mean over orders is a mean over cells (w, s): word w scored while s words are hidden, w
-and s - 1 random others. Words differ in probability far more than one word does between contexts,
-so a good sample scores every word equally often:
+In the exact mean over orders, each of the n words is scored in n cells (w, s) of weight 1/n: word w
+is scored while s words are hidden, w itself and s - 1 random others. Log-probabilities differ far
+more between words than between the contexts of one word. A good sample therefore scores every word
+equally often:
 
 * an *order* scores each word once, with a random number of hidden words (Golan et al., 2023);
 * a *cover* fills every cell: for each size s, the words in random order are split into sets of s
-  that together contain each word. One pass scores all words of its set.
+  that together contain each word. One pass hides a set and scores all its words.
 
 With three words 0, 1, 2, a cover may consist of six passes. The weights of every word add up to 1,
 1/3 for each size:
@@ -30,7 +31,8 @@ With three words 0, 1, 2, a cover may consist of six passes. The weights of ever
     2     1 2 0    1 2 | 0 1        1/3 for words 2 and 0; 1/6 for word 1, which is in both sets
     3     0 2 1    0 2 1            1/3
 
-Three words do not fill two sets of two, so the last set continues with the first word.
+Three words do not fill two sets of two. The last set of a size is therefore filled up from the
+beginning of the order; for size 2, with word 1.
 """
 
 from __future__ import annotations
@@ -62,16 +64,17 @@ if TYPE_CHECKING:
 
 
 N_ORDERS = 100
-"""Number of orders that the published estimator averages."""
+"""Number of orders that Golan et al. (2023) average."""
 
-_MIN_COVERS = 8  # that must fit the budget; fewer give an unreliable standard error
-_MAX_SAMPLES = 128  # further samples mostly repeat the same passes
+_MIN_COVERS = 8  # covers that must fit the budget; fewer give an unreliable standard error
+_MAX_SAMPLES = 128  # maximum for a mean; further samples mostly repeat the same passes
 _MAX_ORDERS = 1024  # maximum for a mixture, for the same reason
 
 
 Pass: TypeAlias = "tuple[BoolArray, IntArray, FloatArray]"
-"""A pass and its questions: a mask of the hidden ones among the n tokens of words, (n,); indices of
-the tokens in question among these n, (q,); and the weights of their log-probabilities, (q,)."""
+"""A pass and its questions: mask of the tokens that it hides, (n,); indices of the tokens that it
+is asked about, (q,); and the weights of their log-probabilities in the score, (q,). Masks and
+indices refer to the n tokens of words, without the end mark and special tokens."""
 
 
 def chain_plan(
@@ -79,7 +82,7 @@ def chain_plan(
 ) -> Plan:
     """Plan the exact mean over all orders of the words, and of the tokens within each word.
 
-    If that takes more passes than the budget, plan an estimate instead; see `budget_plan`.
+    If the exact mean takes more passes than the budget, plan an estimate; see `budget_plan`.
 
     Golan et al. (2023) start from a fully masked sentence, uncover its words in random order, add
     up their log-probabilities, and average 100 such orders. The same sets of hidden words occur in
@@ -115,8 +118,8 @@ def chain_plan(
 def orders_plan(pattern: Pattern, seed: int, n_orders: int = N_ORDERS) -> Plan:
     """Plan the mean over random orders of the words, as in Golan et al. (2023).
 
-    The tokens of a word are also uncovered in random order, one for each order of the words. The
-    published code averages over all orders of these tokens.
+    Each order of the words comes with one random order of the tokens within each word. The
+    published code averages over all orders of the tokens within a word instead.
     """
     sizes = tokens_per_word(pattern)
     rng = _generator(seed, sizes)
@@ -126,15 +129,15 @@ def orders_plan(pattern: Pattern, seed: int, n_orders: int = N_ORDERS) -> Plan:
 def budget_plan(pattern: Pattern, seed: int, budget: int, *, in_orders: bool = False) -> Plan:
     """Plan an estimate of the mean over all orders, from at most `budget` distinct passes.
 
-    If all sets of hidden words cost at most half the budget, only the orders of tokens within words
-    are sampled. Otherwise the plan has as many covers as the budget allows or, for long sentences,
-    as many orders.
+    If the passes for all sets of words take at most half of the budget, the plan contains them all
+    and samples only the orders of tokens within words. Otherwise it contains as many covers as the
+    budget allows. If the budget does not allow 8 covers, it contains orders instead.
 
     Args:
         pattern: pattern of the sentence.
         seed: seed of the samples.
         budget: maximum number of passes.
-        in_orders: whether to sample only random orders, as a mixture requires.
+        in_orders: whether to sample orders in any case, as a mixture requires.
 
     Raises:
         ModelError: if the budget does not allow two samples.
@@ -165,14 +168,14 @@ def budget_plan(pattern: Pattern, seed: int, budget: int, *, in_orders: bool = F
 def draft_plan(pattern: Pattern, seed: int, covers: int) -> Plan:
     """Plan a rough estimate of the mean over all orders, from few passes.
 
-    It is the mean of some covers of the words. Sentences with the same number of words have the
-    same covers, whatever their tokens, so that a word and its replacement are compared in the same
-    contexts. With 0 covers, each word is scored once, given all others, and its tokens are treated
-    as independent.
+    The estimate is the mean of `covers` covers of the words. Sentences with the same number of
+    words have the same covers, even if their numbers of tokens differ, so that a word and its
+    replacement are compared in the same contexts. With 0 covers, each word is scored once, given
+    all others, and its tokens are treated as independent.
     """
     sizes = tokens_per_word(pattern)
     if not covers:
-        # `_whole_words` divides by the number of tokens; here each token has full weight
+        # `_whole_words` divides weights by the number of tokens; here each token has weight 1
         weight = sizes.astype(np.float64)
         alone = [_whole_words(word, weight, sizes) for word in np.eye(len(sizes), dtype=bool)]
         return replace(_plan(pattern, [], alone), sample_of=None)
@@ -188,14 +191,14 @@ def _scheme(
 ) -> tuple[list[Pass], Callable[[], Iterable[Pass]]]:
     """Return the passes that all samples share, and a function that draws the rest of a sample."""
     n = len(sizes)
-    # Passes to cover the tokens of every word within one set of words each. The set that hides all
-    # tokens of a word is already a pass of the words
+    # Number of passes that cover the tokens of every word once. Minus 1, because the pass that
+    # hides all tokens of a word also belongs to the cover of the words
     within = sum(_n_sets(k) - 1 for k in sizes.tolist())
     # 1. All sets of words, and samples of the orders of tokens within words
     if (1 << n) - 1 <= budget // 2 and within * _MIN_COVERS <= budget // 2:
         n_inner = min(n, max(1, budget // (2 * _MIN_COVERS * within)))
         return _all_sets(sizes), lambda: _cover(rng, sizes, n_inner)[1]
-    # 2. Covers of the words, with about half of the passes within words
+    # 2. Covers of the words; about half of the passes cover tokens within words
     n_inner = min(n, max(1, _n_sets(n) // within)) if within else 0
     if (_n_sets(n) + n_inner * within) * _MIN_COVERS <= budget:
         return [], lambda: chain(*_cover(rng, sizes, n_inner))
@@ -204,10 +207,15 @@ def _scheme(
 
 
 def _whole_words(chosen: BoolArray, weight: FloatArray, sizes: IntArray) -> Pass:
-    """Hide all tokens of a set of words, (n_words,).
+    """Return the pass that hides all tokens of a set of words, and asks for all of them.
 
-    Each token is asked for as the first one in a random order of its word, so it has 1/k of the
-    weight of a word of k tokens.
+    Each of a word's k tokens is the first one to be uncovered in 1/k of all orders, so its weight
+    is 1/k of the word's weight.
+
+    Args:
+        chosen: mask of the words, (n_words,).
+        weight: weight of each word, (n_words,).
+        sizes: number of tokens of each word, (n_words,).
     """
     word = np.repeat(np.arange(len(sizes)), sizes)  # (n,): word of each token
     hidden = chosen[word]
@@ -216,7 +224,7 @@ def _whole_words(chosen: BoolArray, weight: FloatArray, sizes: IntArray) -> Pass
 
 
 def _all_sets(sizes: IntArray) -> list[Pass]:
-    """Hide every set of words, with the weights of its words over all orders."""
+    """Return a pass for every set of words, with weights of the mean over all orders."""
     sets = subsets(len(sizes))
     weights = [np.full(len(sizes), weight) for weight in order_weights(sets)]
     return [_whole_words(*pair, sizes) for pair in zip(sets, weights, strict=True)]
@@ -227,9 +235,18 @@ def _members(sizes: IntArray) -> list[IntArray]:
     return np.split(np.arange(sizes.sum()), np.cumsum(sizes)[:-1])
 
 
-def _partly(hidden_pass: Pass, members: IntArray, part: BoolArray) -> tuple[BoolArray, IntArray]:
-    """Hide only a part of one word's tokens, (k,), and return that part's indices."""
-    hidden = hidden_pass[0].copy()
+def _partly(whole: Pass, members: IntArray, part: BoolArray) -> tuple[BoolArray, IntArray]:
+    """Change a pass so that it hides only a part of one word's tokens.
+
+    Args:
+        whole: pass that hides all tokens of the word.
+        members: indices of the word's tokens, (k,).
+        part: mask of the tokens that stay hidden, (k,).
+
+    Returns:
+        Mask of all hidden tokens, (n,), and the indices of the part.
+    """
+    hidden = whole[0].copy()
     hidden[members] = part
     return hidden, members[part]
 
@@ -250,20 +267,24 @@ def _cover(
     n_inner: int,
     sets: Iterable[tuple[BoolArray, FloatArray]] | None = None,
 ) -> tuple[list[Pass], list[Pass]]:
-    """Draw a cover of the words, and covers of the tokens of words with several tokens.
+    """Draw a cover of the words and, for each word of several tokens, `n_inner` covers of these.
 
-    A cover of a word's tokens is drawn within `n_inner` of the word's sets, whose sizes are evenly
-    spaced from a random start. Its pass with all tokens hidden is the pass of the set itself.
+    Within each of `n_inner` sets that hide the word, one cover of its tokens is drawn. The sizes of
+    these sets are evenly spaced from a random start. The pass that hides all tokens of the word is
+    the pass of the set, so it is not repeated.
 
     Args:
         rng: source of the orders.
         sizes: number of tokens of each word, (n_words,).
         n_inner: number of covers of the tokens of each word.
         sets: cover of the words as sets and weights, see `_sets`; drawn by default.
+
+    Returns:
+        Passes that hide whole words, and passes that hide a part of a word.
     """
     n = len(sizes)
     members = _members(sizes)
-    # Sizes 1 to n at which each word's tokens are covered: n / n_inner apart, randomly shifted
+    # Sizes, 1 to n, of the sets in which each word's tokens are covered: n / n_inner apart
     spaced = (rng.random((n, 1)) + np.arange(n_inner)) * n / max(1, n_inner)  # (n_words, n_inner)
     due = {(w, 1 + int(s)) for w in np.flatnonzero(sizes > 1).tolist() for s in spaced[w]}
     outer: list[Pass] = []
@@ -274,7 +295,7 @@ def _cover(
         for w in np.flatnonzero(words).tolist():
             if (w, size) not in due:
                 continue
-            due.remove((w, size))  # once, even if a word is in two sets of a size
+            due.remove((w, size))  # only once, although a word can be in two sets of a size
             for tokens, share in _sets(rng, len(members[w])):
                 if not tokens.all():
                     hidden, token_numbers = _partly(outer[-1], members[w], tokens)
@@ -283,22 +304,23 @@ def _cover(
 
 
 def _sets(rng: np.random.Generator, n: int) -> Iterator[tuple[BoolArray, FloatArray]]:
-    """Draw a cover of n things: sets of each size 1 to n, (n,), and the things' weights, (n,).
+    """Draw a cover of n elements (words, or tokens of a word): sets of each size from 1 to n.
 
-    The other members of a thing's set are random. The weights of a thing add up to 1/n for each
-    size, shared equally by its sets of that size; outside its sets they are 0.
+    Yields the mask of a set, (n,), and the weights of the elements in it, (n,). For each size, the
+    weights of an element add up to 1/n, shared equally by the sets of that size that contain it.
+    Elements outside a set have weight 0.
     """
     for size in range(1, n + 1):
         order, starts = rng.permutation(n), range(0, n, size)
         sets = np.zeros((len(starts), n), np.bool_)
         for i, start in enumerate(starts):
-            # The last set continues with the first things of the order
+            # The last set continues with the first elements of the order
             sets[i, order[(start + np.arange(size)) % n]] = True
         yield from zip(sets, sets / (n * sets.sum(axis=0)), strict=True)
 
 
 def _n_sets(n: int) -> int:
-    """Count the sets in a cover: n / size, rounded up, for each size."""
+    """Count the sets in a cover: the sum of n / size, rounded up, over all sizes."""
     return sum(-(-n // size) for size in range(1, n + 1))
 
 
@@ -307,7 +329,7 @@ def _generator(seed: int, sizes: IntArray) -> np.random.Generator:
 
 
 def _plan(pattern: Pattern, samples: list[list[Pass]], common: Sequence[Pass] = ()) -> Plan:
-    """Add the passes that all samples share to the mean of the samples."""
+    """Plan the sum of the shared passes, plus the mean of the samples."""
     positions = np.flatnonzero(np.array(pattern) >= 0)  # (n,): indices of the words' tokens
     passes, tokens, weights = zip(*[*common, *chain.from_iterable(samples)], strict=True)
     # Passes that hide the same tokens are one row of `Plan.hidden`
@@ -316,14 +338,15 @@ def _plan(pattern: Pattern, samples: list[list[Pass]], common: Sequence[Pass] = 
     hidden = np.frombuffer(b"".join(rows), np.bool_).reshape(len(rows), -1)
     # (n_passes,)
     sample = np.repeat([EVERY_SAMPLE, *range(len(samples))], [len(common), *map(len, samples)])
-    of_text = np.zeros((len(hidden), len(pattern)), np.bool_)  # other tokens are visible
-    of_text[:, positions] = hidden
-    # Repeat the values of passes for their questions
+    # From tokens of words to all tokens of the text; the others are always visible
+    hidden_in_text = np.zeros((len(hidden), len(pattern)), np.bool_)
+    hidden_in_text[:, positions] = hidden
+    # Repeat the row and the sample of each pass for all its questions
     lengths = [len(numbers) for numbers in tokens]
     weight = np.concatenate(weights)
     sampled = np.repeat(sample != EVERY_SAMPLE, lengths)
     return Plan(
-        hidden=of_text,
+        hidden=hidden_in_text,
         row=np.repeat(row, lengths),
         token=positions[np.concatenate(tokens)],
         weight=np.where(sampled, weight / max(1, len(samples)), weight),
@@ -332,31 +355,31 @@ def _plan(pattern: Pattern, samples: list[list[Pass]], common: Sequence[Pass] = 
 
 
 HiddenWith: TypeAlias = "Callable[[IntArray, IntArray], BoolArray]"
-"""A function of tokens in question, (n, 1), and of the word of each token of the text, (n_tokens,).
-It returns the mask of the tokens that are hidden for each question, (n, n_tokens)."""
+"""Function of the tokens in question, (n, 1), and of the word of each token of the text,
+(n_tokens,), that returns the mask of the tokens to hide for each question, (n, n_tokens)."""
 
 MakePlan: TypeAlias = "Callable[[Pattern, int, int], Plan]"
-"""A function that makes a plan from a pattern, a seed, and a budget of passes."""
+"""Function that makes a plan from a pattern, a seed, and a budget of passes."""
 
 
-def _token(token: IntArray, word_of: IntArray) -> BoolArray:
+def _hide_token(token: IntArray, word_of: IntArray) -> BoolArray:
     """Hide the token only."""
     return np.equal(np.arange(len(word_of)), token)
 
 
-def _rest_of_word(token: IntArray, word_of: IntArray) -> BoolArray:
-    """Hide the token and the later tokens of its word."""
+def _hide_rest_of_word(token: IntArray, word_of: IntArray) -> BoolArray:
+    """Hide the token and all later tokens of the word that contains it."""
     later = np.greater_equal(np.arange(len(word_of)), token)
     return np.equal(word_of, word_of[token]) & later
 
 
-def _word(token: IntArray, word_of: IntArray) -> BoolArray:
-    """Hide all tokens of its word."""
+def _hide_word(token: IntArray, word_of: IntArray) -> BoolArray:
+    """Hide all tokens of the word that contains the token."""
     return np.equal(word_of, word_of[token])
 
 
-def _rest_of_sentence(token: IntArray, word_of: IntArray) -> BoolArray:
-    """Hide the token and all to its right, also the last special token, as in the authors' code."""
+def _hide_rest_of_sentence(token: IntArray, word_of: IntArray) -> BoolArray:
+    """Hide the token and all to its right, also the last special token, as in the paper's code."""
     return np.greater_equal(np.arange(len(word_of)), token)
 
 
@@ -367,13 +390,14 @@ class MaskedRule:
     Attributes:
         name: name of the rule in a specification, after `@`.
         plan: function that makes the plan of a sentence.
-        restricted: whether probabilities are normalised within classes of tokens that respect word
-            boundaries.
+        restricted: whether the probability of a token is normalised within its class of tokens, so
+            that word boundaries are enforced; see `boundaries`.
         end_scored: whether the end mark is scored; if not, it is always visible.
-        sampled: description of estimated scores, a text with `{seed}` and `{pass_budget}`; empty
-            for rules that never sample. Rules that sample have cheap drafts.
+        sampled: template that describes estimated scores, with `{seed}` and `{pass_budget}`; empty
+            for rules that never sample. Only rules that sample have drafts.
         mixture: whether the score is the log of a mean probability over orders, see `Mixture`.
-        context: tokens hidden in the single pass that is used to compare candidate words first.
+        context: function that selects the tokens to hide in the extra pass of an estimate, see
+            `estimates.estimate`.
     """
 
     name: str
@@ -382,7 +406,7 @@ class MaskedRule:
     end_scored: bool = True
     sampled: str = ""
     mixture: bool = False
-    context: HiddenWith = _word
+    context: HiddenWith = _hide_word
 
 
 def pll_plan(hidden_with: HiddenWith, pattern: Pattern) -> Plan:
@@ -395,7 +419,7 @@ def pll_plan(hidden_with: HiddenWith, pattern: Pattern) -> Plan:
 
 
 def _chain(name: str, *, restricted: bool = True, mixture: bool = False) -> MaskedRule:
-    """Return a rule over all orders, or over a sample of them if the budget does not allow all."""
+    """Make a rule that averages over all orders, or over a sample if the budget is too small."""
 
     def mixture_plan(pattern: Pattern, seed: int, budget: int) -> Plan:
         return mixed(chain_plan(pattern, seed, budget, in_orders=True))
@@ -406,7 +430,7 @@ def _chain(name: str, *, restricted: bool = True, mixture: bool = False) -> Mask
     return MaskedRule(name, plan, restricted, end_scored=False, sampled=sampled, mixture=mixture)
 
 
-def _pll(name: str, hidden_with: HiddenWith, context: HiddenWith = _word) -> MaskedRule:
+def _pll(name: str, hidden_with: HiddenWith, context: HiddenWith = _hide_word) -> MaskedRule:
     return MaskedRule(
         name, lambda pattern, _seed, _budget: pll_plan(hidden_with, pattern), context=context
     )
@@ -425,10 +449,10 @@ RULES: dict[str, MaskedRule] = {
         ),
         _chain("chain-mixture", mixture=True),
         _chain("chain-unrestricted", restricted=False),
-        _pll("pll-original", _token),
-        _pll("pll-word-l2r", _rest_of_word),
-        _pll("pll-whole-word", _word),
-        _pll("pll-sentence-l2r", _rest_of_sentence, context=_rest_of_sentence),
+        _pll("pll-original", _hide_token),
+        _pll("pll-word-l2r", _hide_rest_of_word),
+        _pll("pll-whole-word", _hide_word),
+        _pll("pll-sentence-l2r", _hide_rest_of_sentence, context=_hide_rest_of_sentence),
     )
 }
 """Rules by name; the first is the default."""

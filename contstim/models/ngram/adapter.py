@@ -1,4 +1,4 @@
-"""N-gram models from ARPA files and, where the kenlm package is installed, its binary files."""
+"""N-gram models from ARPA files and, if the kenlm package is installed, from KenLM binary files."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ _CACHED_SENTENCES = 4_096  # sentences whose word ids are cached
 _BINARY = b"mmap lm http://kheafield.com/code"
 _HEADER_BYTES = 1 << 16  # a header is much shorter
 _SANITY = 88  # bytes by which KenLM checks that a binary file fits this machine
-_LONGEST_MESSAGE = 300  # characters of KenLM's message
+_MAX_MESSAGE_LENGTH = 300  # characters of KenLM's message
 _FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, version
 
 
 class NgramModel(LanguageModel):
-    """An n-gram model: log p of the words and of the end of the sentence, given its start.
+    """Model whose score is the sum of log p(word | words before), including the sentence end.
 
     An ARPA file is read into sorted tables, which score all candidate words at once. A KenLM binary
     file does not list its n-grams: the kenlm package reads it and scores one word at a time.
-    Conditional probabilities are float32 and equal KenLM's; their sums are float64. One exception:
-    pruned models may have probabilities above 1, for which KenLM returns the inverse. `<s>`, `</s>`
-    and `<unk>` in a sentence are unknown words. The end mark is scored if it is a word of the model
-    (see `EndMarks`).
+    Conditional probabilities are float32 and equal KenLM's; their sums are float64. There is one
+    exception: pruned models may have probabilities above 1, for which KenLM returns the inverse.
+    `<s>`, `</s>` and `<unk>` in a sentence are unknown words. The end mark is scored if it is a
+    word of the model (see `EndMarks`).
 
     Args:
         path: an ARPA file, compressed or not, or a binary file of KenLM.
@@ -80,13 +80,13 @@ class NgramModel(LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """The rule: the sum of log-probabilities from `<s>` to `</s>`."""
+        """See `Scorer.convention`; the context is `<s>`."""
         fingerprint = f"kenlm-{self._digest[:24]}"
         plain = Convention("log-likelihood", "<s>", end_scored=True, fingerprint=fingerprint)
         return self._end_marks.convention(plain)
 
     def for_another_search(self) -> Self:
-        """See `Scorer.for_another_search`: searches do not change a model, so they share it."""
+        """See `Scorer.for_another_search`: concurrent searches can share the model itself."""
         return self
 
     def n_parameters(self) -> int | None:
@@ -114,7 +114,7 @@ class NgramModel(LanguageModel):
         return [*map(self._end_marks.terms, sentences, rows)]
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """See `LanguageModel.completed_word_log_probs`: each term is a whole word already."""
+        """See `LanguageModel.completed_word_log_probs`; terms of whole words need no correction."""
         return self.token_log_probs(sentences)
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
@@ -141,8 +141,9 @@ class NgramModel(LanguageModel):
 
     @cached_property
     def _scores_by_word(self) -> Callable[[tuple[str, ...], int, tuple[str, ...]], FloatArray]:
-        """Log10 probabilities of a sentence with each candidate at one position, (n_candidates,).
+        """Function from the words of a sentence, a position and candidates to log10 probabilities.
 
+        The result is (n_candidates,): the log10 probability of the sentence with each candidate.
         Ids are cached, since a search scores the same sentences and candidates repeatedly.
         """
         assert self.tables is not None
@@ -157,7 +158,7 @@ class NgramModel(LanguageModel):
         )
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `LanguageModel.knows`: the words of the training text."""
+        """See `LanguageModel.knows`: words of the model other than `<unk>`, `<s>` and `</s>`."""
         in_text = (self._query.holds(w) and w.lower() not in SPECIAL_WORDS for w in words)
         return np.fromiter(in_text, np.bool_, len(words))
 
@@ -166,8 +167,8 @@ class NgramModel(LanguageModel):
         path = counts_path(self.path)
         if not is_file(path):
             raise ModelError(
-                f"{self.path} has no file of word counts ({path.name}). Name a vocabulary "
-                "that 'contstim vocabulary' wrote."
+                f"{self.path} has no file of word counts ({path.name}). Use a vocabulary that "
+                "'contstim vocabulary' wrote."
             )
         return WordList.from_file(path).vocabulary(min_count)
 
@@ -181,9 +182,9 @@ def is_binary(path: Path) -> bool:
 def _check_header(path: Path) -> None:
     """Refuse a binary file that could kill the process when KenLM reads it.
 
-    KenLM does not check the numbers in a file before it allocates memory. For example, a binary
-    file of order 0 kills the process. So the counts in the header are first compared with the size
-    of the file. The content of a binary file has no checksum, so damage inside it is not detected.
+    KenLM allocates memory before it checks the numbers in a file. For example, a binary file of
+    order 0 kills the process. So the counts in the header are first compared with the size of the
+    file. A binary file has no checksum, so damage after the header is not detected.
 
     Raises:
         ModelError: if the file is damaged.
@@ -192,12 +193,14 @@ def _check_header(path: Path) -> None:
         counts = _header_counts(path, file.read(_HEADER_BYTES))
     if not 1 <= len(counts) <= MAX_ORDER:
         raise ModelError(
-            f"{path} has n-grams of {len(counts)} lengths, but the maximum order is {MAX_ORDER}."
+            f"The order of {path} must be from 1 to {MAX_ORDER}, got {len(counts)}. Use another "
+            "model."
         )
     if not counts[0] or max(counts) > path.stat().st_size:
         numbers = ", ".join(f"{count:,}" for count in counts)
         raise ModelError(
-            f"{path} is damaged: its header has impossible numbers of n-grams, {numbers}."
+            f"{path} is damaged: its header has impossible numbers of n-grams, {numbers}. Build it "
+            "again from the ARPA file."
         )
 
 
@@ -228,7 +231,7 @@ class KenlmQuery:
 
     def log10_probs(self, sentence: Sentence) -> list[float]:
         """See `NgramTables.log10_probs`."""
-        # KenLM returns (log10 probability, n-gram length, is unknown) for each word and for </s>
+        # A term is (log10 probability, n-gram length, is unknown), for each word and for </s>
         return [term[0] for term in self._model.full_scores(self._words_for_kenlm(sentence))]
 
     def totals(
@@ -239,7 +242,7 @@ class KenlmQuery:
         totals = np.zeros(len(sentences))
         for i, sentence in enumerate(sentences):
             start = 0 if starts is None else starts[i]
-            # Not `sum`, whose partial sums are more precise than float64 since Python 3.12
+            # Not `sum`, which since Python 3.12 gives other digits than adding one by one
             total = 0.0
             for term in islice(full_scores(self._words_for_kenlm(sentence), eos=end), start, None):
                 total += term[0]
@@ -251,7 +254,7 @@ class KenlmQuery:
         return self._spelling(word) in self._model
 
     def _words_for_kenlm(self, sentence: Sentence) -> str:
-        """Return the words for KenLM; `<s>` and `</s>` in a text become unknown words."""
+        """Return the text for KenLM, in which `<s>` and `</s>` are replaced by the unknown word."""
         bare, unknown = sentence.bare, SPECIAL_WORDS[UNKNOWN]
         if bare.isascii() and "<" not in bare and "'" not in bare:
             return bare
@@ -271,7 +274,7 @@ def _load(path: Path) -> Any:
         import kenlm
     except ImportError as error:
         raise ModelError(
-            f"{path} is a KenLM binary file, but the package kenlm is not installed: pip "
+            f"{path} is a KenLM binary file, but the package kenlm is not installed. Run pip "
             "install 'contstim[kenlm]', which needs a C++ compiler and CMake; or use the "
             "original ARPA file."
         ) from error
@@ -283,8 +286,8 @@ def _load(path: Path) -> Any:
     try:
         return kenlm.Model(str(path), config)
     except (OSError, RuntimeError, ValueError, MemoryError) as error:
-        # The reason is at the end of KenLM's message, after the path and the line of its code
-        reason = " ".join(str(error).split())[-_LONGEST_MESSAGE:].rstrip(".")
+        # The reason is at the end of KenLM's message, after a source file and a line number
+        reason = " ".join(str(error).split())[-_MAX_MESSAGE_LENGTH:].rstrip(".")
         raise ModelError(f"KenLM cannot read {path}: {reason}.") from error
 
 

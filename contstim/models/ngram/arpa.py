@@ -1,7 +1,7 @@
 """Reading and writing of ARPA files as n-gram tables, one column at a time.
 
-Arrow splits and joins the text without a Python loop, so that millions of n-grams take seconds. See
-`sections` for the text of a file and its variants.
+Arrow splits and joins the text without a Python loop, so that millions of n-grams take seconds.
+`sections` describes the format of a file and its variants.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
     table = tables.orders[order - 1]
     for start in range(0, len(table.keys), _ROWS_AT_ONCE):
         rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(table.keys)))
-        # A key holds the last word and the row of the prefix in the table below. The key there
-        # holds the word before. So the columns are computed from the last word to the first.
+        # A key contains the last word of an n-gram, and the row of the other words in the table of
+        # the order below. So the columns of words are computed from the last to the first
         columns, prefixes = [], rows
         for n in range(order, 0, -1):
             columns.append(words.take(pa.array(tables.word_of(n, prefixes))))
@@ -63,7 +63,7 @@ def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
             pieces += ["\t" if n == 0 else " ", column]
         if order < tables.order:
             pieces += ["\t", pc.cast(pa.array(table.log10_backoff[rows]), pa.string())]
-        # The joined lines are in one buffer; the last offset is the end of the text
+        # The buffer `text` has all joined lines; the last offset is its end
         lines = pc.binary_join_element_wise(*pieces, "\n", "")
         _, offsets, text = lines.buffers()
         file.write(memoryview(text)[: np.frombuffer(offsets, np.int32)[len(lines)]])
@@ -73,14 +73,14 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
     """Read the content of an ARPA file, compressed or not; n-grams may be in any order.
 
     A word or n-gram that is listed twice gets the values of its first line, as in KenLM. Words that
-    are not valid UTF-8 are distinct words that occur in no sentence.
+    are not valid UTF-8 are kept, although they occur in no sentence.
 
     Args:
-        content: the bytes of the file.
-        path: the file, for messages.
+        content: bytes of the file.
+        path: path of the file, for messages.
 
     Raises:
-        ModelError: if the file is incomplete; the message names the line.
+        ModelError: if the file is incomplete or has an invalid line; the message names the line.
     """
     sections = sections_of(content, path)
     n_empty = 0
@@ -89,13 +89,13 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
         sections.pop()
     words, ids, unigrams = _read_unigrams(sections[0])
     orders, spelled = [unigrams], [*ids]
-    # Arrow releases Python's lock, so threads read the sections at the same time
+    # Arrow releases Python's lock, so that threads read several sections at the same time
     with ThreadPoolExecutor() as threads:
         columns_by_section = threads.map(lambda section: section.columns(spelled), sections[1:])
         id_of = np.fromiter(ids.values(), np.int64, len(ids))
         for section, (probs, backoffs, rows) in zip(sections[1:], columns_by_section, strict=True):
             orders.append(_order(section, probs, backoffs, id_of[rows.T], len(words), orders))
-    # Back-off weights of the longest n-grams matter only if an empty section of longer ones follows
+    # The longest n-grams may have back-off weights only if an empty section of longer ones follows
     if orders[-1].log10_backoff.any():
         if not n_empty:
             sections[-1].refuse_weights()
@@ -105,11 +105,11 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
 
 
 def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int], NgramTable]:
-    """Return the words, the id of each word as spelled in the file, and their table."""
+    """Return the words of the model, the id of each word as in the file, and the unigram table."""
     probs, backoffs, unigrams = section.columns()
     special = {word.encode(): id_ for id_, word in enumerate(SPECIAL_WORDS)}
     special[_UNKNOWN_UPPER] = UNKNOWN
-    # The row of each id; row `size` is appended below for a file without <unk>
+    # The row of each id. Row `size` means that the word is missing; its values are appended below
     ids, rows = dict(special), [section.size] * len(SPECIAL_WORDS)
     for row, word in enumerate(unigrams.to_pylist()):
         id_ = ids.setdefault(word, len(rows))
@@ -137,7 +137,7 @@ def _order(
     n_words: int,
     orders: list[NgramTable],
 ) -> NgramTable:
-    """The table of the n-grams of one order.
+    """Return the table of the n-grams of one order.
 
     Args:
         section: section of the file.
@@ -147,7 +147,7 @@ def _order(
         n_words: size of the vocabulary.
         orders: tables of all lower orders.
     """
-    # The row of each n-gram's prefix, which grows by one word in each pass
+    # The row of each n-gram's prefix, which gets longer by one word in each iteration
     rows = words[0]
     for table, last in zip(orders[1:], words[1:-1], strict=True):
         rows = table.find(rows * n_words + last)

@@ -8,14 +8,15 @@ those of the words that have it in their context. For each of them, the back-off
                                    = weight of the context + log p(x | context of length c-1)
 
 runs over dense arrays with one entry per word of the vocabulary, from the empty context to the
-longest. Few n-grams contain the replaced word, and the sorted tables list them without a search:
+longest. Only few n-grams have their other words from the sentence, and the sorted tables list them
+without a search:
 
     l_m … l_1 ?            the children of the context l_m … l_1
               ? x_1        the bigrams that end in x_1
     l_m … l_1 ? x_1 … x_r  n-grams l_m … l_1 ? x_1 … x_(r-1) followed by x_r
 
-Example: a trigram model and `<s> the ? sleeps </s>`, with `?` at index 2. Three conditional
-probabilities change: those of the words 0, 1 and 2 positions to the right of the `?`:
+Example: a trigram model and `<s> the ? sleeps </s>`, in which a word replaces the `?`. Three
+conditional probabilities change: those of the words 0, 1 and 2 positions to the right of the `?`:
 
     right  target    contexts, the shortest first    n-grams in the tables, (left, right)
     0      ?         (none)   the       <s> the      ?          the ?        <s> the ?
@@ -25,15 +26,17 @@ probabilities change: those of the words 0, 1 and 2 positions to the right of th
     2      </s>      (none)   sleeps    ? sleeps     </s>       sleeps </s>  ? sleeps </s>
                                                      (one)      (one)        (0, 2)
 
-`left` and `right` are the numbers of words before and after the `?` in an n-gram. An n-gram without
-a `?` is the same for all candidates, marked (one). If the model has a candidate's longer n-gram,
-its value replaces that of the shorter one; otherwise the weight of the context is added.
+`left` and `right` are the numbers of words before and after the `?` in an n-gram. N-grams without a
+`?`, marked (one), are the same for all candidates. If the model has the longer n-gram with a
+candidate, the n-gram's value replaces the value so far; otherwise the weight of the longer context
+is added to the value so far.
 
-Values are added in float32 per word in KenLM's order, so that each conditional probability equals
-KenLM's bit for bit, except for those above 1 of pruned models (see `tables`). Sums are float64,
-whose 53 bits hold sums of these 24-bit numbers exactly. The exception is a probability within a
-millionth of 1, where the error is at most 1e-12 nats. So terms may be added in any order. The sum
-of the changed terms is cached, and so are the sums of the terms before and after them.
+The value of each word is computed in float32 in KenLM's order, so that each conditional probability
+equals KenLM's bit for bit, except for probabilities above 1 of pruned models (see `tables`). Sums
+over words are float64, whose 53 bits represent sums of these 24-bit numbers exactly. The exception
+is a probability within a millionth of 1, where the error is at most 1e-12 nats. So terms may be
+added in any order. The sum of the changed terms is cached, and so are the sums of the terms before
+and after them.
 """
 
 from __future__ import annotations
@@ -51,16 +54,16 @@ if TYPE_CHECKING:
 
 
 Matches: TypeAlias = "tuple[IntArray, IntArray]"
-"""N-grams of one order with any word at the position: ids of these words, (n_ngrams,), and rows of
-the n-grams in the table of their order, (n_ngrams,)."""
+"""All n-grams of the model that differ only in the word at the position: ids of these words,
+(n_ngrams,), and rows of the n-grams in the table of their order, (n_ngrams,)."""
 
 _CACHED_NGRAMS = 2**16
 _CACHED_MATCHES = 2**22  # n-grams, of 16 bytes each
-_CACHED_BYTES = 2**26  # of changed probabilities; their sums take as much again
+_CACHED_BYTES = 2**26  # of changed probabilities; their sums take the same memory again
 
 
 class ReplacementScores:
-    """Log10 probability of a sentence with each word of the vocabulary at one place.
+    """Function that returns the log10 probability of a sentence with each word at one position.
 
     A search scores the same positions repeatedly while words change elsewhere. Values that depend
     only on the neighbours of a position are cached, in about 200 MB. Tables never change, so cached
@@ -93,7 +96,7 @@ class ReplacementScores:
         changed = self._all_changed(
             ids_before[1 - order :] if order > 1 else (), ids_after[: order - 1]
         )
-        # Unchanged: words before, except <s>; words after whose context excludes the position
+        # Unchanged terms: words before, except <s>; words after it without the position in context
         return changed.take(words) + (self._sum(ids_before, 2) + self._sum(ids_after, order))
 
     def _sum_of_unchanged(self, ids: tuple[int, ...], first: int) -> float:
@@ -114,7 +117,7 @@ class ReplacementScores:
         """
         total = self._changed(ids_before, ()).astype(np.float64)
         for right in range(1, len(ids_after) + 1):
-            # Index of the first word in the context of the last of `right` words after
+            # Index of the first word before the position in the context of the predicted word
             first = max(0, len(ids_before) - (self._tables.order - 1 - right))
             total += self._changed(ids_before[first:], ids_after[:right])
         return total
@@ -122,11 +125,11 @@ class ReplacementScores:
     def _log10_probs_by_word(
         self, ids_before: tuple[int, ...], ids_after: tuple[int, ...]
     ) -> Float32Array:
-        """Return the log10 probability of the last word with each word at the position, (n_words,).
+        """Return the log10 probability of one word, with each word at the position, (n_words,).
 
         Args:
             ids_before: words before the position that belong to the longest context.
-            ids_after: words after the position; the last one is the predicted word. If empty, the
+            ids_after: words after the position, of which the last one is predicted. If empty, the
                 word at the position is predicted.
         """
         tables, length = self._tables, len(ids_before) + len(ids_after)
@@ -136,7 +139,7 @@ class ReplacementScores:
             probs = np.full(len(tables.words), tables.log10_prob(ids_after), np.float32)
         else:
             return tables.orders[0].log10_prob
-        # Add the longest context: one row for all words, or one for each word
+        # Add the weight of the longest context: one context for all words, or one for each word
         if ids_after:
             words, rows = self._matches(ids_before, ids_after[:-1])
             probs[words] += tables.orders[length - 1].log10_backoff[rows]
@@ -159,7 +162,7 @@ class ReplacementScores:
         elif order == 2:  # the word at the position is the prefix, not the last word
             rows = tables.bigrams_ending_in(ids_after[0])
             words = tables.prefix_of(2, rows)
-        else:  # matches that are shorter by one word, extended by the last word
+        else:  # extend the matches that are shorter by the last word
             words, shorter = self._matches(ids_before, ids_after[:-1])
             rows = tables.orders[order - 1].find(shorter * len(tables.words) + ids_after[-1])
             words, rows = words[rows >= 0], rows[rows >= 0]

@@ -1,14 +1,13 @@
 r"""Text of an ARPA file: its sections, their columns, and the line of an error.
 
-A section of trigrams. Its columns are the log10 probability, the words, and the log10 back-off
-weight, which is optional in each line:
+A section of trigrams has the columns log10 probability, words, and log10 back-off weight; the
+weight may be missing in any line:
 
     \3-grams:
     -0.5 <tab> the dog sleeps <tab> -0.2
 
-Programs differ in the text around these columns. Any text may precede `\data\`. One or more tabs or
-spaces separate columns and words. Lines end in a line feed, a carriage return or both. Blank lines
-may be anywhere.
+Files of different programs vary. Any text may precede `\data\`. One or more tabs or spaces separate
+columns and words. Lines end in a line feed, a carriage return or both. Blank lines may be anywhere.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ _HEADING = re.compile(rb"\\(\d{1,2})-grams[ \t]*:", re.IGNORECASE)
 _END = re.compile(rb"\\end\\", re.IGNORECASE)
 _LINE = re.compile(rb"[^\n]*[^ \t\n][^\n]*")  # a line that is not blank
 _TAB, _SPACE = b"\t", b" "
-_LONGEST_SHOWN = 80  # characters of a line in a message
+_MAX_EXCERPT = 80  # characters of a line in a message
 
 Columns: TypeAlias = "tuple[Float32Array, Float32Array, Any]"
 """Columns of a section: log10 probability of the last word given the others, (size,); back-off
-weight of the n-gram as a context, (size,), 0 if a line has none; and words. Words of unigrams are
-an Arrow array of bytes, (size,), those of longer n-grams are indices, (size, order), into the words
-of the file."""
+weight of the n-gram as a context, (size,), 0 if a line has none; and words. The words of unigrams
+are an Arrow array of bytes, (size,). The words of longer n-grams are indices into the words of the
+file, (size, order)."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +67,14 @@ class ArpaText:
     def error(self, start: int, problem: str) -> ModelError:
         """Return an error at a byte offset, with the line number and the line."""
         number = self.text.count(b"\n", 0, start) + 1
-        line = self.text[start : start + 4 * _LONGEST_SHOWN].partition(b"\n")[0]
+        line = self.text[start : start + 4 * _MAX_EXCERPT].partition(b"\n")[0]
         excerpt = line.decode(errors="backslashreplace")
-        if len(excerpt) > _LONGEST_SHOWN:
-            excerpt = excerpt[: _LONGEST_SHOWN - 1] + "…"
+        if len(excerpt) > _MAX_EXCERPT:
+            excerpt = excerpt[: _MAX_EXCERPT - 1] + "…"
         return ModelError(f"{self.path}, line {number:,}: {problem}: {excerpt!r}.")
 
     def lines(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-        """Yield each line that is not blank as its byte offset and its stripped text."""
+        """Yield byte offset and stripped text of each line that is not blank."""
         for match in _LINE.finditer(self.text, start, stop):
             yield match.start(), match[0].strip()
 
@@ -101,11 +100,11 @@ class Section:
     stop: int
 
     def error(self, problem: str) -> ModelError:
-        """Return an error of the whole section, at its heading."""
+        """Return an error of the whole section, with the line of its heading."""
         return self.file.error(self.start, problem)
 
     def error_in_row(self, row: int, problem: str) -> ModelError:
-        """Return an error of one n-gram."""
+        """Return an error of one n-gram, with its line."""
         starts = (start for start, _ in self._lines())
         return self.file.error(next(s for i, s in enumerate(starts) if i == row), problem)
 
@@ -120,11 +119,11 @@ class Section:
                 columns, invalid numbers, or an unknown word.
         """
         text = self.file.text[self._body : self.stop]
-        # From the fastest method, for files as most programs write them, to the slowest
+        # From the fastest method, for the format that most programs write, to the slowest
         for normalise in (bytes, _add_weights, self._separate_by_tabs):
             try:
                 return self._parse(normalise(text), words)
-            except ValueError:  # the lines differ in their columns
+            except ValueError:  # other separators, missing weights, or an error in the file
                 continue
         raise self._first_error({*words})
 
@@ -138,7 +137,11 @@ class Section:
         return self.file.lines(self._body, self.stop)
 
     def _parse(self, text: bytes, words: Sequence[bytes]) -> Columns:
-        """Parse columns that are separated by tabs, with words separated by spaces."""
+        """Parse columns that are separated by tabs, with words separated by spaces.
+
+        Raises:
+            ValueError: if the text has another format or is invalid.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
         from pyarrow import csv
@@ -166,7 +169,7 @@ class Section:
         splits = [pc.split_pattern(chunk, _SPACE) for chunk in ngrams.chunks]
         if any((np.diff(split.offsets.to_numpy()) != self.order).any() for split in splits):
             raise ValueError
-        # All chunks in one call, so that Arrow builds one hash table of the words
+        # All chunks in one call, so that Arrow builds only one hash table of the words
         ngram_words = pa.chunked_array([split.flatten() for split in splits])
         rows = pc.index_in(ngram_words, value_set=pa.array(words, pa.binary()))
         if rows.null_count:
@@ -225,7 +228,7 @@ class Section:
         return ""
 
     def refuse_weights(self) -> None:
-        """Raise an error for the first nonzero back-off weight, as the longest n-grams have none.
+        """Refuse nonzero back-off weights, for the section of the longest n-grams.
 
         Raises:
             ModelError: if a back-off weight is not 0.
@@ -262,9 +265,9 @@ def sections_of(content: bytes, path: Path | str) -> list[Section]:
     file = ArpaText(_decode(content, path), path)
     data = _DATA.search(file.text)
     if data is None:
-        problem = "no line is \\data\\" if file.text.strip() else "it is empty"
+        problem = "it has no line \\data\\" if file.text.strip() else "it is empty"
         raise ModelError(f"{path} is not an ARPA file ({problem}), nor a KenLM binary file.")
-    # Headings are lines that begin with a backslash; \end\ has order 0
+    # Headings are the lines that begin with a backslash; for \end\, the order is 0
     headings: list[tuple[int, int]] = []
     position = data.end()
     while (position := file.text.find(b"\\", position)) >= 0:
@@ -277,7 +280,7 @@ def sections_of(content: bytes, path: Path | str) -> list[Section]:
     counts = _counts(file, data.end(), headings[0][0] if headings else len(file.text))
     if not headings or headings[-1][1]:
         *_, (last, _) = file.lines(data.start(), len(file.text))
-        raise file.error(last, r"the file is cut off, its last line is not \end\ but")
+        raise file.error(last, r"the file is truncated: its last line is not \end\ but")
     _refuse_trailing_text(file, headings[-1][0])
     sections, (end, _) = [], headings.pop()
     for order, (counted_at, size) in enumerate(counts, start=1):
@@ -286,15 +289,15 @@ def sections_of(content: bytes, path: Path | str) -> list[Section]:
             start, stop = headings.pop(0)[0], headings[0][0] if headings else end
         elif size:
             at = headings[0][0] if headings else end
-            raise file.error(at, rf"expected \{order}-grams: instead of this line")
+            raise file.error(at, rf"the line \{order}-grams: is missing before this line")
         section = Section(file, order, size, counted_at, start, stop)
         if not size and any(True for _ in section._lines()):
             raise section._first_error(set())
         sections.append(section)
     if headings:
-        raise file.error(headings[0][0], "the header announces no such section")
+        raise file.error(headings[0][0], "the header lists no such section")
     if not sections[0].size:
-        raise file.error(sections[0].counted_at, "a model must have 1-grams")
+        raise file.error(sections[0].counted_at, "a model must have at least one 1-gram")
     return sections
 
 
@@ -318,7 +321,8 @@ def _counts(file: ArpaText, start: int, stop: int) -> list[tuple[int, int]]:
             raise file.error(at, f"expected 'ngram {order}=' and a number")
         counts.append((at, int(count[2])))
     if not counts:
-        raise file.error(max(0, file.text.rfind(b"\n", 0, start) + 1), "no 'ngram 1=' follows")
+        line_start = max(0, file.text.rfind(b"\n", 0, start) + 1)
+        raise file.error(line_start, "the line 'ngram 1=' must follow this line")
     return counts
 
 
@@ -332,7 +336,7 @@ def _refuse_trailing_text(file: ArpaText, end: int) -> None:
 def _decode(content: bytes, path: Path | str) -> bytes:
     """Return the decompressed UTF-8 text with line feeds as line ends.
 
-    Bytes that are not UTF-8 are kept, since words may contain them.
+    Bytes that are not UTF-8 remain, since words may contain them.
     """
     for magic, decompress in _COMPRESSED.items():
         if content.startswith(magic):
@@ -352,5 +356,5 @@ def _decode(content: bytes, path: Path | str) -> bytes:
         text = text.replace(b"\r", b" " if b"\n" in text else b"\n")
     if b"\0" in text:
         start = text.rfind(b"\n", 0, text.index(b"\0")) + 1
-        raise ArpaText(text, path).error(start, "a null character, the file is damaged")
+        raise ArpaText(text, path).error(start, "the file is damaged, it has a null character")
     return text

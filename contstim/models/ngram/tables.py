@@ -1,8 +1,9 @@
 """Back-off n-gram models as sorted arrays.
 
-N-grams of order n are rows, sorted by (row of the first n-1 words in the table of order n-1, id of
-the last word). So all continuations of a context are one slice, and a binary search for one integer
-key finds an n-gram. `training` shows the bigrams of a short text as an example.
+There is a table for each order n, with a row for each n-gram. The key of a row is one integer,
+computed from the row of the first n-1 words in the table of order n-1 and the id of the last word.
+Rows are sorted by key. So all n-grams with the same first n-1 words are one slice, and a binary
+search finds an n-gram. `training` shows the bigrams of a short text as an example.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _MAX_BATCH_WORDS = 2**17
 _CACHED_NGRAMS = 2**16
 MAX_ORDER = 6
-"""Longest n-grams that KenLM's Python package supports."""
+"""Maximum length of n-grams, as in KenLM's Python package."""
 
 UNKNOWN, BEGIN, END = 0, 1, 2
 SPECIAL_WORDS = ("<unk>", "<s>", "</s>")
@@ -36,7 +37,8 @@ class NgramTable:
     """All n-grams of one order; values are float32 log10, as in KenLM.
 
     Attributes:
-        keys: row of the prefix × vocabulary size + id of the last word, ascending, (n_ngrams,).
+        keys: row of the first n-1 words × vocabulary size + id of the last word, ascending,
+            (n_ngrams,).
         log10_prob: log10 probability of the last word given the others, (n_ngrams,).
         log10_backoff: weight of the n-gram as a context, (n_ngrams,); 0 if it is not a context.
     """
@@ -49,7 +51,7 @@ class NgramTable:
         """Return the rows with these keys, (n_keys,); -1 for missing keys."""
         if not len(self.keys):
             return np.full_like(keys, -1)
-        # The only row that can have the key
+        # The only rows that can have these keys
         rows = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[rows] == keys, rows, -1)
 
@@ -58,11 +60,11 @@ class NgramTable:
 class NgramTables:
     """N-gram model with tables of all orders; word ids 0, 1, 2 are `<unk>`, `<s>`, `</s>`.
 
-    Many sentences are looked up together. One array holds all their words, with `<s>` before and
-    `</s>` after each sentence. `rows[n]` holds, for each index of this array, the row of the n-gram
-    that ends there in the table of order n, or -1. This n-gram consists of the (n-1)-gram that ends
-    one index earlier and the word at the index. Example: a trigram model and
-    `<s> the dog sleeps </s>`:
+    Many sentences are looked up together. One array contains all their words, with `<s>` before and
+    `</s>` after each sentence. For each index of this array, `rows[n]` is the row, in the table of
+    order n, of the n-gram that ends at the index, or -1. This n-gram consists of the (n-1)-gram
+    that ends one index earlier and the word at the index. Example: a trigram model and
+    `<s> the dog sleeps </s>` (the table shows n-grams instead of rows):
 
         index      0      1         2              3                 4
         word       <s>    the       dog            sleeps            </s>
@@ -70,14 +72,15 @@ class NgramTables:
         rows[2]    -1     <s> the   the dog        dog sleeps        sleeps </s>
         rows[3]    -1     -1        <s> the dog    the dog sleeps    dog sleeps </s>
 
-    The probability of a word follows from Katz's back-off recursion (see `replace`), from the empty
+    Katz's back-off recursion (see `replace`) gives the probability of a word, from the empty
     context to the longest. Each context is an n-gram that ends one index earlier. If the model has
-    the context followed by the word, it uses the probability of this n-gram. If it has only the
-    context, it adds the context's weight to the previous probability.
+    an n-gram of the context and the word, the n-gram's probability replaces the value so far. If
+    the model has only the context, the context's weight is added to the value so far.
 
     Values are added in float32 in KenLM's order, so that each conditional probability equals
-    KenLM's bit for bit. Sums over words are float64, from left to right. One exception: if back-off
-    weights of a pruned model make a probability larger than 1, KenLM returns the inverse.
+    KenLM's bit for bit. There is one exception: if back-off weights of a pruned model make a
+    probability larger than 1, KenLM returns the inverse. Sums over words are float64, from left to
+    right.
 
     Attributes:
         words: vocabulary; the id of a word is its index.
@@ -94,7 +97,7 @@ class NgramTables:
 
     @cached_property
     def word_ids(self) -> dict[str, int]:
-        """Ids of the words of texts, in which `<unk>`, `<s>` and `</s>` are unknown words."""
+        """Ids of words in sentences; `<unk>`, `<s>` and `</s>` are left out, and thus unknown."""
         return with_spellings({word: id_ for id_, word in enumerate(self.words) if id_ > END})
 
     def ids(self, words: Iterable[str]) -> IntArray:
@@ -102,14 +105,19 @@ class NgramTables:
         return np.fromiter(map(self.word_ids.get, words, repeat(UNKNOWN)), np.int64)
 
     def children(self, order: int, row: int) -> slice:
-        """Return the rows of a table whose prefix is one row of the table below."""
-        # Their keys are at least row * size and less than (row + 1) * size
+        """Return the rows of the n-grams that extend an n-gram of the order below by a word.
+
+        Args:
+            order: order of the longer n-grams.
+            row: row of the shorter n-gram.
+        """
+        # The keys of these rows are at least row * size and less than (row + 1) * size
         size = len(self.words)
         bounds = np.searchsorted(self.orders[order - 1].keys, [row * size, (row + 1) * size])
         return slice(int(bounds[0]), int(bounds[1]))
 
     def find_one(self, order: int, prefix: int, word: int) -> int:
-        """Return the row of prefix + word in the table of an order; -1 if missing."""
+        """Return the row of an n-gram from its prefix's row and its last word; -1 if missing."""
         keys, key = self.orders[order - 1].keys, prefix * len(self.words) + word
         row = int(keys.searchsorted(key))
         return row if row < len(keys) and keys[row] == key else -1
@@ -131,7 +139,7 @@ class NgramTables:
 
     @cached_property
     def _bigrams_by_last_word(self) -> tuple[IntArray, IntArray]:
-        # Rows sorted by the second word, and the start of each word's slice
+        # Rows sorted by the second word, and the start of each second word's slice of them
         last = self.orders[1].keys % len(self.words)
         counts = np.bincount(last, minlength=len(self.words))
         return np.argsort(last, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
@@ -141,7 +149,7 @@ class NgramTables:
         return self.orders[order - 1].keys[rows] % len(self.words)
 
     def prefix_of(self, order: int, rows: IntArray) -> IntArray:
-        """Return the rows of n-grams without their last word in the table below, (n_rows,)."""
+        """Return the row of each n-gram without its last word, in the table below, (n_rows,)."""
         return self.orders[order - 1].keys[rows] // len(self.words)
 
     def log10_probs(self, sentence: Sentence) -> list[float]:
@@ -161,7 +169,7 @@ class NgramTables:
             end: whether to score the end of the sentence.
         """
         totals = np.zeros(len(sentences))
-        if len(sentences) == 1 and starts is None:  # a search's case: faster without arrays
+        if len(sentences) == 1 and starts is None:  # frequent in searches, and faster so
             sentence = (BEGIN, *self.ids(sentences[0].words).tolist(), END)
             for i in range(2, len(sentence) + end):
                 totals[0] += self.log10_prob(sentence[max(0, i - self.order) : i])
@@ -169,7 +177,7 @@ class NgramTables:
         words = [sentence.words for sentence in sentences]
         n_words = np.fromiter(map(len, words), np.int64, len(words))
         first = np.zeros_like(n_words) if starts is None else np.asarray(starts, np.int64)
-        # Group sentences of similar length, so that few entries of the loop below are empty
+        # Group sentences of similar length, so that the loop below is short
         by_length = np.argsort(n_words, kind="stable")
         batch_numbers = np.cumsum(n_words[by_length] + 2) // _MAX_BATCH_WORDS
         for batch in np.split(by_length, np.flatnonzero(np.diff(batch_numbers)) + 1):
@@ -203,13 +211,13 @@ class NgramTables:
         """Return the log10 probability of each word, (n_ids,); values at `<s>` have no meaning."""
         orders = self.orders
         probs: Float32Array = orders[0].log10_prob[ids]
-        rows = ids  # of the n-gram of the current order that ends at each index, in its table
+        rows = ids  # row of the n-gram of the current order that ends at each index
         for table, longer in pairwise(orders):
             # A context ends one index earlier and never extends across `<s>`
             contexts = np.append(-1, rows[:-1])
             contexts[ids == BEGIN] = -1
             has_context = np.flatnonzero(contexts >= 0)
-            # Sorted by key, so that successive look-ups are close in memory
+            # Look up keys in sorted order, so that successive look-ups are close in memory
             keys = contexts[has_context] * len(self.words) + ids[has_context]
             by_key = np.argsort(keys)
             has_context = has_context[by_key]
@@ -227,7 +235,7 @@ def _log10_prob(tables: NgramTables, ids: tuple[int, ...]) -> float:
     prob = np.float32(tables.orders[0].log10_prob[last])
     for length in range(1, min(tables.order, len(ids))):
         context = tables.row(ids[-1 - length : -1])
-        if context < 0:  # pruned models may lack a context and have a longer one
+        if context < 0:  # a pruned model may have no such context, but a longer one
             continue
         ngram = tables.find_one(length + 1, context, last)
         if ngram >= 0:

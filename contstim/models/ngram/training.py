@@ -25,8 +25,8 @@ Bigrams of the one sentence `a b a`, with ids <unk> 0, <s> 1, </s> 2, a 3, b 4 (
     2     a b        3 * 5 + 4 = 19                           3         4         1
     3     b a        4 * 5 + 3 = 23                           4         3         1
 
-`prefix` is the row of u and `suffix` is the row of u' w, both in the table of the order below. The
-adjusted count of the unigram `a` is 2, since it is the suffix of two bigrams: <s> a and b a.
+`prefix` is the row of u, and `suffix` is the row of u' w, both in the table of the order below. The
+adjusted count of the unigram `a` is 2, since `a` is the suffix of two bigrams, <s> a and b a.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ _LOG10_NEVER = -99.0  # the usual ARPA value for <s>, which is never predicted
 
 
 class DiscountWarning(UserWarning):
-    """Warning that the text is too small to estimate discounts, so fixed ones are used."""
+    """Warning that the text is too small to estimate discounts, so that fixed ones are used."""
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Trained model with word counts of its training text.
+    """A trained n-gram model, and the word counts of its training text.
 
     Attributes:
         tables: n-gram model.
@@ -94,7 +94,7 @@ class _Counts:
     """Distinct n-grams of one order, sorted as in `NgramTable`; arrays are (n_ngrams,)."""
 
     keys: IntArray
-    suffixes: IntArray  # rows of the n-grams without their first word in the table below
+    suffixes: IntArray  # row of each n-gram without its first word, in the table below
     raw: IntArray  # occurrences in the text
     begins: BoolArray  # whether the n-gram starts with <s>
 
@@ -109,13 +109,13 @@ def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
 
     Warns:
         DiscountWarning: if too few n-grams of an order occur one to four times for the discount
-            formula; then the discounts 0.5, 1 and 1.5 are used.
+            formula. The discounts 0.5, 1 and 1.5 are then used.
     """
     if not 1 <= order <= MAX_ORDER:
         raise InputError(f"order must be from 1 to {MAX_ORDER}, got {order}.")
     words, tokens = _encode(sentences)
     counts = _count(tokens, len(words), order)
-    # a(uw): number of distinct words to the left; at the start of a sentence, of occurrences
+    # a(uw): number of distinct words before uw; number of occurrences if uw begins with <s>
     adjusted = [
         np.where(c.begins, c.raw, np.bincount(longer.suffixes, minlength=len(c.keys)))
         for c, longer in pairwise(counts)
@@ -146,12 +146,12 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
     if not len(text):
         raise CorpusError("The training text has no sentences.")
     specials = np.flatnonzero(text <= END)
-    # Each sentence has one added <s> and </s>; any other one is from the text
+    # `_encode` adds one <s> and one </s> to each sentence; all others are words of the text
     plain = len(specials) == 2 * np.count_nonzero(text == BEGIN) and not (text == UNKNOWN).any()
     if not plain or any(word.lower() in SPECIAL_WORDS for word in islice(ids, END + 1, None)):
         raise CorpusError(
-            f"The text contains one of {', '.join(SPECIAL_WORDS)} as a word, perhaps in capitals; "
-            "which are reserved. Replace it by another word, or remove the sentence."
+            f"The text contains one of the reserved words {', '.join(SPECIAL_WORDS)}, perhaps in "
+            "capitals. Replace it by another word, or remove the sentence."
         )
     return tuple(ids), text
 
@@ -162,8 +162,8 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
     raw = np.bincount(tokens, minlength=n_words)
     counts = [_Counts(unigrams, np.zeros(n_words, np.int64), raw, unigrams == BEGIN)]
     inside = tokens != BEGIN
-    # For each token: whether an n-gram within one sentence ends there, and the row of that n-gram;
-    # both are updated from one order to the next
+    # For each token: whether an n-gram within one sentence ends there, and the row of this n-gram.
+    # Each iteration replaces the values of order n-1 by those of order n
     has_ngram = np.ones(len(tokens), bool)
     rows = tokens
     for n in range(2, order + 1):
@@ -181,7 +181,7 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
             return_inverse=True,
             return_counts=True,
         )
-        # The suffix is the (n-1)-gram that ends at the same token
+        # The suffix of an n-gram is the (n-1)-gram that ends at the same token
         counts.append(_Counts(keys, rows[ends[first]], raw, counts[-1].begins[keys // n_words]))
         rows = np.full(len(tokens), -1)
         rows[ends] = inverse
@@ -189,7 +189,7 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
 
 
 def _discounts(adjusted: IntArray, order: int) -> tuple[float, float, float]:
-    """Compute D1, D2, D3 from counts of counts (Chen & Goodman 1998, eq. 26)."""
+    """Compute D1, D2, D3 from adjusted counts, (n_ngrams,) (Chen & Goodman 1998, eq. 26)."""
     t1, t2, t3, t4 = (int(np.count_nonzero(adjusted == k)) for k in (1, 2, 3, 4))
     if t1 and t2 and t3:
         y = t1 / (t1 + 2 * t2)
@@ -226,7 +226,7 @@ def _interpolate(
         lower = (a - discount) / total[prefixes] + (weight[prefixes] * lower[table.suffixes])
         weights.append(np.where(total > 0, weight, 1.0))
         tables.append((table.keys, lower))
-    # weights[n] are those of contexts of n words; the empty context has none in an ARPA file
+    # weights[n] belong to contexts of n words; an ARPA file has no weight of the empty context
     backoffs = [*weights[1:], np.ones(len(lower))]
     results = [
         NgramTable(keys, np.log10(p).astype(np.float32), np.log10(b).astype(np.float32))
@@ -245,7 +245,7 @@ def train_ngram(
         sentences: sentences of the text; may be a stream.
         order: length of the longest n-grams.
         out: path of the ARPA file.
-        text: file that the sentences come from; the record stores its checksum.
+        text: file from which the sentences were read; the record contains its checksum.
 
     Raises:
         InputError: if the order is not 1 to 6, or the file cannot be written.
@@ -253,14 +253,14 @@ def train_ngram(
     """
     digest, hashes = hashlib.sha256(), array("Q")
 
-    # A stream can be read only once, so the text is hashed while the estimator reads it
-    def hashed() -> Iterator[Sentence]:
+    # A stream can be read only once, so the sentences are hashed while `estimate` reads them
+    def hash_and_yield() -> Iterator[Sentence]:
         for sentence in sentences:
             digest.update(f"{sentence.text}\n".encode())
             hashes.append(sentence_hash(sentence))
             yield sentence
 
-    trained = estimate(hashed(), order)
+    trained = estimate(hash_and_yield(), order)
     write_arpa(trained.tables, out)
     first = len(SPECIAL_WORDS)  # id of the first word of the text
     counts = (trained.initial_counts.tolist(), trained.inner_counts.tolist())

@@ -51,11 +51,11 @@ class RecurrentModel(LanguageModel):
     float64.
 
     Args:
-        network: network of the kind that the subclass scores with.
+        network: network of a kind that the subclass supports.
         words: vocabulary, with the number of each word.
         name: name in columns and files.
         device: device on which the network runs.
-        training_text: hashes of the sentences that it was trained on, if they are recorded.
+        training_text: file with hashes of the training sentences; None if there is none.
         end_mark: whether end marks in the vocabulary are read.
     """
 
@@ -107,7 +107,7 @@ class RecurrentModel(LanguageModel):
         return [*map(self._end_marks.terms, sentences, terms)]
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """See `LanguageModel.completed_word_log_probs`: each term is a whole word already."""
+        """See `LanguageModel.completed_word_log_probs`; terms of whole words need no correction."""
         return self.token_log_probs(sentences)
 
     def n_parameters(self) -> int:
@@ -123,12 +123,12 @@ class RecurrentModel(LanguageModel):
         return self._words.vocabulary(min_count)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `LanguageModel.replacements`; upper bounds for all words from one reading.
+        """See `LanguageModel.replacements`; upper bounds for all words from one pass.
 
-        The log-probability of a sentence is a sum of terms that are never positive. Some terms come
-        from states that have not read the candidate. Of these, the terms of other words are equal
-        for all candidates. One output layer gives the candidate's own term for the whole
-        vocabulary. Their sum is both the bound and the estimate.
+        The log-probability of a sentence is a sum of terms that are never positive. The states that
+        have not read the candidate give two kinds of terms: those of other words, which are equal
+        for all candidates, and the term of the candidate itself, which one output layer computes
+        for the whole vocabulary. The sum of these terms is both the bound and the estimate.
         """
         words_before, words_after = self._around(sentence, position)
         bounds = self._bounds(words_before, words_after)[self._words.numbers(words)]
@@ -140,7 +140,7 @@ class RecurrentModel(LanguageModel):
     ) -> FloatArray:
         """See `LanguageModel.replacement_log_probs`; computes states before the word once."""
         words_before, words_after = self._around(sentence, position)
-        # All unknown words share a number, and thus a score
+        # Score each number once: all unknown words have the same number
         numbers, twin = np.unique(self._words.numbers(words), return_inverse=True)
         scores = self._bounds(words_before, words_after)[numbers]
         later_terms = np.zeros(len(numbers))
@@ -156,28 +156,32 @@ class RecurrentModel(LanguageModel):
         return twin
 
     def forget_prefixes(self) -> None:
-        """See `LanguageModel.forget_prefixes`; also clears the states after a position."""
+        """See `LanguageModel.forget_prefixes`; also clears states read from right to left."""
         self._read_cached.cache_clear()
 
     @abstractmethod
     def _read_words(self, words: Words, *, backwards: bool = False) -> Any:
-        """Read the boundary and words; return states, and for RNN and LSTM log-probabilities."""
+        """Read the boundary and words; return what the subclass caches for `_bounds`."""
 
     @abstractmethod
     def _bounds(self, words_before: Words, words_after: Words) -> FloatArray:
-        """Return, per candidate, the sum of terms from states that have not read it, (words,)."""
+        """Return the upper bound of each word of the vocabulary, (vocabulary,), nats.
+
+        It is the sum of the terms from states that have not read the word.
+        """
 
     def _prefix_log_prob(self, words_before: Words) -> float:  # noqa: ARG002
-        """Return log p of the words before, nats; nan for models that read both sides."""
+        """Return log p of `words_before`, nats; nan for models that read both sides."""
         return math.nan
 
     @abstractmethod
     def _term_writer(
         self, words_before: Words, words_after: Words, out: FloatArray
     ) -> Callable[[Tensor, Tensor, IntArray], None]:
-        """Return a function for `forward_in_batches` that writes sums of other terms into `out`.
+        """Return a function for `forward_in_batches` that writes the remaining terms into `out`.
 
-        Its rows are the candidates' numbers, (b, 1); `out` is (n_candidates,), nats.
+        These are the sums of the terms that `_bounds` omits, because their states have read the
+        candidate. Rows are the candidates' numbers, (b, 1); `out` is (n_candidates,), nats.
         """
 
     def _around(self, sentence: Sentence, position: int) -> tuple[Words, Words]:
@@ -202,7 +206,7 @@ class RecurrentModel(LanguageModel):
 
 
 class LeftToRightModel(RecurrentModel):
-    """Model of the sum of log p(word | words before) over the words and the end."""
+    """Model whose score is the sum of log p(word | words before), including the sentence end."""
 
     rule = "log-likelihood"
     end_scored = True
@@ -211,7 +215,7 @@ class LeftToRightModel(RecurrentModel):
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`."""
         terms = self._terms([continuation.sentence for continuation in continuations])
-        # The last term is the end
+        # Without the last term, which is the end of the sentence
         totals = [t[c.start : -1].sum() for t, c in zip(terms, continuations, strict=True)]
         return np.array(totals, np.float64)
 
@@ -227,7 +231,7 @@ class LeftToRightModel(RecurrentModel):
         self, words_before: Words, words_after: Words, out: FloatArray
     ) -> Callable[[Tensor, Tensor, IntArray], None]:
         network, (_, _, state) = self._network, self._read_cached(words_before)
-        # The words after the candidate, and the end
+        # The words after the candidate, and the end of the sentence
         suffix = torch.tensor([(*words_after, BOUNDARY)], device=self._device)  # (1, m)
 
         def run(candidates: Tensor, _: Tensor, batch: IntArray) -> None:
@@ -243,7 +247,7 @@ class LeftToRightModel(RecurrentModel):
     def _read_words(
         self, words: Words, *, backwards: bool = False
     ) -> tuple[float, FloatArray, State]:
-        """Return log p of the words, nats, log p of each possible next word, and the state."""
+        """Return log p of the words and of each next word, (vocabulary,), nats; and the state."""
         with computing():
             ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
             count(1, len(words))
@@ -261,16 +265,16 @@ def for_rows(state: State, n_rows: int) -> State:
 
 
 class BothSidesModel(RecurrentModel):
-    """Model of the sum of log p(word | left state, right state) over the words, without the end.
+    """Model whose score is the sum of log p(word | left state, right state), without the end.
 
     This is a pseudo-log-likelihood, not the log-probability of a distribution over sentences. No
     word is masked. The left state of a position has read the boundary and the words before it. The
     right state comes from a separate stack of layers; it has read the boundary and the words after
-    the position, the last word first. No state of a position depends on its word.
+    the position, the last word first. Neither state depends on the word at the position.
 
-    Candidates at one position of a sentence, here `x` in `a b x d`, share all states that have not
-    read them. Let L and R be the states of the stacks that read from the left and from the right,
-    and `|` the boundary. The four terms of the score are
+    All candidates at one position of a sentence, here `x` in `a b x d`, share the states that have
+    not read the candidate. L and R are the states of the stacks that read from the left and from
+    the right, and `|` is the boundary. The four terms of the score are
 
         term            from the left    from the right    computed
         log p(a | …)    L(|)             R(| d x b)        right stack for each candidate: `earlier`
@@ -278,7 +282,7 @@ class BothSidesModel(RecurrentModel):
         log p(x | …)    L(| a b)         R(| d)            once, for all candidates: `_bounds`
         log p(d | …)    L(| a b x)       R(|)              left stack for each candidate: `later`
 
-    No term is positive, so the third one, which is computed once, is an upper bound of the score.
+    No term is positive, so log p(x | …) alone, which is computed once, is an upper bound.
     """
 
     rule = "pseudo-log-likelihood"
@@ -322,15 +326,15 @@ class BothSidesModel(RecurrentModel):
         """
         if not words:
             return torch.zeros(len(candidates), dtype=torch.float64, device=candidates.device)
-        # Continue from the near side: read the candidate and all words except the farthest. State j
-        # has then read everything before word j of `words`
+        # Continue from `near`: read the candidate and all words except the farthest. State j has
+        # then read everything on the near side of word j of `words`
         beyond = torch.tensor([words], device=self._device).expand(len(candidates), -1)  # (b, m)
         ids = torch.cat([candidates, beyond[:, :-1]], dim=1)
         state = for_rows(near, len(candidates))
         near_states, _ = self._network.run(ids, state, backwards=backwards)  # (b, m, hidden)
-        # On the far side, the last of the m + 1 states has read all m words and predicts the
-        # candidate. The state for word 0 (the nearest) has read m - 1 words, that for word m - 1
-        # none. After the flip, state j has read the words beyond word j
+        # The last of the m + 1 states in `far` has read all m words and is dropped. The state for
+        # word 0 (the nearest) has read m - 1 words, the state for word m - 1 none. After the flip,
+        # state j has read the words beyond word j
         far_states = far[:-1].flip(0).expand(len(candidates), -1, -1)  # (b, m, hidden)
         sides = (far_states, near_states) if backwards else (near_states, far_states)
         both_sides = torch.cat(sides, dim=2).flatten(0, 1)  # (b * m, 2 * hidden), left half first
@@ -338,7 +342,7 @@ class BothSidesModel(RecurrentModel):
         return terms.view(beyond.shape).double().sum(1)
 
     def _read_words(self, words: Words, *, backwards: bool = False) -> tuple[Tensor, State]:
-        """Return states (m + 1, hidden) after the boundary and each of m words; and the last."""
+        """Return states after the boundary and each of m words, (m + 1, hidden); and the last."""
         with computing():
             ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
             count(1, len(words))
@@ -358,7 +362,7 @@ def load_recurrent(
 
     Args:
         location: path of the folder.
-        name: name of the model; by default the folder's.
+        name: name of the model; by default the path of the folder.
         family: required kind, `rnn`, `lstm` or `bilstm`; empty for any.
         device: device to use; `auto` is a GPU if there is one.
         end_mark: whether end marks in the vocabulary are read.
@@ -370,7 +374,7 @@ def load_recurrent(
     network, words = read_folder(location)
     kind = network.shape.kind
     if family and family != kind:
-        raise ModelError(f"{location} holds a model of kind {kind}: write {kind}:{location}.")
+        raise ModelError(f"{location} contains a model of kind {kind}: write {kind}:{location}.")
     adapter = BothSidesModel if network.shape.reads_both_sides else LeftToRightModel
     return adapter(
         network,

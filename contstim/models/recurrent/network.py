@@ -1,22 +1,23 @@
 """Recurrent networks over words: the words that they read, and the words that states predict.
 
-Words are numbers. Number 0 is the boundary: it is read before a sentence, and a left-to-right
+Each word has a number. Number 0 is the boundary: it is read before a sentence, and a left-to-right
 network predicts it after the last word. Number 1 represents every word outside the vocabulary. For
-`The dog sleeps`, with numbers 7, 4 and 9, the terms of a left-to-right network are
+`The dog sleeps`, whose words have the numbers 7, 4 and 9, a left-to-right network
 
-    read      0  7  4  9      state i has read the first i + 1 numbers
-    predicts  7  4  9  0      from the states 0, 1, 2, 3
+    reads     0  7  4  9      state i has read the first i + 1 numbers
+    predicts  7  4  9  0      one number from each of the states 0, 1, 2, 3
 
-and those of a bidirectional network, which predicts word i from a state of either stack,
+A bidirectional network has two stacks of layers, and predicts word i from one state of each:
 
-    forwards   0  7  4        before words 0, 1, 2
-    backwards  4  9  0        after words 0, 1, 2: the last number read, in the order 0 9 4
+    forwards   0  7  4        last number read by the forward state of words 0, 1, 2
+    backwards  4  9  0        last number read by the backward state, which reads 0, 9, 4
     predicts   7  4  9
 
-With many words, a softmax takes more time than the rest of the network. The adaptive softmax (Grave
-et al. 2017, *Efficient softmax approximation for GPUs*) is a softmax over the frequent words and a
-few clusters of rarer ones, times a smaller softmax within the cluster. It is exact in training and
-in scoring, because it is the definition of the model.
+With many words, a softmax takes more time than the rest of the network. In the adaptive softmax
+(Grave et al. 2017, *Efficient softmax approximation for GPUs*), the first softmax distributes the
+probability over the frequent words and a few clusters of rarer words; a smaller softmax distributes
+the probability of a cluster over its words. Its probabilities are not approximations: training and
+scoring use the same definition.
 
 A model on disk is a folder of three files, none of which can execute code:
 
@@ -53,14 +54,13 @@ _WEIGHT_RANGE = 0.1
 _Size: TypeAlias = Annotated[int, Ge(1), Le(10**6)]
 _WEIGHTS, _WORDS = "model.safetensors", "vocabulary.csv"
 _FORMAT = 1
-_MOST_CLUSTERS = 100
+_MAX_ENDS = 100  # of clusters of the output layer, with the first start and the last end
 
 
-class _Scores(nn.Linear):
-    """Scores of all classes; a separate class, so that `use_onednn` does not change the layer.
+class _PlainLinear(nn.Linear):
+    """Linear layer that `use_onednn` does not change, since it only changes `nn.Linear` itself.
 
-    With oneDNN the sums are rounded differently, and a training with the same seed would end with
-    other weights.
+    oneDNN rounds sums differently, so that training with the same seed would give other weights.
     """
 
 
@@ -99,9 +99,10 @@ class RecurrentNetwork(nn.Module):
     words before it.
 
     A bidirectional network has two stacks of layers, which share only the embedding. Word i is
-    predicted from two concatenated states. One stack has read the boundary and words 0 to i-1, the
-    other the boundary and the words from the last down to i+1. No layer of one stack uses a state
-    of the other, so no state contains the word that it predicts. The boundary is not predicted.
+    predicted from two concatenated states. The forward state has read the boundary and words 0 to
+    i-1; the backward state has read the boundary and the words from the last down to i+1. No layer
+    of one stack uses a state of the other stack, so no state contains the word that it predicts.
+    The boundary is not predicted.
     """
 
     def __init__(self, shape: Shape) -> None:
@@ -113,16 +114,18 @@ class RecurrentNetwork(nn.Module):
         if shape.reads_both_sides:
             self.backwards = _layers(shape)
         width = shape.hidden * (1 + shape.reads_both_sides)
-        classes = shape.words - shape.reads_both_sides
+        n_outputs = shape.words - shape.reads_both_sides  # one less: no output for the boundary
         self.output: nn.Linear | nn.AdaptiveLogSoftmaxWithLoss = (
-            nn.AdaptiveLogSoftmaxWithLoss(width, classes, shape.cutoffs, head_bias=True)
+            nn.AdaptiveLogSoftmaxWithLoss(width, n_outputs, shape.cutoffs, head_bias=True)
             if shape.cutoffs
-            else _Scores(width, classes)
+            else _PlainLinear(width, n_outputs)
         )
         nn.init.uniform_(self.embedding.weight, -_WEIGHT_RANGE, _WEIGHT_RANGE)
 
     def forward(self, ids: Tensor, present: Tensor) -> Tensor:
-        """Compute log p (n,), nats, of all words (and ends) of a batch, sentence by sentence.
+        """Compute log p of all predicted numbers of a batch, (n,), nats, sentence by sentence.
+
+        A left-to-right network predicts the boundary after the words of each sentence.
 
         Args:
             ids: (b, l) words of each sentence, padded on the right.
@@ -131,7 +134,7 @@ class RecurrentNetwork(nn.Module):
         if self.shape.reads_both_sides:
             return self.log_probs(self._around(ids, present)[present], ids[present])
         states, _ = self.run(_shifted(ids, extend=True))
-        # Padding after the last word becomes the boundary, which the network predicts there
+        # The position after the last word gets the boundary, which the network predicts there
         targets = nn.functional.pad(ids.masked_fill(~present, BOUNDARY), (0, 1), value=BOUNDARY)
         scored = nn.functional.pad(present, (1, 0), value=True)
         return self.log_probs(states[scored], targets[scored])
@@ -139,7 +142,13 @@ class RecurrentNetwork(nn.Module):
     def run(
         self, ids: Tensor, state: State = None, *, backwards: bool = False
     ) -> tuple[Tensor, State]:
-        """Return states (b, l, hidden) after each number (b, l), and the final state."""
+        """Read numbers (b, l), and return the states after each, (b, l, hidden), and the last.
+
+        Args:
+            ids: numbers to read, in reading order.
+            state: state from which to continue; None for the start.
+            backwards: whether to use the stack that reads from right to left.
+        """
         layers = self.backwards if backwards else self.forwards
         states, last = layers(self.dropout(self.embedding(ids)), state)
         return states, last
@@ -167,10 +176,10 @@ class RecurrentNetwork(nn.Module):
         return result
 
     def _around(self, ids: Tensor, present: Tensor) -> Tensor:
-        """Return states (b, l, 2 * hidden) from the words before and after each word."""
+        """Return the two states that predict each word, concatenated, (b, l, 2 * hidden)."""
         states_before, _ = self.run(_shifted(ids))
-        # Position i of n words is mirrored to n-1-i; padding goes to 0 and is never scored. The
-        # same indices reverse the words for reading and return the states to sentence order
+        # Word i of n is read as word n-1-i. The same indices reverse the words for reading and
+        # bring the states back into sentence order. Padding gets index 0 and is never scored
         positions = torch.arange(ids.shape[1], device=ids.device)
         mirrored = (present.sum(1, keepdim=True) - 1 - positions).clamp(min=0)  # (b, l)
         states_after, _ = self.run(_shifted(ids.gather(1, mirrored)), backwards=True)
@@ -187,12 +196,12 @@ def _layers(shape: Shape) -> nn.RNNBase:
 
 
 def _shifted(ids: Tensor, *, extend: bool = False) -> Tensor:
-    """Put the boundary before the numbers; keep all (b, l + 1), or all but the last (b, l)."""
+    """Put the boundary before numbers (b, l), and drop the last number unless `extend` is True."""
     return nn.functional.pad(ids, (1, 0 if extend else -1), value=BOUNDARY)
 
 
 def write_folder(folder: Path, network: RecurrentNetwork, words: WordList) -> None:
-    """Write a model; the configuration is written last, so that an incomplete folder has none.
+    """Write a model. The configuration comes last, so that an incomplete folder has none.
 
     Raises:
         InputError: if a file cannot be written.
@@ -213,17 +222,18 @@ def read_folder(folder: Path | str) -> tuple[RecurrentNetwork, WordList]:
     words = WordList.from_file(folder / _WORDS)
     if len(words) != shape.words:
         raise ModelError(
-            f"{folder} is damaged: its network reads {shape.words:,} words and {_WORDS} "
-            f"makes {len(words):,}. Train the model again."
+            f"{folder} is damaged: its network reads {shape.words:,} words, but {_WORDS} has "
+            f"{len(words):,} with the boundary and the unknown word. Train the model again."
         )
     return _read_network(folder / _WEIGHTS, shape), words
 
 
 def _read_network(path: Path, shape: Shape) -> RecurrentNetwork:
-    """Read the weights; their sizes are checked before memory is allocated."""
+    """Read the weights, and check that they fit the shape."""
     try:
         weights = safetensors.torch.load_file(path)
-        # A network without memory checks the shapes of the weights, and takes them over
+        # A network on the device `meta` allocates no memory, checks the shapes of the weights and
+        # uses their memory
         with torch.device("meta"):
             network = RecurrentNetwork(shape)
         network.load_state_dict(weights, assign=True)
@@ -234,9 +244,14 @@ def _read_network(path: Path, shape: Shape) -> RecurrentNetwork:
         ) from error
     for name, weight in network.named_parameters():
         if weight.dtype != torch.float32:
-            raise ModelError(f"{path} is damaged: {name} is {weight.dtype}, not torch.float32.")
+            raise ModelError(
+                f"{path} is damaged: {name} is {weight.dtype}, not torch.float32. Train the model "
+                "again."
+            )
         if not bool(weight.isfinite().all()):
-            raise ModelError(f"{path} is damaged: {name} has values that are not finite.")
+            raise ModelError(
+                f"{path} is damaged: {name} has values that are not finite. Train the model again."
+            )
     return network.eval()
 
 
@@ -253,14 +268,17 @@ def _read_shape(folder: Path) -> Shape:
         if repr(facts.pop("format", None)) != str(_FORMAT):
             raise ValueError("written by another version of contstim")
         shape = TypeAdapter(Shape).validate_json(json.dumps(facts), strict=True, extra="forbid")
-        # Clusters end at rising numbers below the number of classes; a BiLSTM has no boundary class
+        # Clusters end at rising numbers below the number of outputs, see `RecurrentNetwork`
         ends = (0, *shape.cutoffs, shape.words - shape.reads_both_sides)
-        if len(ends) > _MOST_CLUSTERS or any(b <= a for a, b in pairwise(ends)):
-            raise ValueError(f"cutoffs: {shortened(shape.cutoffs)} do not rise to below {ends[-1]}")
+        if len(ends) > _MAX_ENDS or any(b <= a for a, b in pairwise(ends)):
+            raise ValueError(
+                f"cutoffs must be at most {_MAX_ENDS - 2} rising numbers from 1 to {ends[-1] - 1}, "
+                f"got {shortened(shape.cutoffs)}"
+            )
     except ValidationError as error:
         first = error.errors()[0]
         raise ModelError(
-            f"{path} does not describe a recurrent model: {first['loc'][0]}: {first['msg']}, not "
+            f"{path} does not describe a recurrent model: {first['loc'][0]}: {first['msg']}, got "
             f"{shortened(first['input'])}."
         ) from error
     except ValueError as error:  # also invalid JSON

@@ -1,8 +1,8 @@
 """Causal models on an inference server (vLLM, SGLang and others), scored over HTTP.
 
-    sentence --tokenizer--> token ids --client--> server: one value for each token --> sum
+    sentence --tokenizer--> token ids --client--> server --> log p of each token --> sum
 
-A server is tested before the first score, and each of its responses is checked.
+A server is tested before the first score, and each response of a server is checked.
 
 model     ServerModel, an implementation of LanguageModel, and its loader
 address   `http://host:8000/v1#model?tokenizer=…`, and the key of a server

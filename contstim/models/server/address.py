@@ -2,9 +2,9 @@
 
     server:http://host:8000/v1#org/model?tokenizer=DIR&dialect=vllm
 
-The address of the server precedes the `#`, and the model's name on the server follows it. Options
-follow the `?`. The reserved characters `@ + & %` are written in an option as `%40`, `%2B`, `%26`
-and `%25`.
+The URL of the server precedes the `#`, and the model's name on the server follows it. Options
+follow the `?`. Write the reserved characters `@ + & %` in an option as `%40`, `%2B`, `%26` and
+`%25`.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class ServerAddress:
         batch: number of sentences in a request.
         timeout: maximum time of one response, seconds.
         patience: maximum time of retries of a request, seconds.
-        tolerance: relative difference that a score may have between requests.
+        tolerance: relative difference that is allowed between a sentence's scores in two requests.
         window: maximum number of tokens of an input; None to use the server's value.
-        max_tokens: number of tokens to generate when none are needed, 0 or 1.
+        max_tokens: number of tokens to generate if none is needed, 0 or 1; some servers require 1.
         draft: specification of a local model with similar scores; None for no draft.
     """
 
@@ -66,7 +66,7 @@ class ServerAddress:
 
     @property
     def root(self) -> str:
-        """Server's address without `/v1`, for its native dialect and its version."""
+        """URL of the server without `/v1`, for requests that are not in OpenAI's format."""
         return self.url.removesuffix("/v1")
 
 
@@ -78,12 +78,12 @@ def parse_address(location: str) -> ServerAddress:
     """Parse `http://host:8000/v1#model?option=value&…`.
 
     Raises:
-        ModelError: if the text is not such an address, or may contain a key, which the message does
-            not repeat.
+        ModelError: if the text is not such an address, or may contain a key. The message does not
+            contain the key.
     """
     url, _, fragment = location.partition("#")
     model, _, options = fragment.partition("?")
-    # Search the whole URL, since a password with a slash would end the host part
+    # Search the whole URL, since the host part would end at a slash in a password
     if "@" in url or "?" in url:
         raise ModelError(
             "The address of a server must not contain a user, a password or a query, because "
@@ -91,15 +91,17 @@ def parse_address(location: str) -> ServerAddress:
         )
     try:
         split = urlsplit(url)
-        host = (split.hostname or "").encode("idna")  # as in a connection
+        host = (split.hostname or "").encode("idna")  # as when connecting
         valid = split.scheme in {"http", "https"} and bool(host) and split.port != 0
     except ValueError:  # invalid host or port
         valid = False
     if not (valid and url.isascii() and url.isprintable() and " " not in url):
         example = "server:http://host:8000/v1#model?tokenizer=DIR"
-        raise ModelError(f"{url!r} is not the address of a server; write {example}.")
+        raise ModelError(f"{url!r} is not the address of a server. Write {example}.")
     if not model:
-        raise ModelError(f"{url} must be followed by the name of a model: server:{url}#model.")
+        raise ModelError(
+            f"{url} must be followed by the name of a model, as in server:{url}#model."
+        )
     values: dict[str, str] = {}
     for pair in filter(None, options.split("&")):
         name, _, text = pair.partition("=")
@@ -109,7 +111,7 @@ def parse_address(location: str) -> ServerAddress:
                 f"Put a key into the environment variable {KEY_VARIABLE}."
             )
         if name in values:
-            raise ModelError(f"The option {name!r} of {url}#{model} must occur once.")
+            raise ModelError(f"The option {name!r} of {url}#{model} must occur only once.")
         values[name] = unquote(text)
     model = unquote(model)
     parts = {"url": url.rstrip("/"), "model": model, "tokenizer": model}
@@ -117,7 +119,7 @@ def parse_address(location: str) -> ServerAddress:
         return _ADAPTER.validate_python(parts | values)
     except ValidationError as error:
         (detail, *_) = error.errors()
-        # Without the value, which may be a misplaced key
+        # The message omits the value, which may be a misplaced key
         rule = detail["msg"].partition(" should ")[2]
         raise ModelError(f"The option {detail['loc'][0]!r} of {url}#{model} must {rule}.") from None
 
@@ -136,5 +138,5 @@ def key_of(address: ServerAddress) -> str | None:
 
 def host_variable(address: ServerAddress) -> str:
     """Return the name of the environment variable for the key of this server."""
-    # Includes the port, since two servers on one machine may require different keys
+    # With the port, since two servers on one machine may require different keys
     return f"{KEY_VARIABLE}_{re.sub('[^A-Z0-9]', '_', urlsplit(address.url).netloc.upper())}"

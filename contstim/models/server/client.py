@@ -1,8 +1,9 @@
 """HTTP client with retries, time limits, concurrent requests and persistent connections.
 
-Temporary failures are retried: refused and broken connections, timeouts, status 408, 425, 429, 500
-and 502 to 504, and truncated responses. The pause doubles from half a second to half a minute,
-unless the server sets it (`Retry-After`). Retries end after `patience` seconds.
+Requests are retried after temporary failures: refused and broken connections, timeouts, status 408,
+425, 429, 500 and 502 to 504, and truncated responses. The pause between retries doubles from half a
+second to half a minute, unless the server sets it (`Retry-After`). Retries end after `patience`
+seconds.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 FIRST_PATIENCE = 10.0
-"""Maximum time of retries for the first requests, seconds; the server may not exist."""
+"""Maximum time of retries for the first requests, seconds, since the server may not exist."""
 
 _FIRST_PAUSE, _MAX_PAUSE = 0.5, 30.0  # seconds
 _TEMPORARY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
-_TRIES = 3  # incomplete responses to a request before it fails
+_TRIES = 3  # incomplete responses to a request after which it fails
 _MAX_MESSAGE_LENGTH = 300  # characters of a server's message to report
 
 
@@ -46,7 +47,7 @@ class ServerFaultError(ModelError):
         address: address of the server.
         fault: reason, as a clause.
         detail: details and remedy.
-        status: HTTP status if the server refused a request.
+        status: HTTP status, if the server refused a request.
     """
 
     def __init__(self, address: str, fault: str, detail: str, status: int = 200) -> None:
@@ -60,7 +61,7 @@ class PassingError(Exception):
     Args:
         message: description of the failure.
         pause: waiting time set by the server, seconds; None if not set.
-        few: whether the response is intact but incomplete, so that few retries are made.
+        few: whether to make only a few retries, because the response was JSON of another form.
     """
 
     def __init__(self, message: str, pause: float | None = None, *, few: bool = False) -> None:
@@ -71,7 +72,7 @@ class PassingError(Exception):
 class Client:
     """HTTP client of one server.
 
-    The key is sent as a bearer token; it is not part of messages or of the object's text.
+    The key is sent as a bearer token. It never occurs in messages or in the object's text.
 
     Args:
         address: address of the server.
@@ -84,7 +85,7 @@ class Client:
         self._portal = stack.enter_context(start_blocking_portal())
         http = httpx2.AsyncClient(
             headers={"Authorization": f"Bearer {key}"} if key else None,
-            limits=httpx2.Limits(),  # no limits: see `ask_all`
+            limits=httpx2.Limits(),  # no limits, since `ask_all` limits concurrent requests
             verify=address.url.startswith("https") and httpx2.create_ssl_context(),
             timeout=None,  # `_exchange` limits the whole response instead of each part
             trust_env=False,
@@ -101,18 +102,18 @@ class Client:
         *,
         longest: float = math.inf,
     ) -> list[_Result]:
-        """Post bodies as JSON, concurrently, and return the parsed responses in order.
+        """Send requests concurrently, and return the parsed responses in order.
 
         Args:
             url: URL of the requests.
-            bodies: bodies of the requests; None for a GET request.
-            read: function of a body's index and its response; raises `PassingError` if the request
-                should be repeated.
-            longest: maximum time of retries, seconds, if less than the patience.
+            bodies: bodies of the requests, sent as JSON; None for a GET request.
+            read: function that parses a response, from the index of its request and its JSON. It
+                raises `PassingError` if the request should be repeated.
+            longest: maximum time of retries, seconds, if shorter than the patience.
 
         Raises:
-            ServerFaultError: if a request was refused, or `read` raised it.
-            ModelError: if a request failed until the end of its retries.
+            ServerFaultError: if the server refuses a request, or `read` raises this error.
+            ModelError: if a request still fails at the end of its retries.
         """
         limiter = asyncio.Semaphore(self.address.concurrency)
         patience = min(self.address.patience, longest)
@@ -137,7 +138,7 @@ class Client:
             future.cancel()
 
     def get(self, url: str) -> Any | None:
-        """Return the JSON at a URL of the server, or None if there is none.
+        """Return the JSON at a URL of the server; None if the server refuses the request.
 
         Raises:
             ServerFaultError: if the server requires a key.
@@ -163,15 +164,15 @@ class Client:
                     fault = "its answer is incomplete"
                     detail = f"After {_TRIES} requests: {problem} Check the dialect."
                     raise ServerFaultError(self.address.url, fault, detail) from None
-                # Random, so that requests that failed together are not repeated together
+                # A random pause, so that requests that failed together are not repeated together
                 wait = pause * random.uniform(0.5, 1.0)
                 if problem.pause is not None:
-                    wait = max(problem.pause, wait / 10)  # the server may set 0
+                    wait = max(problem.pause, wait / 10)  # not 0, even if the server says so
                 if monotonic() - began + wait > patience:
                     raise ModelError(
                         f"{self.address.url} has given no usable answer for {patience:g} seconds: "
                         f"{problem} Finished scores are stored. Run the command again when the "
-                        "server works, or wait longer with '&patience=SECONDS'."
+                        "server works, or raise '&patience=SECONDS' in the address."
                     ) from None
             await sleep(wait)
             pause = min(2 * pause, _MAX_PAUSE)
@@ -204,11 +205,11 @@ class Client:
         detail = f"Status {status}: {text}. Check the address, the model and the dialect."
         if status in {401, 403}:
             variables = f"{host_variable(self.address)} or {KEY_VARIABLE}"
-            detail = f"It needs a key. Put it into the environment variable {variables}."
+            detail = f"It needs a key. Put the key into the environment variable {variables}."
         return ServerFaultError(self.address.url, "it rejects a request", detail, status)
 
     def _message_without_key(self, error: object) -> str:
-        """Return a message with the key removed, since the server may repeat it."""
+        """Return a message without the key, which the server may have repeated."""
         text, key = str(error) or type(error).__name__, key_of(self.address)
         return text.replace(key, "…") if key else text
 

@@ -1,4 +1,4 @@
-"""Language models for causal networks on inference servers."""
+"""Causal networks on inference servers, with the interface of every language model."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
 
 
 class ServerModel(SubwordModel):
-    """Sum over tokens of log p(token | context and earlier tokens), the end mark included.
+    """Model whose score is the sum of log p(token | context and earlier tokens).
 
-    Equivalent to `CausalModel` with the rule `log-likelihood`, but the network is on a server.
-    Sentences are tokenized locally, and token ids are sent. The server is tested when the model is
-    created (`probes`).
+    The score is that of `CausalModel` with the rule `log-likelihood`, but the network is on a
+    server. Sentences are tokenized locally, and token ids are sent. The server is tested when the
+    model is created, see `probes`.
 
-    A search uses only scores, numbers of tokens and an optional draft.
+    A search uses only the model's scores, numbers of tokens and optional draft.
 
     Args:
         address: address of the server and its model.
         tokenizer: `transformers` tokenizer of the model.
         context: text before the sentence; None for the default.
         name: name of the model, by default the address.
-        config: text configuration of the network, if available.
-        draft: local model with similar scores.
-        connected: whether to use the server; otherwise the model can only tokenize.
+        config: text configuration of the network; None if it is unknown.
+        draft: local model with similar scores; None for no draft.
+        connected: whether to use the server. If not, the model can only tokenize.
 
     Raises:
         ServerFaultError: if the server fails a test.
-        ModelError: if the server cannot be reached, or there is no context.
+        ModelError: if the server cannot be reached, or the context is not usable.
     """
 
     is_black_box = True
@@ -75,8 +75,8 @@ class ServerModel(SubwordModel):
 
     @cached_property
     def convention(self) -> Convention:
-        """Convention with rule, context, and the tolerance used in the tests of the server."""
-        # Tokenization and context, as in local causal models
+        """See `Scorer.convention`; the tolerance is that of the address."""
+        # The tokens of a sentence depend on the tokenizer, the context, and a space after it
         reading = [fingerprint_of_tokenizer(self._tokenizer), self._context, self._space]
         if self._service is None:
             digest = f"tokenizer-{short_hash(json.dumps(reading))}"
@@ -88,7 +88,7 @@ class ServerModel(SubwordModel):
             context_tokens=self._context_tokens,
             end_scored=True,
             fingerprint=digest,
-            precision="unknown",  # precision on the server; results are checked with the tolerance
+            precision="unknown",  # the server does not report it; responses are checked instead
             tolerance=self._address.tolerance,
         )
 
@@ -102,7 +102,7 @@ class ServerModel(SubwordModel):
         return np.array([row.sum() for row in self._parts(self._encode(sentences))], np.float64)
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
-        """See `LanguageModel.continuation_log_probs`: sums over the words' tokens in context."""
+        """See `LanguageModel.continuation_log_probs`."""
         return self._sums_of_words(continuations, self._terms)
 
     def draft(self, effort: int = 1) -> LanguageModel | None:  # noqa: ARG002
@@ -138,8 +138,8 @@ class ServerModel(SubwordModel):
         n_context = len(self._context)
         with timed():
             answers = self._service.echo([self._context + row for row in rows])
-            # The model or its format may change between requests, so repeat the probes before
-            # returning values
+            # The server's model or its format may change between requests. So the probes are
+            # repeated before values are returned
             check_unchanged(self._service)
         count(len(rows), sum(map(len, rows)) + n_context * len(rows))
         return [values[n_context:] for values in answers]

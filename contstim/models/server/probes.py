@@ -1,9 +1,10 @@
 """Tests of a server before the first score, and the fingerprint of a served model.
 
-Servers may have silent faults: values shifted by a token, values of generated instead of sent
-tokens, values that depend on other requests, a first token that is read twice or not at all. Each
-fault would give wrong scores without an error. So a few probes are sent first. Their values are
-compared with the alternatives that the server reports during generation:
+Servers may have silent faults: values that are shifted by a token, values of generated instead of
+sent tokens, values that depend on other requests, a first token that is read twice or not at all.
+Each fault would give wrong scores without an error. So a few short texts (probes) are scored first.
+The echoed values of their tokens are compared with the likeliest next tokens (alternatives) that
+the server reports when it generates text:
 
     tokens sent                    BOS     The     garden    er
     value echoed                   none    -2.1    -7.3     -0.4
@@ -11,9 +12,9 @@ compared with the alternatives that the server reports during generation:
     alternatives after BOS The                     not in the top 20, the last of which has -6.8
     alternatives after BOS The garden                        -0.4
 
-The echoed value of a reported token must equal its reported value. The value of any other token
-must be lower than all reported values. Other probes consist of reported tokens, so that the values
-of all their tokens are known.
+If a token is among the alternatives, its echoed value must equal the reported value. The echoed
+value of any other token must be lower than all reported values. Further probes consist only of
+reported alternatives, so that the values of all tokens are known.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ _TEXTS = (
     "Nobody remembered the names of the children after the long winter.",
 )
 _LONG_PROBE = 80  # tokens: more than a block of a server's prefix cache (16 to 64)
-_STEPS = 8  # tokens of a path of reported tokens
-_UNLIKELY = 8  # tokens outside the reported alternatives
-_MAX_TOTAL = 1.01  # the sum of probabilities, rounding included
-_SAME = 1e-6  # nats: values that differ by less are equal
-_ROUNDING = 1e-5  # nats: rounding error of float32
+_STEPS = 8  # tokens of a probe of reported alternatives
+_UNLIKELY = 8  # number of tokens outside the alternatives to check
+_MAX_TOTAL = 1.01  # maximum sum of probabilities, including rounding errors
+_SAME = 1e-6  # nats; values that differ by less are equal
+_ROUNDING = 1e-5  # nats; rounding error of float32
 _HALF_PRECISION_BITS = (8, 11)  # bits of a number in bfloat16 and in float16
 
 
@@ -56,7 +57,7 @@ def fingerprint(service: ScoringService, *facts: object) -> str:
     """Return a hash of the model's name, version, probe scores and further facts.
 
     Scores are rounded so coarsely that differences within the tolerance rarely change the hash. If
-    they do, the model gets a second fingerprint and is scored again.
+    the hash changes nevertheless, cached scores are not found, and sentences are scored again.
     """
     # Equal relative differences are equal steps of the logarithm
     sizes = np.clip([-score_of(values) for _, values in service.probes], 1e-3, 1e6)
@@ -69,7 +70,7 @@ def check_unchanged(service: ScoringService) -> None:
     """Refuse a server whose model or format has changed since the tests.
 
     Raises:
-        ServerFaultError: if the first probes have other values.
+        ServerFaultError: if the first two probes have other values.
         ModelError: if the server cannot be reached.
     """
     rows, values = zip(*service.probes[:2], strict=True)
@@ -77,8 +78,8 @@ def check_unchanged(service: ScoringService) -> None:
         allowed = tolerance_in_nats(score_of(stored), service.address.tolerance)
         difference = _difference(now, stored)
         if difference > allowed:
-            detail = f"A probe differs by {difference:.4f} nats from its first value, where"
-            service.refuse(CHANGED, f"{detail} {allowed:.4f} is allowed. {ONE_MODEL}")
+            detail = f"A probe differs by {difference:.4f} nats from its first value; at most"
+            service.refuse(CHANGED, f"{detail} {allowed:.4f} are allowed. {ONE_MODEL}")
 
 
 def tolerance_in_nats(score: float, tolerance: float) -> float:
@@ -87,7 +88,7 @@ def tolerance_in_nats(score: float, tolerance: float) -> float:
 
 
 def score_of(values: FloatArray) -> float:
-    """Return the sum of a row's values without the first token, nats."""
+    """Return the sum of a row's values without that of the first token, which is nan, nats."""
     return float(np.nansum(values))
 
 
@@ -148,7 +149,10 @@ def _facts(service: ScoringService) -> tuple[str, int | None]:
 
 
 def _uncommon_rows(tokenizer: Any) -> list[Tokens]:
-    """Return a word as single letters; a server that tokenizes again would change the tokens."""
+    """Return a row of the single letters of a word; empty if this is how it is tokenized.
+
+    A server that decodes and tokenizes the sent tokens again would read other tokens.
+    """
     letters = [tokenizer(sign, add_special_tokens=False)["input_ids"] for sign in "garden"]
     row = tuple(token for ids in letters for token in ids)
     again = tokenizer(tokenizer.decode(row), add_special_tokens=False)["input_ids"]
@@ -156,7 +160,7 @@ def _uncommon_rows(tokenizer: Any) -> list[Tokens]:
 
 
 def _check_texts(service: ScoringService, rows: Sequence[Tokens]) -> None:
-    """Check that reported texts of the tokens are those of the sentences."""
+    """Check that the texts that the server reports for the tokens are those of the sentences."""
     service.echo(rows)
     for text, reported in zip(_TEXTS, service.texts, strict=True):
         expected, actual = _without_spaces_and_case(text), _without_spaces_and_case(reported)
@@ -164,18 +168,18 @@ def _check_texts(service: ScoringService, rows: Sequence[Tokens]) -> None:
         if expected not in actual and 2 * len(actual) > len(expected):
             service.refuse(
                 "its tokens represent other texts than those of the tokenizer",
-                f"{text!r} came back as {reported[:80]!r}. Name the tokenizer of the model: "
+                f"{text!r} came back as {reported[:80]!r}. Set the tokenizer of the model with "
                 "'?tokenizer='.",
             )
 
 
 def _without_spaces_and_case(text: str) -> str:
-    """Return a text without spaces, marks of spaces and capitals."""
+    """Return a text in lower case, without spaces and marks of spaces."""
     return "".join(sign for sign in text.casefold() if not (sign.isspace() or sign in "▁ġ"))
 
 
 def _check_stability(service: ScoringService, rows: list[Tokens]) -> list[FloatArray]:
-    """Return the values of rows; check that order and size of requests do not change them."""
+    """Return the values of rows, and check that order and size of requests do not change them."""
     backwards = rows[::-1]
     values = [service.echo([row])[0] for row in rows]
     repetitions = [
@@ -212,7 +216,8 @@ def _check_steps(service: ScoringService, rows: Sequence[FloatArray]) -> None:
 def _steps(values: FloatArray) -> FloatArray:
     """Return the rounding step at each value, nats; 0 if values are not rounded.
 
-    Decimal rounding has one step; in half precision, the step doubles with each power of two.
+    If decimals are rounded, the step is constant. In half precision, it doubles with each power of
+    two.
     """
     for digits in range(4):
         if np.abs(values - values.round(digits)).max() < _ROUNDING:
@@ -227,15 +232,23 @@ def _steps(values: FloatArray) -> FloatArray:
 def _check_share(
     service: ScoringService, fault: str, row: FloatArray, difference: float, advice: str
 ) -> None:
-    """Refuse a server whose scores may have an error above the tolerance."""
+    """Refuse a server if the error of a row's score may exceed the tolerance.
+
+    Args:
+        service: server to test.
+        fault: reason for the refusal, as a clause.
+        row: values of the row's tokens, nats.
+        difference: possible error of the row's score, nats.
+        advice: advice on how to reduce the error, without a full stop.
+    """
     score, allowed = abs(score_of(row)), service.address.tolerance
     if difference > tolerance_in_nats(score, allowed):
         share = difference / max(score, LEAST_TOLERANCE)
         digit: float = 10.0 ** math.floor(math.log10(share))
         service.refuse(
             fault,
-            f"The relative error of a probe may be {share:.2g}, where {allowed:g} is "
-            f"allowed. {advice}; or, if this is small enough for the study, allow it with "
+            f"The relative error of a probe may be {share:.2g}; at most {allowed:g} is "
+            f"allowed. {advice}; or, if this error is small enough for the study, allow it with "
             f"'&tolerance={math.ceil(share / digit) * digit:g}' (0.05 at most).",
         )
 
@@ -245,8 +258,8 @@ def _check_paths(
 ) -> None:
     """Check that reported alternatives are echoed with their reported values.
 
-    A path alternates between the likeliest and the least likely reported token, so that adjacent
-    tokens have different values.
+    The probes (paths) continue each start alternately with the likeliest and the least likely
+    alternative, so that adjacent tokens have different values.
     """
     paths = list(starts)
     reported: list[list[dict[int, float]]] = [[] for _ in starts]  # for each token of a path
@@ -274,8 +287,8 @@ def _check_reported(
         service: server to test.
         row: tokens of the row.
         values: echoed values of the tokens.
-        reported: alternatives for each of the last tokens; a token that is not among them must be
-            less likely than all.
+        reported: alternatives at each of the last tokens; a token that is not among them must be
+            less likely than all of them.
     """
     allowed = tolerance_in_nats(score_of(values), service.address.tolerance)
     begin = len(row) - len(reported)
@@ -302,12 +315,13 @@ def _check_unlikely(
 ) -> None:
     """Check the values of tokens that are not reported.
 
-    They must differ and be below all reported values. All probabilities must sum to at most 1.
+    These values must differ, and be below all reported values. All probabilities must add up to at
+    most 1.
     """
-    # Spread over the known part of the vocabulary
+    # Ids from 0 to the largest known id, at equal distances
     spread = np.linspace(0, max(*prefix, *likely), 3 * _UNLIKELY).astype(int).tolist()
     unlikely = [t for t in dict.fromkeys(spread) if t not in {*likely, *special}][:_UNLIKELY]
-    if len(unlikely) < 3:  # the vocabulary is hardly larger than the alternatives
+    if len(unlikely) < 3:  # nearly all tokens of the vocabulary are reported
         return
     last = np.array([row[-1] for row in service.echo([(*prefix, token) for token in unlikely])])
     total = float(np.exp([*likely.values(), *last]).sum())
@@ -323,20 +337,20 @@ def _check_unlikely(
 def _least(alternatives: dict[int, float]) -> float:
     """Return the maximum log-probability of tokens that are not reported, nats.
 
-    The lowest reported value is ignored: it may be that of the sampled token, which is always
-    reported.
+    The lowest reported value is ignored, because it may belong to the sampled token, which is
+    always reported.
     """
     return min(sorted(alternatives.values())[1:], default=0.0)
 
 
 def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -> None:
-    """Check that the first token is read: without it, later values must differ."""
+    """Check that the server reads the first token: without this token, later values must differ."""
     try:
         (without,) = service.echo([row[1:]])
     except ServerFaultError:
-        return  # it adds a first token and reports it; our rows always have one
+        return  # the server has added a first token; rows of scores always begin with the context
     if np.abs(without[1:] - values[2:]).max() < _SAME:
-        detail = "All others have the same values without the token that begins a text."
+        detail = "All later tokens have the same values without the first token of a text."
         service.refuse(OTHER_TOKENS, detail)
 
 

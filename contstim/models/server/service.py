@@ -1,11 +1,11 @@
 """Requests with token ids and checked responses, in the dialects of servers.
 
-Each response is checked against its request: one value per token, the same tokens if the server
-reports them, finite values, none above 0.
+Each response is checked against its request: there must be one value per token, the same tokens if
+the server reports tokens, and only finite values that are not above 0.
 
 There are two kinds of requests, in three dialects. `echo` requests the log-probability of each
 token given the tokens before it. `alternatives` requests the likeliest next tokens and their
-log-probabilities. Responses of the dialects to `echo` for the tokens `[0, 71, 9]`:
+log-probabilities. These are the dialects' responses to `echo` for the tokens `[0, 71, 9]`:
 
     completions  choices[0].logprobs           tokens          ["token_id:0", "token_id:71", …]
                                                token_logprobs  [null, -2.5, -0.7, -1.2]
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     Row: TypeAlias = tuple[list[float | None], list[int] | None, str]
     Echo: TypeAlias = tuple[list[Row], int | None, str]
 
-_Given = ParamSpec("_Given")
-_Told = TypeVar("_Told")
+_Arguments = ParamSpec("_Arguments")
+_Parsed = TypeVar("_Parsed")
 
 FLOOR = -9999.0
-"""vLLM's value for minus infinity, which JSON lacks; real log-probabilities are far above it."""
+"""vLLM's value for minus infinity, for which JSON has no number; other values are far above it."""
 
 OTHER_TOKENS = "it reads other tokens than those sent"
 CHANGED = "the model at the address, or its answers, have changed"
 ONE_MODEL = "Scores of two models must not be mixed. Serve one model, and run the command again."
 
-_SLACK = 1e-3  # nats above 0 allowed for rounding in half precision
-_CAPS = (20, 5, 1)  # maximum numbers of alternatives: vLLM 20, OpenAI 5
+_SLACK = 1e-3  # nats above 0 that are allowed, since half precision rounds
+_CAPS = (20, 5, 1)  # numbers of alternatives to try; vLLM allows 20, OpenAI 5
 _BAD_REQUEST = frozenset({400, 422})  # statuses for an unknown field or value
 # With these settings, a server samples from the unmodified probabilities
 _UNMODIFIED = {"temperature": 1.0, "top_p": 1.0}
@@ -67,12 +67,12 @@ class Dialect:
         asks_echo: fields that request the log-probabilities of the rows' tokens.
         asks_alternatives: field for the requested number of likeliest next tokens.
         reads_echo: function of a response and the sent rows. For each row it returns the
-            log-probabilities of its tokens and of generated tokens, nats (None if missing); the
-            ids of the tokens, or None; and their text. It also returns the number of tokens that
-            the server has read, or None, and its description of the model.
+            log-probabilities of sent and generated tokens, nats (None if missing); the ids of these
+            tokens, or None; and the text of the tokens. It also returns the number of tokens that
+            the server has read, or None, and the server's description of the model.
         reads_alternatives: function of a response that returns tokens, as ids or texts, and their
             log-probabilities, nats. Both functions raise `PassingError` for another format.
-        asks_ids: fields that request token ids instead of texts; some servers refuse them.
+        asks_ids: fields that request token ids instead of texts; some servers refuse these fields.
         least_generated: minimum number of tokens to generate.
     """
 
@@ -100,15 +100,15 @@ def _generation(_model: str, rows: Sequence[Tokens], n: int) -> dict[str, Any]:
     }
 
 
-def _checks_format(reads: Callable[_Given, _Told]) -> Callable[_Given, _Told]:
-    """Decorate a reader so that requests are repeated after a response of another format."""
+def _checks_format(reads: Callable[_Arguments, _Parsed]) -> Callable[_Arguments, _Parsed]:
+    """Decorate a reader so that it raises `PassingError` for a response of another format."""
 
     @wraps(reads)
-    def read_response(*args: _Given.args, **kwargs: _Given.kwargs) -> _Told:
+    def read_response(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Parsed:
         try:
             return reads(*args, **kwargs)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            raise PassingError("an answer has an unexpected form.", few=True) from None
+            raise PassingError("an answer has an unexpected format.", few=True) from None
 
     return read_response
 
@@ -129,7 +129,7 @@ def _echoed_completions(answer: Any, sent: Sequence[Tokens]) -> Echo:
 def _echoed_prompts(answer: Any, sent: Sequence[Tokens]) -> Echo:
     rows: list[Row] = []
     for choice, tokens in zip(_choices(answer, len(sent)), sent, strict=True):
-        # The first token has no entry. The entry of each other token may also contain the
+        # The first token has no entry. The entry of any other token may have a second key, for the
         # likeliest token
         ids, facts = [], []
         expected = chain(map(str, tokens), repeat(""))
@@ -204,7 +204,7 @@ DIALECTS = {
 
 
 def _choices(answer: Any, n_rows: int) -> list[dict[str, Any]]:
-    """Return the parts of a response in the order of the rows, exactly one per row."""
+    """Return the parts of a response, one for each row, in the order of the rows."""
     by_index = {int(c.get("index", i)): c for i, c in enumerate(answer["choices"])}
     if len(answer["choices"]) != n_rows:
         raise LookupError
@@ -212,7 +212,7 @@ def _choices(answer: Any, n_rows: int) -> list[dict[str, Any]]:
 
 
 def _facts(answer: Any, n_rows: int) -> list[dict[str, Any]]:
-    """Return SGLang's metadata of each row."""
+    """Return the metadata of each row in a response of SGLang."""
     answers = answer if isinstance(answer, list) else [answer]
     if len(answers) != n_rows:
         raise LookupError
@@ -224,7 +224,7 @@ def _values(entries: Iterable[Any]) -> list[float | None]:
 
 
 def _id(token: object) -> int | str:
-    """Return the id in `token_id:71`, or any other text unchanged."""
+    """Return the id 71 for `token_id:71`, or any other text unchanged."""
     match = re.fullmatch("token_id:([0-9]{1,9})", str(token))
     return int(match[1]) if match else str(token)
 
@@ -248,11 +248,11 @@ class ScoringService:
     Attributes:
         address: address of the server and its model.
         dialect: format of requests and responses.
-        cap: maximum number of alternatives that the server reports, valid after a request.
-        texts: texts of the rows of the last call, empty if not reported; white space may differ.
-        version: version of the server, or empty.
+        cap: number of alternatives to request; lowered if the server refuses it.
+        texts: text of each row of the last `echo`, empty if not reported; white space may differ.
+        version: version of the server; empty if not reported.
         window: maximum number of tokens of an input; None if not reported.
-        probes: rows of the tests, the shortest first, and their values, nats.
+        probes: rows of the tests, the shortest first, and the values of their tokens, nats.
     """
 
     def __init__(self, client: Client, tokenizer: Any) -> None:
@@ -276,7 +276,7 @@ class ScoringService:
         Args:
             rows: rows of at least two tokens each.
             batch: number of rows in a request; by default that of the address.
-            longest: maximum time of retries, seconds, if less than the patience.
+            longest: maximum time of retries, seconds, if shorter than the patience.
 
         Raises:
             ServerFaultError: if a response does not match its request.
@@ -299,7 +299,7 @@ class ScoringService:
                 detail = f"Its identity was {self._identity!r} and is now {identity!r}. {ONE_MODEL}"
                 self.refuse(CHANGED, detail)
             self._identity = identity
-            # Check the total number of tokens last, since errors of rows are more informative
+            # Check the total number of tokens last, since errors of rows say more
             for row, (row_values, ids, text) in zip(sent, echoed, strict=True):
                 values.append(self._check_row(row, row_values, ids))
                 self.texts.append(text)
@@ -338,7 +338,7 @@ class ScoringService:
                 self.cap = _CAPS[_CAPS.index(self.cap) + 1]
 
     def settle_fields(self, row: Tokens) -> None:
-        """Omit the fields for token ids if the server refuses them.
+        """Try a request, and no longer send the fields for token ids if the server refuses them.
 
         Raises:
             ModelError: if the server also refuses the request without these fields.
@@ -368,7 +368,7 @@ class ScoringService:
     ) -> FloatArray:
         """Return the checked values of the sent tokens, nan for the first."""
         n, max_generated = len(sent), self.address.max_tokens
-        # Ids of generated tokens follow those of the sent tokens; -1 means not reported
+        # Ids of generated tokens follow the ids of the sent tokens; -1: the id is not reported
         read_ids = None if ids is None else ids[: max(n, len(values) - max_generated)]
         is_same = read_ids is None or (
             len(read_ids) == n and all(i in {-1, j} for i, j in zip(read_ids, sent, strict=True))
@@ -393,14 +393,14 @@ class ScoringService:
             value_text = "none" if value is None else f"{value:g}"
             self.refuse(
                 "it gives a token no value, or one that cannot be a log-probability",
-                f"{token} has {value_text}; models give every token some probability. Check the "
-                "log of the server (half precision may overflow), and settings that exclude "
-                "tokens.",
+                f"{token} has the value {value_text}; models give every token some probability. "
+                "Check the log of the server (half precision may overflow), and settings that "
+                "exclude tokens.",
             )
 
     @cached_property
     def _id_of_text(self) -> dict[str, int | None]:
-        """Token of each text; None if several tokens have the same text."""
+        """Id of the token with each text; None if several tokens have the same text."""
         ids: dict[str, int | None] = {}
         for token in sorted(self._tokenizer.get_vocab().values()):
             text = self._tokenizer.decode([token], clean_up_tokenization_spaces=False)

@@ -58,15 +58,15 @@ class LabelledSentence(Sentence):
 
 
 def read_cola(path: Path | str) -> list[LabelledSentence]:
-    """Read labelled sentences.
+    """Read sentences with labels: 1 for acceptable, 0 for unacceptable.
 
-    CoLA's published files have four tab-separated columns and no header: source, label (1 or 0),
-    the author's mark, sentence. A table (.csv, .tsv, .parquet, .jsonl), or tab-separated text with
-    a header, needs the columns `label` and `sentence`.
+    CoLA's published files have four tab-separated columns and no header: source, label, the
+    author's mark, sentence. A table (.csv, .tsv, .parquet, .jsonl), or tab-separated text with a
+    header, needs the columns `label` (or `acceptability`) and `sentence`.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column (names it), has another label, or
-            all its labels are the same.
+        InputError: if the file cannot be read, lacks a column, has another label, or all its labels
+            are the same.
     """
     path = Path(path)
     sentences = _read_labelled(path, _columns(path))
@@ -82,13 +82,13 @@ def read_annotations(
 ) -> tuple[list[LabelledSentence], dict[str, tuple[bool, ...]]]:
     """Read labelled sentences and, by feature name, whether each sentence has the feature.
 
-    CoLA's grammatical annotations have this format. The file has a header, a column of sentences, a
-    column of labels (`label` or `acceptability`, in any case), and a column of 1 and 0 for each
-    feature.
+    The format is that of CoLA's grammatical annotations. The file has a header, a column of
+    sentences, a column of labels (`label` or `acceptability`, in any letter case), and a column of
+    1 and 0 for each feature.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column (names it), has no feature, or has
-            another number in one.
+        InputError: if the file cannot be read, lacks a column, has no feature, or has a number
+            other than 0 and 1 in the column of a feature.
     """
     path = Path(path)
     columns = _columns(path)
@@ -96,21 +96,19 @@ def read_annotations(
     features: dict[str, tuple[bool, ...]] = {}
     for name, cells in columns.items():
         values = [str(cell).strip() for cell in cells]
-        strange = next((i for i, value in enumerate(values) if value not in {"0", "1"}), None)
+        invalid = next((i for i, value in enumerate(values) if value not in {"0", "1"}), None)
         if name.lower() in reserved_names:
             continue
-        if strange is None:
+        if invalid is None:
             features[name] = tuple(value == "1" for value in values)
-        # Columns of text are not features and are skipped; columns of other numbers are errors
+        # A column of text is no feature and is skipped; a column of other numbers is an error
         elif all(value.lstrip("-").isdigit() for value in values):
             raise InputError(
-                f"{path}, row {strange + 1}: {shortened(values[strange])} under {name} is neither "
-                f"0 nor 1."
+                f"{path}, row {invalid + 1}: {name} must be 0 or 1, got "
+                f"{shortened(values[invalid])}."
             )
     if not features:
-        raise InputError(
-            f"{path} has no features. Use columns of 1 and 0 in addition to the label."
-        )
+        raise InputError(f"{path} has no features. Add a column of 1 and 0 for each feature.")
     return _read_labelled(path, columns), features
 
 
@@ -123,7 +121,7 @@ def _read_labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[Lab
     for row, (mark, text) in enumerate(zip(*cells, strict=True), start=1):
         label_text = str(mark).strip()
         if isinstance(mark, bool) or label_text not in ("0", "1"):
-            raise InputError(f"{path}, row {row}: the label {shortened(mark)} is neither 0 nor 1.")
+            raise InputError(f"{path}, row {row}: the label must be 0 or 1, got {shortened(mark)}.")
         try:
             sentence = Sentence.parse(text)
         except SentenceError as error:
@@ -138,7 +136,7 @@ def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
         return read_table(path)
     rows = [line.split("\t") for line in read_text(path).split("\n") if line]
     if kind == ".tsv" and rows and any(name.startswith('"') for name in rows[0]):
-        return read_table(path)  # a real CSV file, because texts in CoLA's files are not quoted
+        return read_table(path)  # quotation marks of a table; CoLA's files have none
     if not rows:
         raise InputError(
             f"{path} is empty. Use a table with {', '.join(_COLA)}, separated by tabs."
@@ -170,12 +168,13 @@ def train_acceptability(
     trust_remote_code: bool = False,
     on_progress: Callable[[int, Progress], None] | None = None,
 ) -> list[Training]:
-    """Fine-tune classifiers and save them in the folders `restart-1`, `restart-2`, ….
+    """Fine-tune classifiers, and save them in the folders `restart-1`, `restart-2`, ….
 
-    All are trained and validated on the same sentences, see `split_sentences`. The seed increases
-    by 1 per restart. It determines the initial weights of the head, the order of sentences, and
-    dropout. Each folder also gets `training.json` and `curve.png`; losses are those of the labels.
-    A finished restart is not repeated; an interrupted one resumes from its last checkpoint.
+    All classifiers are trained and validated on the same sentences, see `split_sentences`. The seed
+    increases by 1 per restart. It determines the initial weights of the head, the order of
+    sentences, and dropout. Each folder also gets `training.json` and `curve.png`, with the losses
+    of the labels. A finished restart is not repeated; an interrupted restart resumes from its last
+    checkpoint.
 
     Args:
         sentences: labelled sentences, including those for validation.
@@ -184,18 +183,18 @@ def train_acceptability(
         network: network to fine-tune.
         training: settings of the training.
         device: device to use; `auto` is a GPU if there is one.
-        precision: float format; `auto` is bfloat16 on a GPU that supports it, else float32.
-        trust_remote_code: whether the base may execute code that comes with it.
+        precision: float format; `auto` is bfloat16 on a GPU that supports it, otherwise float32.
+        trust_remote_code: whether the pretrained checkpoint may run its Python code.
         on_progress: callback after every step, with the number of the restart, from 1.
 
     Returns:
         The trainings in order of their seeds; `classifier:DIR` loads the classifier in a folder.
 
     Raises:
-        InputError: if there is less than one restart or there are fewer sentences than a batch, a
-            folder contains something else or a training with other settings, or cannot be written.
+        InputError: if `restarts` is below 1, there are fewer sentences than a batch, or a folder
+            contains something else or a training with other settings, or cannot be written.
         ModelError: if the network cannot be loaded, the device does not exist, a sentence contains
-            a special token of the tokenizer, or the loss is no longer a number.
+            a special token of the tokenizer, or the training diverges.
     """
     if restarts < 1:
         raise InputError(f"`restarts` must be at least 1, got {restarts}.")
@@ -224,7 +223,7 @@ def classifier_task(
     *,
     trust_remote_code: bool = False,
 ) -> TrainingTask:
-    """Prepare a pretrained network with a new head; it reads a label and a sentence's tokens."""
+    """Create the training task of a pretrained network with a new head for two labels."""
     loading = Loading(device="cpu", trust_remote_code=trust_remote_code)
     checkpoint = load_checkpoint(settings.base, loading, classifier=True, labels=LABELS)
     network, tokenizer = checkpoint.model, checkpoint.tokenizer
@@ -264,6 +263,6 @@ def _rows(checkpoint: Checkpoint, sentences: Sequence[LabelledSentence]) -> list
     for sentence, tokens in zip(sentences, read, strict=True):
         row = tokens[: checkpoint.window or len(tokens)]
         if len(row) < len(tokens) and tokens[-1] in special:
-            row[-1] = tokens[-1]  # a truncated row also ends with the special token
+            row[-1] = tokens[-1]  # a truncated row must also end with the special token
         rows.append(np.array([sentence.acceptable, *row], np.int64))
     return rows

@@ -1,9 +1,9 @@
 """The training loop: AdamW, clipped gradients, a learning rate that rises and falls.
 
-An epoch depends only on the weights and optimizer state at its beginning, the settings, and its
-number, which seeds its random numbers. A run that is resumed after an epoch therefore equals an
-uninterrupted one. On a CPU, so does a run that is resumed within an epoch, because the state of
-torch's random generator is restored.
+An epoch depends only on the weights and the optimizer state at its beginning, the settings, and the
+number of the epoch, which seeds the random numbers. A run that is resumed after an epoch therefore
+gives the same result as an uninterrupted run. On a CPU, this is also true of a run that is resumed
+within an epoch, because the state of torch's random generator is restored.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BUILDING, _VALIDATION, _EPOCHS = 0, 1, 2
 
 @dataclass(frozen=True, eq=False)
 class TrainingTask:
-    """A network, its encoding of sentences, and its predictions.
+    """A network to train, with its encoding of sentences and its predictions.
 
     Attributes:
         network: network whose weights are trained.
@@ -64,9 +64,10 @@ class Epoch:
     """Losses and times of one pass over the text.
 
     Attributes:
-        training_loss: mean over all predictions while the weights change, nats.
-        validation_loss: mean over the validation sentences after the epoch, nats.
-        predictions: number of tokens or words (and ends) that were predicted in training.
+        training_loss: mean loss of all predictions of the epoch, while the weights change, nats.
+        validation_loss: mean loss of a prediction in the validation sentences after the epoch,
+            nats.
+        predictions: number of predicted tokens, words, sentence ends or labels in training.
         cpu_seconds: processor time of all threads, including validation.
         wall_seconds: wall time, including validation.
         training_seconds: wall time without validation.
@@ -102,7 +103,7 @@ class Progress:
 
 
 class Trainer:
-    """The training loop; its state is the weights, the optimizer state, and its attributes.
+    """The training loop; its state consists of weights, optimizer state, and these attributes.
 
     Args:
         task: network and its predictions.
@@ -110,7 +111,7 @@ class Trainer:
         validation: sentences to validate on.
         settings: settings of the training.
         device: device on which the network runs.
-        bf16: whether to compute in bfloat16 where that is safe; weights are always float32.
+        bf16: whether to compute in bfloat16 where this is safe; weights are always float32.
 
     Attributes:
         curve: finished epochs.
@@ -144,7 +145,7 @@ class Trainer:
             bound_onednn_memory()
             use_onednn(task.network)
         task.network.to(device)
-        # No weight decay for biases and scales of layer norms, which are vectors
+        # Vectors have no weight decay: biases, and scales of layer norms
         weights = list(task.network.parameters())
         groups: list[dict[str, Any]] = [
             {"params": [w for w in weights if w.dim() > 1], "weight_decay": settings.weight_decay},
@@ -155,14 +156,14 @@ class Trainer:
         self.steps = self.steps_an_epoch * settings.epochs
 
     def run(self, report: Callable[[Progress], None], save: Callable[[], None]) -> str:
-        """Train to the end, and load the best weights; return the reason for the end, as a clause.
+        """Train to the end, load the best weights, and return the reason for the end, as a clause.
 
         Args:
             report: callback after every step.
-            save: callback that saves the state: after every epoch, and every few minutes.
+            save: callback that saves the state, called after every epoch and every few minutes.
 
         Raises:
-            ModelError: if the loss is no longer a number, or the weights are not finite.
+            ModelError: if the loss becomes too large or nan, or the weights are not finite.
         """
         while (reason := self._end()) is None:
             epoch = self._epoch(report, save)
@@ -173,8 +174,8 @@ class Trainer:
                 weights = self.task.network.named_parameters()
                 self.best = {name: weight.detach().clone() for name, weight in weights}
             save()
-        # The validation loss may be finite even if weights are not, because it does not depend on
-        # all of them, such as the vectors of words that only the training text contains.
+        # Even if the validation loss is finite, some weights may not be, because the loss does not
+        # depend on all weights. Only the training text contains some words, for example
         with torch.no_grad():
             for name, weight in self.task.network.named_parameters():
                 weight.copy_(self.best[name])
@@ -199,7 +200,7 @@ class Trainer:
         seed, epochs, number = self.settings.seed, self.settings.epochs, len(self.curve)
         last = self.curve[-1].validation_loss if self.curve else None
         done, total, count, cpu_seconds, seconds = self.part
-        # Include the time before an interruption
+        # Include the time that an interrupted epoch took before
         start, cpu_start = perf_counter() - seconds, process_time() - cpu_seconds
         rng = np.random.default_rng([seed, number])
         batches = shuffled_batches(_lengths(self._training), self.settings.batch_size, rng)
@@ -228,7 +229,7 @@ class Trainer:
         return Epoch(total / count, loss, count, *spent, trained)
 
     def _check(self, loss: float, step: int) -> None:
-        """Raise an error if the loss is too large for training to recover."""
+        """Refuse a loss that is so large, or nan, that the training cannot recover."""
         if not loss < _LARGEST_LOSS:  # also true for nan
             rate = self.settings.learning_rate
             raise ModelError(
@@ -237,7 +238,7 @@ class Trainer:
             )
 
     def validate(self) -> float:
-        """Compute the mean validation loss, nats; masks are the same every time."""
+        """Compute the mean validation loss, nats, with the same random masks every time."""
         total, count = 0.0, 0
         self.task.network.eval()
         with torch.inference_mode(), seeded(self.settings.seed, _VALIDATION, self._device):
@@ -270,8 +271,8 @@ def best_of(curve: Sequence[Epoch]) -> int:
 
 def learning_rate(step: int, steps: int, settings: TrainingSettings) -> float:
     """Return the learning rate of a step (from 0): a linear rise to the peak, then a fall to 0."""
-    # Use `step + 1` while rising, so that the first step has a rate above 0. Only the step after
-    # the last one would have a rate of 0.
+    # The rise uses `step + 1`, so that the rate of the first step is above 0. The fall would reach
+    # 0 one step after the last one
     rising = max(1.0, settings.warmup * steps)
     if step < rising:
         return settings.learning_rate * (step + 1) / (rising + 1)
@@ -282,8 +283,8 @@ def _lengths(rows: Sequence[IntArray]) -> IntArray:
     return np.fromiter(map(len, rows), np.int64, len(rows))
 
 
-# Batches depend on the epoch's seed. Dropout and masks use torch's generators, so the states of
-# these within an epoch must be saved.
+# The batches of an epoch follow from a seed. Dropout and masks use torch's generators, whose states
+# within an epoch must therefore be saved
 def _generators(device: str) -> tuple[Tensor, ...]:
     cpu = torch.get_rng_state()
     return (cpu, torch.cuda.get_rng_state()) if device.startswith("cuda") else (cpu,)
@@ -298,7 +299,7 @@ def _restore_generators(states: tuple[Tensor, ...], device: str) -> None:
 
 @contextmanager
 def seeded(seed: int, stage: int, device: str) -> Iterator[None]:
-    """Seed torch's random numbers by a seed and a stage, within a `with` statement."""
+    """Seed torch's random numbers from a seed and a stage, within a `with` statement."""
     gpus = [torch.cuda.current_device()] if device.startswith("cuda") else []
     with torch.random.fork_rng(gpus):
         torch.manual_seed(int(np.random.SeedSequence([seed, stage]).generate_state(1)[0]))
@@ -306,10 +307,11 @@ def seeded(seed: int, stage: int, device: str) -> Iterator[None]:
 
 
 def shuffled_batches(lengths: IntArray, size: int, rng: np.random.Generator) -> list[IntArray]:
-    """Return every row once, in batches of `size` rows of similar length (one may be smaller).
+    """Divide all rows into random batches of `size` rows of similar length; one may be smaller.
 
-    The rows are shuffled, sorted by length within pools of 64 batches, and the batches are shuffled
-    again. This needs little padding and gives another order in every epoch.
+    The rows are shuffled and divided into pools of 64 batches. In each pool, they are sorted by
+    length and divided into batches. Then all batches are shuffled. So there is little padding, and
+    every epoch has another order.
     """
     order = rng.permutation(len(lengths))
     pools = np.split(order, range(_POOL * size, len(order), _POOL * size))
@@ -318,7 +320,7 @@ def shuffled_batches(lengths: IntArray, size: int, rng: np.random.Generator) -> 
 
 
 def sorted_batches(lengths: IntArray, size: int, rows: IntArray | None = None) -> list[IntArray]:
-    """Return rows in batches, the shortest rows first."""
+    """Divide rows into batches, the shortest rows first."""
     rows = np.arange(len(lengths)) if rows is None else rows
     by_length = rows[np.argsort(lengths[rows], kind="stable")]
     return np.split(by_length, range(size, len(by_length), size))

@@ -1,13 +1,13 @@
-"""Files of a training: the checkpoint of an unfinished run, the record of a finished one.
+"""Files of a training: the checkpoint of an unfinished run, and the record of a finished run.
 
-The checkpoint, one safetensors file, contains the weights, the best weights so far, AdamW's
-moments, and as text the settings and the curve. It is replaced after every epoch, and every five
-minutes within an epoch, then with the states of the random generators. It is replaced as a whole,
-so a killed run or a full disk leaves the previous file. Names of tensors:
+The checkpoint is a safetensors file with the weights, the best weights so far and AdamW's moments.
+Its metadata contain the settings and the curve as text. The file is replaced after every epoch and,
+including the states of the random generators, every five minutes within an epoch. A killed run or a
+full disk leaves the previous file. The tensors have these names:
 
     weights/NAME                  a weight of the network
     best/NAME                     the same weight after the best epoch
-    exp_avg/NAME, …               AdamW's moments of it
+    exp_avg/NAME, …               AdamW's moments of the same weight
     chance/0, chance/1            states of the random generators, within an epoch only
 """
 
@@ -60,12 +60,12 @@ class Training:
 
     @property
     def best(self) -> Epoch:
-        """Epoch of the model's weights: the one with the lowest validation loss."""
+        """Epoch with the lowest validation loss, whose weights the model has."""
         return self.curve[best_of(self.curve)]
 
     @property
     def perplexity(self) -> float:
-        """Perplexity of the validation sentences: e to the mean loss of a prediction."""
+        """Perplexity of the validation sentences: exp(mean loss of a prediction in nats)."""
         return math.exp(self.best.validation_loss)
 
     def write(self) -> None:
@@ -115,7 +115,7 @@ def write_checkpoint(folder: Path, identity: Identity, trainer: Trainer) -> None
     """Replace the checkpoint of a folder.
 
     Raises:
-        InputError: if it cannot be written; the previous checkpoint remains.
+        InputError: if the checkpoint cannot be written; the previous one remains.
     """
     tensors = {f"best/{name}": tensor for name, tensor in trainer.best.items()}
     for name, weight in trainer.task.network.named_parameters():
@@ -144,7 +144,7 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
     run = _read_run(path)
     trainer.curve = tuple(Epoch(**epoch) for epoch in run["curve"])
     trainer.part = tuple(run["part"])
-    # Group tensors by the first part of their names; groups that remain are moments
+    # Group tensors by the first part of their names; all other groups are moments
     parts: dict[str, dict[str, Any]] = {"best": {}, "weights": {}, "chance": {}}
     for key, tensor in safetensors.torch.load_file(path).items():
         part, _, name = key.partition("/")
@@ -157,22 +157,24 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
         for name, weight in parameters.items():
             weight.copy_(weights[name])
             moments = {m: of[name].to(weight.device) for m, of in parts.items() if name in of}
-            if moments:  # missing before the first step, and for weights without a gradient
+            if moments:  # there are none before the first step, or for weights without a gradient
                 trainer.optimizer.state[weight] = moments
     trainer.generators = tuple(chance[name] for name in sorted(chance))
 
 
 def is_begun(folder: Path, identity: Identity) -> bool:
-    """True if a folder has an unfinished or finished run with these settings; False if it is free.
+    """Return True if a folder contains a run with these settings, finished or not.
+
+    Return False if the folder is missing or empty.
 
     Raises:
-        InputError: if it contains something else, or a run with another setting (names it).
+        InputError: if the folder contains something else, or a run with other settings.
     """
     if not folder.exists():
         return False
     if not folder.is_dir():
         raise InputError(f"Cannot write to {folder}: it is a file. Name another folder.")
-    # The checkpoint first: while it exists, the run is unfinished, whatever other files exist
+    # The checkpoint first: while it exists, the run is unfinished, even if there is a record
     if (folder / CHECKPOINT).is_file():
         then = _read_run(folder / CHECKPOINT)["settings"]
     elif (folder / RECORD).is_file():
@@ -187,9 +189,9 @@ def is_begun(folder: Path, identity: Identity) -> bool:
     for name in (*now, *then):
         if now.get(name) != then.get(name):
             raise InputError(
-                f"`{name.removesuffix('_sha256')}` differs from that of the training in "
-                f"{folder} ({then.get(name)!r} before, {now.get(name)!r} now). Use the "
-                "earlier value to continue, or name another folder."
+                f"`{name.removesuffix('_sha256')}` must be that of the training in {folder}, "
+                f"{then.get(name)!r}, got {now.get(name)!r}. Use the earlier value to continue, or "
+                "name another folder."
             )
     return True
 
@@ -214,7 +216,7 @@ def _read_run(path: Path) -> dict[str, Any]:
 
 
 def _draw(path: Path, curve: Sequence[Epoch]) -> None:
-    """Draw perplexities by epoch, and a line at the epoch of the model's weights."""
+    """Draw perplexities by epoch, and a vertical line at the epoch whose weights were saved."""
     from matplotlib.ticker import MaxNLocator
 
     epochs = range(1, len(curve) + 1)

@@ -56,16 +56,17 @@ def train_network(
 ) -> record.Training:
     """Train a network on a text and save it in a folder.
 
-    `load_model` loads a recurrent network from its folder, and a small transformer as `hf:DIR`. The
-    transformer and its tokenizer are saved in the format of `transformers`. GPT-2 predicts every
-    token of a sentence and its end. BERT predicts hidden tokens. By default the share of hidden
-    tokens is drawn for each sentence, because the chain rule that scores masked models uses all
-    shares; the original BERT always hid 15 %. With `masking="any-order"` the hidden tokens are
-    weighted as in masked diffusion, see `over_orders`.
+    `load_model` loads a recurrent network as `lstm:DIR` (or `rnn`, `bilstm`), and a small
+    transformer as `hf:DIR`. The transformer and its tokenizer are saved in the format of
+    `transformers`. GPT-2 predicts every token of a sentence and the end of the sentence. BERT
+    predicts hidden tokens. By default, the share of hidden tokens is drawn for each sentence,
+    because the rule `chain`, which scores masked models, uses all shares; the original BERT always
+    hid 15 %. With `masking="any-order"`, the hidden tokens are weighted as in masked diffusion, see
+    `over_orders`.
 
-    The folder also gets `training.json` and `curve.png`. Called again with the same text and
-    settings, an interrupted training resumes from its last checkpoint; on a CPU, the result is the
-    same as without interruption. A finished training is read from the folder.
+    The folder also gets `training.json` and `curve.png`. A call with the text and settings of an
+    interrupted training resumes it from its last checkpoint; on a CPU, the result is the same as
+    without interruption. The result of a finished training is read from the folder.
 
     Args:
         sentences: text, including the sentences for validation. Sentences with more tokens than a
@@ -74,15 +75,15 @@ def train_network(
         network: kind and sizes; by default an LSTM with the sizes of the 2023 study.
         training: settings of the training; the default depends on the kind.
         device: device to use; `auto` is a GPU if there is one.
-        precision: float format; `auto` is bfloat16 on a GPU that supports it, else float32.
+        precision: float format; `auto` is bfloat16 on a GPU that supports it, otherwise float32.
         on_progress: callback after every step.
 
     Raises:
-        InputError: if the text is shorter than a batch, or has fewer distinct words or tokens than
-            requested; or the folder contains something else or a training with other settings, or
-            cannot be written.
+        InputError: if the text has fewer sentences than a batch, or fewer distinct words or tokens
+            than requested; or if the folder contains something else or a training with other
+            settings, or cannot be written.
         ModelError: if the device does not exist, a sentence contains a special token of the
-            tokenizer, or the loss is no longer a number.
+            tokenizer, or the training diverges.
     """
     settings = network or RecurrentSettings()
     quiet: AbstractContextManager[None] = nullcontext()
@@ -108,12 +109,12 @@ def train_network(
 
 
 def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> TrainingTask:
-    """Create a network with initial weights and the vocabulary of a text."""
+    """Create the training task of a recurrent network, with the vocabulary of a text."""
     words = WordList.from_sentences(
         text, size=settings.vocabulary_size, min_count=settings.min_count
     )
-    # The adaptive softmax (Grave et al. 2017) has three clusters, which end at a tenth, two fifths
-    # and all of the words; a small network has a single softmax.
+    # The adaptive softmax (Grave et al. 2017) divides the words, by frequency, into the first
+    # tenth, the words up to two fifths, and the others; a small network has a single softmax
     large = len(words) >= _ADAPTIVE_FROM and settings.hidden >= 64
     network = RecurrentNetwork(
         Shape(
@@ -126,7 +127,7 @@ def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> Tra
             cutoffs=(len(words) // 10, 2 * len(words) // 5) if large else (),
         )
     )
-    # Number of words in each sentence that the network reads as unknown
+    # Number of words of each sentence that are not in the vocabulary
     counts = [int((words.numbers(s.words) == UNKNOWN).sum()) for s in text]
     return TrainingTask(
         network=network,
@@ -161,17 +162,17 @@ def train_task(
         build: function that makes the task from the training sentences.
         sentences: text, including the validation sentences if `validation` is None.
         out: folder of the model.
-        network: sizes of the network.
+        network: settings of the network.
         settings: settings of the training.
         validation: validation sentences; by default a share of the text.
         device: device to use; `auto` is a GPU if there is one.
-        precision: float format; `auto` is bfloat16 on a GPU that supports it, else float32.
+        precision: float format; `auto` is bfloat16 on a GPU that supports it, otherwise float32.
         on_progress: callback after every step.
 
     Raises:
-        InputError: if the text is shorter than a batch, or the folder contains something else or a
-            run with other settings, or cannot be written.
-        ModelError: if the device does not exist, or the loss is no longer a number.
+        InputError: if the text has fewer sentences than a batch, or the folder contains something
+            else or a run with other settings, or cannot be written.
+        ModelError: if the device does not exist, or the training diverges.
     """
     device_name = resolve_device(device)
     bf16 = _computes_in_bf16(precision, device_name)
@@ -185,16 +186,16 @@ def train_task(
     if validation is not None:
         identity["validation_sha256"] = _digest(validation)
     begun = record.is_begun(out, identity)
-    if begun and not (out / record.CHECKPOINT).is_file():  # finished
+    if begun and not (out / record.CHECKPOINT).is_file():  # the run has finished
         return record.Training.from_file(out)
     training, held_out = sentences, validation
     if held_out is None:
         training, held_out = split_sentences(sentences, settings)
     if len(training) < settings.batch_size:
         raise InputError(
-            f"Of {len(training) + len(held_out):,} sentences {len(training):,} remain for "
-            f"training, fewer than `batch_size`, {settings.batch_size:,}. Use a longer text, "
-            "or lower `batch_size`."
+            f"`batch_size` must be at most the number of training sentences, {len(training):,} of "
+            f"{len(training) + len(held_out):,}, got {settings.batch_size:,}. Lower it, or use a "
+            "longer text."
         )
     with seeded(settings.seed, BUILDING, device_name), fitting_memory(_TOO_LARGE):
         task = build(training)
@@ -215,8 +216,8 @@ def train_task(
         "device": device_name,
         "threads": torch.get_num_threads(),
     }
-    # The saved model has the weights of the best epoch. The checkpoint is removed last, so that a
-    # run killed in between is completed by the next one.
+    # The network now has the weights of the best epoch. The checkpoint is removed last, so that the
+    # next run completes a run that is killed before
     task.save(out)
     write_training_text(out, chain(training, held_out))
     finished = record.Training(out, trainer.curve, reason, facts)
@@ -228,7 +229,7 @@ def train_task(
 def _run(
     trainer: Trainer, out: Path, identity: Identity, report: Callable[[Progress], None] | None
 ) -> str:
-    """Train to the end, with checkpoints; return the reason for the end, as a clause."""
+    """Train to the end, write checkpoints, and return the reason for the end, as a clause."""
     try:
         with fitting_memory(_TOO_LARGE):
             return trainer.run(
@@ -236,9 +237,10 @@ def _run(
                 lambda: record.write_checkpoint(out, identity, trainer),
             )
     except ModelError:
-        if not trainer.curve:  # no epoch is lost with the checkpoint; free the folder for a new run
+        # Without a finished epoch, the checkpoint is worthless: free the folder for another run
+        if not trainer.curve:
             record.forget_checkpoint(out)
-            with suppress(OSError):  # the folder has other files
+            with suppress(OSError):  # if the folder has other files
                 out.rmdir()
         raise
 
@@ -255,7 +257,7 @@ def split_sentences(
 
 
 def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
-    """True if a training computes in bfloat16 where that is safe.
+    """Return True if a training computes in bfloat16 where this is safe.
 
     Raises:
         ModelError: if the precision is unknown, or the device does not support it.

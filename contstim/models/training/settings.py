@@ -42,10 +42,10 @@ def _check(settings: DataclassInstance) -> None:
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Settings of training any network.
+    """Settings of the training of any network.
 
     Raises:
-        InputError: if a value is out of range (names it).
+        InputError: if a value is out of range.
     """
 
     epochs: Annotated[int, Help("Maximum number of passes over the text.", at_least=1)] = 6
@@ -85,13 +85,13 @@ class TrainingSettings:
 
 @dataclass(frozen=True)
 class RecurrentSettings:
-    """A recurrent network over words, by default with the sizes of the 2023 study.
+    """Settings of a recurrent network over words, by default with the sizes of the 2023 study.
 
     Attributes:
         kind: `rnn`, `lstm` or `bilstm`.
 
     Raises:
-        InputError: if a value is out of range (names it).
+        InputError: if a value is out of range.
     """
 
     kind: RecurrentKind = "lstm"
@@ -113,12 +113,13 @@ class TransformerSettings:
     Attributes:
         kind: `gpt2` (byte-level BPE) or `bert` (WordPiece).
         window: maximum number of tokens, including special tokens.
-        mask_share: for `bert`, share of hidden tokens; by default drawn, from one token to all.
-        masking: for `bert`, weighting of hidden tokens. With `any-order` the loss is the bound of
+        mask_share: for `bert`, share of hidden tokens; by default drawn at random for each
+            sentence, from one token to all tokens.
+        masking: for `bert`, weighting of hidden tokens. With `any-order`, the loss is the bound of
             masked diffusion: the mean over all orders in which tokens can be uncovered.
 
     Raises:
-        InputError: if a value is out of range (names it).
+        InputError: if a value is out of range.
     """
 
     kind: TransformerKind = "gpt2"
@@ -154,7 +155,7 @@ class TransformerSettings:
             )
         if self.mask_share is not None and self.masking == "any-order":
             raise InputError(
-                "`mask_share` must not be set with `masking` any-order, which draws it for "
+                "`mask_share` must not be set with `masking` any-order, which draws a share for "
                 "every sentence. Remove `mask_share`."
             )
 
@@ -179,7 +180,8 @@ NETWORKS: dict[str, tuple[RecurrentSettings | TransformerSettings, TrainingSetti
     **{kind: (RecurrentSettings(kind), RECURRENT_TRAINING) for kind in get_args(RecurrentKind)},
     **{k: (TransformerSettings(k), TRANSFORMER_TRAINING) for k in get_args(TransformerKind)},
 }
-"""Kinds of networks that are trained on a text, each with its default sizes and training."""
+"""Kinds of networks that are trained on a text, each with its default settings of the network and
+of the training."""
 
 FINE_TUNING = TrainingSettings(epochs=4, learning_rate=2e-5, warmup=0.1, validation=0.1, patience=4)
 

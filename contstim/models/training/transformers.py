@@ -1,4 +1,4 @@
-"""Training of a small GPT-2 or BERT and its tokenizer: byte-level BPE, or WordPiece."""
+"""Training of a small GPT-2 with byte-level BPE, or of a small BERT with WordPiece."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BERT_SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def transformer_task(text: Sequence[Sentence], settings: TransformerSettings) -> TrainingTask:
-    """Create a network with initial weights and a tokenizer for a text."""
+    """Create the training task of a small transformer, with a tokenizer for a text."""
     tokenizer = train_tokenizer(text, settings.kind, settings.vocabulary_size, settings.window)
     build = {"gpt2": _gpt2, "bert": _bert}[settings.kind]
     network, log_probs = build(tokenizer, settings)
@@ -116,9 +116,9 @@ def draw_hidden(words: Tensor, share: float | None) -> Tensor:
         share: share of hidden tokens; None to draw one for each row.
     """
     shares = torch.rand(len(words), device=words.device) if share is None else share
-    # (b,) tokens to hide in each row, at least one so that the row predicts something
+    # (b,) number of tokens to hide in each row; at least one, since rows without give no loss
     counts = torch.clamp(torch.ceil(shares * words.sum(1)), min=1)
-    # A random rank for each word of a row; tokens that must remain visible have the highest ranks
+    # A random rank for each token of a row; tokens that must stay visible have the highest ranks
     noise = torch.rand(words.shape, device=words.device).masked_fill(~words, 2.0)
     ranks = noise.argsort(dim=1).argsort(dim=1)
     return words & (ranks < counts[:, None])
@@ -127,11 +127,11 @@ def draw_hidden(words: Tensor, share: float | None) -> Tensor:
 def over_orders(answers: Tensor, hidden: Tensor, words: Tensor) -> Tensor:
     """Estimate the parts of a sentence's mean log-probability over all orders of its tokens.
 
-    Let m of n tokens be hidden, with m uniform from 1 to n and random tokens. Then n/m times the
-    sum of their log-probabilities is an unbiased estimate of that mean: Hoogeboom et al. (2022,
-    *Autoregressive diffusion models*, the order-agnostic objective), Nie et al. (2025, *Large
-    language diffusion models*, equations 3 and 6: the loss weighted by 1/t, and its form for a
-    fixed number of hidden tokens).
+    If m of n tokens are hidden, with m uniform from 1 to n and the tokens drawn at random, n/m
+    times the sum of their log-probabilities is an unbiased estimate of that mean. See Hoogeboom et
+    al. (2022, *Autoregressive diffusion models*, the order-agnostic objective) and Nie et al.
+    (2025, *Large language diffusion models*, equations 3 and 6: the loss weighted by 1/t, and its
+    form for a fixed number of hidden tokens).
 
     Args:
         answers: log p of the hidden tokens, row by row, (n_hidden,), nats.
@@ -153,10 +153,10 @@ def _log_probs(logits: Tensor, numbers: Tensor) -> Tensor:
 
 
 def _rows(tokenizer: Any, kind: str, sentences: Sequence[Sentence]) -> list[IntArray]:
-    """Encode each sentence as its tokens and the special tokens around them.
+    """Encode sentences as tokens, between two special tokens.
 
     Raises:
-        ModelError: if a sentence contains a special token, which the network would interpret.
+        ModelError: if a sentence contains a special token.
     """
     rows = tokens_of_texts(tokenizer, sentences)
     if kind == "gpt2":  # BERT's tokenizer adds [CLS] and [SEP] itself
@@ -168,7 +168,7 @@ def save_pretrained(network: Any, tokenizer: Any, folder: Path) -> None:
     """Save a network and its tokenizer into a folder, in the format of `transformers`.
 
     Raises:
-        InputError: if they cannot be written.
+        InputError: if the files cannot be written.
     """
     from safetensors import SafetensorError
 
@@ -187,19 +187,19 @@ def train_tokenizer(
     Args:
         sentences: text; the tokenizer reads `Sentence.text`.
         kind: `gpt2` or `bert`.
-        size: number of tokens; by default as many as the text gives, at most 8,000.
-        window: maximum number of tokens of the network.
+        size: number of tokens; by default all tokens that the text yields, at most 8,000.
+        window: maximum number of tokens of the network's input.
 
     Raises:
-        InputError: if the text gives fewer tokens than requested, or has more characters.
+        InputError: if the text yields fewer tokens than requested, or has more distinct characters
+            than that.
     """
     train = {"gpt2": _byte_level_bpe, "bert": _word_piece}[kind]
     tokenizer = train(sentences, size or MOST_TOKENS)
     if size is not None and len(tokenizer) != size:
         raise InputError(
-            "`vocabulary_size` must be at most the number of tokens in the text, "
-            f"{len(tokenizer):,} with single characters, got {size:,}. Set this number, or "
-            "remove `vocabulary_size`."
+            "`vocabulary_size` must be a number of tokens that the text can yield, such as "
+            f"{len(tokenizer):,}, got {size:,}. Set this number, or remove `vocabulary_size`."
         )
     tokenizer.model_max_length = window
     return tokenizer
@@ -219,15 +219,16 @@ def _byte_level_bpe(sentences: Iterable[Sentence], size: int) -> Any:
     )
     model = _train_tokenizer(tokenizer, trainer, sentences)
     merges = [tuple(merge) for merge in model["merges"]]
-    hf: Any = transformers  # because its annotations accept merges only as texts
+    hf: Any = transformers  # untyped, because the annotations accept merges only as texts
     return hf.GPT2Tokenizer(vocab=model["vocab"], merges=merges)
 
 
 def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
     """Train a WordPiece tokenizer, reproducibly.
 
-    The library numbers characters inside words in the order of a hash table, which differs between
-    processes, and breaks ties by number. They are therefore passed in order, like special tokens.
+    The library breaks ties by the numbers of tokens. It numbers characters inside words in the
+    order of a hash table, which differs between processes. To give these characters fixed numbers,
+    they are passed like special tokens, in alphabetical order.
     """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
     from transformers import BertTokenizer

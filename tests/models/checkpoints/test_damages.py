@@ -192,7 +192,7 @@ WEIGHTS: dict[str, tuple[Callable[[dict[str, torch.Tensor]], object], str]] = {
     "all zero": (lambda w: [weight.zero_() for weight in w.values()], "does not depend on"),
     "whole numbers": (
         lambda w: w.update({name: weight.to(torch.int8) for name, weight in w.items()}),
-        "whole numbers",
+        "stored as integers",
     ),
     "one missing": (lambda w: w.pop(sorted(w)[3]), "weights are missing"),
     "one too many": (lambda w: w.update(more=torch.zeros(3)), "do not belong.*such as more"),

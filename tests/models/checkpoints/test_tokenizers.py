@@ -76,7 +76,7 @@ def test_two_words_on_one_number_are_refused(copy: Copy, kind: str) -> None:
     one, two = [token for token in vocabulary if token.strip("Ġ#").isalpha()][-2:]
     vocabulary[two] = vocabulary[one]
     path.write_text(json.dumps(settings), encoding="utf-8")
-    with pytest.raises(ModelError, match=f"{vocabulary[one]} for both .*Put those") as it:
+    with pytest.raises(ModelError, match=f"{vocabulary[one]} for both .*Put the tokenizer") as it:
         score(folder)
     assert repr(one) in str(it.value)
     assert repr(two) in str(it.value)

@@ -101,7 +101,7 @@ def test_the_acceptable_label_is_found_by_name(names: dict[int, str], expected: 
 
 @pytest.mark.parametrize("names", [("NEGATIVE", "POSITIVE"), ("LABEL_0", "LABEL_1", "LABEL_2")])
 def test_other_labels_are_refused(names: tuple[str, ...]) -> None:
-    with pytest.raises(ModelError, match=f"has the labels {', '.join(names)}; but a classifier"):
+    with pytest.raises(ModelError, match=f"and acceptable, got {', '.join(names)} in"):
         acceptable_label("here", hf.BertConfig(id2label=dict(enumerate(names))))
 
 
@@ -115,5 +115,5 @@ def test_the_sign_follows_the_name_of_the_label(tiny_checkpoint: Folder, tmp_pat
 
 
 def test_a_classifier_is_no_language_model(folder: Path) -> None:
-    with pytest.raises(ModelError, match=f"name it classifier:{folder}"):
+    with pytest.raises(ModelError, match=f"write classifier:{folder}"):
         load_scorer(f"hf:{folder}", device="cpu")

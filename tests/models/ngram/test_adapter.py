@@ -98,7 +98,7 @@ def test_the_vocabulary_comes_from_counts_beside_the_model(
     assert set(words.initial) == {w for w in set(starts) if starts.count(w) >= 20}
     alone = tmp_path / "alone.arpa"
     alone.write_bytes(bigram.path.read_bytes())
-    with pytest.raises(ModelError, match="Name a vocabulary"):
+    with pytest.raises(ModelError, match="Use a vocabulary"):
         NgramModel(alone).vocabulary(20)
 
 

@@ -69,7 +69,7 @@ def test_a_rule_that_needs_the_whole_distribution_is_refused_by_name() -> None:
         ("http://host/v1", "must be followed by the name of a model"),
         ("http://host/v1#m?colour=red", "option .* got 'colour'"),
         ("http://host/v1#m?batch=0", "'batch'.* must be greater than or equal to 1"),
-        ("http://host/v1#m?batch=2&batch=3", "'batch'.* occur once"),
+        ("http://host/v1#m?batch=2&batch=3", "'batch'.* occur only once"),
         ("http://host/v1#m?batch", "'batch'.* must be a valid integer"),
         ("http://host/v1#m?timeout=nan", "'timeout'.* must be less than inf"),
         ("http://host/v1#m?tolerance=0.5", "'tolerance'.* must be less than or equal to 0.05"),

@@ -140,7 +140,7 @@ def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
 
 def test_a_text_of_less_than_a_batch_is_refused(tmp_path: Path) -> None:
     for kind in ("lstm", "bert"):
-        with pytest.raises(InputError, match=r"38 remain .* fewer than `batch_size`, 39"):
+        with pytest.raises(InputError, match=r"must be at most .* 38 of .*, got 39"):
             train(kind, tmp_path / kind, replace(TRAINING, batch_size=39))
         assert not (tmp_path / kind).exists()
 
@@ -205,7 +205,7 @@ def test_one_sentence_is_no_text(tmp_path: Path) -> None:
     from contstim.models.training.run import train_network
 
     for text in ([], [Sentence.parse("Hello there")]):
-        with pytest.raises(InputError, match="fewer than `batch_size`"):
+        with pytest.raises(InputError, match="`batch_size` must be at most"):
             train_network(text, tmp_path / "x")
 
 
