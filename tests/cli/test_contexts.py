@@ -23,14 +23,14 @@ from tests.models import tiny
 if TYPE_CHECKING:
     from pathlib import Path
 
-TEXTS = ("Do you know the hungry teacher?", "She sleeps in the garden.")
+QUESTIONS = ("Do you know the hungry teacher?", "She sleeps in the garden.")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sentences, a bigram model, and a causal and a masked checkpoint."""
     place = tmp_path_factory.mktemp("study")
-    (place / "natural.txt").write_text("".join(f"{text}\n" for text in TEXTS), encoding="utf-8")
+    (place / "natural.txt").write_text("".join(f"{text}\n" for text in QUESTIONS), encoding="utf-8")
     tiny.train_ngrams(2, place / "bigram.arpa")
     for name in ("gpt2", "bert"):
         tiny.build(name, place)
@@ -55,7 +55,7 @@ def test_each_model_reads_its_own_context(folder: Path, further: tuple[str, ...]
     code, told = _score(folder, out, *models, "--context", "b=A day. ", *store, *further)
     assert code == 0, told
     rows = list(csv.DictReader((folder / out).read_text(encoding="utf-8").splitlines()))
-    sentences = [Sentence.parse(text) for text in TEXTS]
+    sentences = [Sentence.parse(text) for text in QUESTIONS]
     for name, context in (("a", None), ("b", "A day. ")):
         model = load_model(f"hf:{folder}/gpt2", context=context, device="cpu")
         expected = model.log_probs(sentences)

@@ -1,4 +1,7 @@
-"""Connections that say nothing, or never come to an end, keep nobody out and fill no log."""
+"""Connections that are slow, silent or cut, and a server that is killed while people answer.
+
+Witness of the kills: the journal of each participant of what the server acknowledged.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx2
+import numpy as np
 import pytest
 
 from contstim.experiments.collection.server import (
@@ -20,8 +24,15 @@ from contstim.experiments.collection.server import (
     sparing_handler,
     sparing_log,
 )
+from contstim.experiments.design.artificial import ArtificialParticipants
+from contstim.items.scale import Scale
+from contstim.items.stimuli import on_scale
+from contstim.testing.participants import RunSettings
 from tests.experiments.collection.conftest import Serve
+from tests.experiments.collection.outages import Outcome, under_kills
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
+from tests.experiments.collection.watched import WatchedParticipants, export_watched, faults, known
+from tests.experiments.stimuli import new_trial
 
 BEGUN = b"GET /study.json HTTP/1.1\r\nHost: x\r\n"
 
@@ -176,3 +187,43 @@ def test_a_thousand_requests_that_are_none_leave_a_short_log(
     said = capsys.readouterr().err
     assert "Invalid HTTP request" in said
     assert said.count("\n") < 40
+
+
+GROUPS, TRIALS, PEOPLE, KILLS = 3, 12, 12, 5
+
+
+def people(scale: Scale) -> ArtificialParticipants:
+    trials = tuple(
+        new_trial(f"{g}-{n:02}", g, f"A {g} {n}.", f"B {g} {n}.")
+        for g in range(1, GROUPS + 1)
+        for n in range(TRIALS)
+    )
+    differences = np.linspace(-9, 9, len(trials))
+    return WatchedParticipants(tuple(on_scale(trials, scale)), differences, 3.0, 0.1, 0)
+
+
+def check(found: Outcome, outages: int) -> None:
+    assert found.outages == outages
+    assert found.acknowledged[-1] == found.rows == PEOPLE * TRIALS
+    assert any(0 < told < found.rows for told in found.acknowledged)
+    assert (found.lost, found.duplicates, found.traces) == (0, 0, ())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", Scale)
+def test_what_was_acknowledged_is_kept_once_whenever_the_server_is_killed(
+    scale: Scale, tmp_path: Path
+) -> None:
+    """All that a page tells of them is kept as they sent it, and nothing of whoever withdrew."""
+    asked, begun = people(scale), time.time()
+    study = export_watched(tmp_path / "study", asked.trials)
+    server = CollectProcess(study, tmp_path / "study.sqlite")
+    server.start()
+    try:
+        run = RunSettings(server.url, PEOPLE, PEOPLE, pause=0.2, patience=60, fields_of=known)
+        found = under_kills(server, asked, run, KILLS, 3)
+    finally:
+        server.stop()
+    check(found, KILLS)
+    assert found.withdrawn >= 1
+    assert faults(server.database, asked, run, tmp_path / "study.journal", begun) == []

@@ -1,4 +1,4 @@
-"""Interrupted training: it goes on bit for bit, and only where it may."""
+"""Interrupted training: it continues bit for bit, and only where it may."""
 
 from __future__ import annotations
 
