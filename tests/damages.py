@@ -4,8 +4,6 @@ A damage takes the content of a good file, in bytes, and gives the content of a 
 same where there is nothing in it that could be damaged so.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

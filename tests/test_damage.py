@@ -5,8 +5,6 @@ where the damage is harmless, the same result; and nothing is written. A new rea
 `READERS`.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

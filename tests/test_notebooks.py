@@ -1,7 +1,5 @@
 """What notebooks show of results."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Figures of reports as axes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import matplotlib as mpl

@@ -1,7 +1,5 @@
 """The README's studies, commands and Python run as printed, on the embedded English."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

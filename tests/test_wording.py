@@ -1,7 +1,5 @@
 """Numbers in words, p-values and shared errors; installation against the package description."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import tomllib

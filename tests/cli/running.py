@@ -5,8 +5,6 @@ What only a process of its own shows (signals, closed pipes, encodings) is in `t
 the first study of the README runs as typed in `test_readme`.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import signal

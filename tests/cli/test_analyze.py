@@ -1,7 +1,5 @@
 """`contstim analyze`, `reproduce`, `mixed` and `controls` as a user runs them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two-choice experiments as a user runs them: from the design to the analysis."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

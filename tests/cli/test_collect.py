@@ -1,7 +1,5 @@
 """`contstim collect` and `contstim simulate` as a user runs them."""
 
-from __future__ import annotations
-
 import json
 import signal
 import socket

@@ -1,7 +1,5 @@
 """The commands of the first study as a user gives them, and what is said to mistakes."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

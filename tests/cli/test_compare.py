@@ -1,7 +1,5 @@
 """`contstim compare`, as users type it; the commands that it prints are then typed too."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,12 +1,10 @@
 """`--context NAME=TEXT`, old `--prompt`, and `contstim models MODEL`."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
 from contextlib import chdir
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +17,6 @@ from contstim.study.study_file import read_study
 from contstim.words.sentence import Sentence
 from tests.cli.running import run
 from tests.models import tiny
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 QUESTIONS = ("Do you know the hungry teacher?", "She sleeps in the garden.")
 

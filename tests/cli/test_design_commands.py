@@ -1,7 +1,5 @@
 """`select triplets`, the options of `select natural`, and `design`, as a user runs them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """`contstim evaluate` and `train acceptability` as a user runs them."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

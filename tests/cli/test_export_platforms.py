@@ -1,7 +1,5 @@
 """`contstim export …`, a platform's answers, `contstim import …`, and on to the analysis."""
 
-from __future__ import annotations
-
 import json
 import stat
 from collections.abc import Callable

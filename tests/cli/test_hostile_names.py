@@ -1,7 +1,5 @@
 """Models whose names are formulas, markup, HTML and table signs, from scores to figures."""
 
-from __future__ import annotations
-
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path

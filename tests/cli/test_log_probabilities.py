@@ -1,7 +1,5 @@
 """What needs log-probabilities refuses scores that are something else, before any work."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

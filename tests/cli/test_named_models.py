@@ -1,7 +1,5 @@
 """`--model NAME=SPECIFICATION` in the commands that load models, and what the terminal shows."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

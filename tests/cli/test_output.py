@@ -1,7 +1,5 @@
 """Tables on the terminal, messages about long work, and how the program ends."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`contstim review` and `contstim show` as a user runs them."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

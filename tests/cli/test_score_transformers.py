@@ -1,10 +1,8 @@
 """`contstim score` with transformers: sums, words, and options."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,9 +19,6 @@ from contstim.models.loading import Loading
 from contstim.testing.platform import read_csv_rows
 from contstim.words.sentence import Sentence
 from tests.models import tiny
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEXTS = ("Do you know the hungry teacher?", "She sleeps.", "Do you know the hungry teacher?")
 

@@ -1,7 +1,5 @@
 """`contstim select natural` on scores that leave nothing to choose, and `contstim near-pairs`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

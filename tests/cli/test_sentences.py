@@ -1,7 +1,5 @@
 """`contstim vocabulary`, `sentences` and `generate minimal-pairs` as a user runs them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`contstim train rnn|lstm|bilstm|gpt2|bert` as a user runs it."""
 
-from __future__ import annotations
-
 import json
 import signal
 from pathlib import Path

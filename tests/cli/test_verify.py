@@ -1,7 +1,5 @@
 """What `contstim verify` says after a model was trained anew, whichever command had used it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

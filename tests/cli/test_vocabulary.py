@@ -1,7 +1,5 @@
 """`contstim vocabulary` with models: which words stay, and what is written about them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Commands that score: by two processes they write what they write by one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

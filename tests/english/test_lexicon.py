@@ -1,7 +1,5 @@
 """The lexicon, against lists written by hand from an English dictionary."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Paradigms that users write: what they may say, and what is said to them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a stream of sentences promises: distinct, repeatable, of the wanted length, varied."""
 
-from __future__ import annotations
-
 import collections
 import itertools
 import random

@@ -1,7 +1,5 @@
 """What verbs take in sentences, read by hand, and new verbs that take the same."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import pytest

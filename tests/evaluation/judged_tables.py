@@ -1,17 +1,12 @@
 """A small set of judged sentences, as a table and as values."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from contstim.evaluation.acceptability import JudgedPair, Judgements
 from contstim.evaluation.judged_scores import JudgedScores
 from contstim.words.sentence import Sentence
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ITEMS = """\
 id,item,label,phenomenon,sentence,judgement

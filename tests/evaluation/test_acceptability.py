@@ -1,7 +1,5 @@
 """Tables of judged sentences, by hand; LI-Adger's files are tested on the published data."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Comparisons against SciPy, against counting by hand, and against what the commands then do."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 from pathlib import Path

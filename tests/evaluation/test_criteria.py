@@ -1,7 +1,5 @@
 """Criteria, shares, correlations and pairs apart. Witnesses: scipy, numpy, and counting by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Word scores, whole evaluations and published findings, computed another way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Scores from models and from tables of every kind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,11 +1,10 @@
 """Minimal pairs, human agreement, published accuracies, and all collections of the BLiMP family."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,10 +27,6 @@ from contstim.models.base import Continuation
 from contstim.steps.evaluation import EvaluateMinimalPairs
 from contstim.words.sentence import Sentence
 from tests.evaluation.blimp_files import ROWS, Row, write_folder, write_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 
 def applicable(pairs: list[MinimalPair]) -> list[int]:

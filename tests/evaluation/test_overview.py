@@ -1,12 +1,9 @@
 """Facts about one model, and the folder that every evaluation writes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -21,10 +18,6 @@ from contstim.models.base import Convention, Scorer
 from contstim.models.catalog import load_scorer
 from contstim.words.sentence import Sentence
 from tests.models.tiny import specification, train_ngrams
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 SENTENCES = generate(12, seed=0)
 

@@ -1,20 +1,15 @@
 """Minimal pairs in tables of no known collection: two columns of sentences, or two rows a pair."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from contstim.errors import InputError
-from contstim.evaluation.minimal_pairs import MinimalPairSettings, read_minimal_pairs
+from contstim.evaluation.minimal_pairs import MinimalPair, MinimalPairSettings, read_minimal_pairs
 from contstim.files.tables import read_table, write_table
 from contstim.steps.evaluation import EvaluateMinimalPairs
-
-if TYPE_CHECKING:
-    from contstim.evaluation.minimal_pairs import MinimalPair
 
 CASES = Path(__file__).with_name("cases")
 PAIRS = [("It rains.", "It rain."), ("We sing.", "We sings.")]

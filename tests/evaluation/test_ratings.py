@@ -1,10 +1,8 @@
 """Scores against plain ratings of single sentences. Witness: SciPy, and formulas by hand."""
 
-from __future__ import annotations
-
 import json
 import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,14 +12,10 @@ from contstim.errors import InputError
 from contstim.evaluation.acceptability import Judgements, read_judgements
 from contstim.evaluation.judged_scores import JudgedScores
 from contstim.evaluation.ratings import RatingEvaluation, evaluate_ratings
+from contstim.files.arrays import FloatArray
 from contstim.files.tables import read_table, write_table
 from contstim.steps.evaluation import EvaluateAcceptability
 from contstim.words.sentence import Sentence
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from contstim.files.arrays import FloatArray
 
 
 def evaluation(ratings: FloatArray, scores: FloatArray) -> RatingEvaluation:

@@ -4,8 +4,6 @@ Witnesses: Pearson's r of two binary variables, which Matthews correlation is; S
 table; and votes counted by hand.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

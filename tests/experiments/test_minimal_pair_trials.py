@@ -1,7 +1,5 @@
 """Minimal pairs on their way through an experiment: trials, people's answers, the grammar."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

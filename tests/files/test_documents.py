@@ -1,9 +1,7 @@
 """JSON and TOML, held against the formats' own rules (RFC 8259, I-JSON RFC 7493, TOML 1.0)."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +16,6 @@ from contstim.files.documents import (
     read_json_object,
     read_toml,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOT_JSON = {
     "empty": "",

@@ -1,7 +1,5 @@
 """Records beside outputs: against checksums by hashlib, and dates as given."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

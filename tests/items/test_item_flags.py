@@ -1,7 +1,5 @@
 """Flags of stimuli: what is noticed in which item, and what is not; witnesses by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

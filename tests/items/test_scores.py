@@ -1,7 +1,5 @@
 """Tables of scores and counts: files give back what was written, ranks are SciPy's."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """Pairs, triplets and trials on disk."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Guarantees of every executor, under a pool; each one's tests inherit these classes."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -1,7 +1,5 @@
 """Sentences scored by workers, also by killed ones, against the same models in this process."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import random

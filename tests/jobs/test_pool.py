@@ -1,7 +1,5 @@
 """Time limits of tasks, workers that are silent, and what becomes of either."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import inf
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Workers in processes of this machine."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Jobs on Ray: two workers on this machine."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a driver that was killed leaves behind is ended; what it has not started is left alone."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -5,8 +5,6 @@ The witness loads a checkpoint by `from_pretrained` alone and reads one row at a
 padding, no cache, nothing of contstim.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, permutations

@@ -1,7 +1,5 @@
 """Model tests run networks in one thread."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What can be wrong with a file, whoever wrote it: a dozen damages for every kind of file."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The witness is a plain forward pass, see `architectures`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

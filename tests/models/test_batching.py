@@ -1,7 +1,5 @@
 """Rows in batches: every row once, results in their places, memory that runs out."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

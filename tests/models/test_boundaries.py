@@ -1,7 +1,5 @@
 """Classes of tokens, and probabilities within them."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -3,8 +3,6 @@
 `simulated_gpu` replaces the GPU and notes each wait: questions to a device, and copies.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

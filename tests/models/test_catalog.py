@@ -1,7 +1,5 @@
 """Models by their names, their files and commits, and one model at a time in memory."""
 
-from __future__ import annotations
-
 import shutil
 import weakref
 from collections.abc import Callable

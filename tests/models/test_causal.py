@@ -3,8 +3,6 @@
 Surprisal of whole words: that a word ends counts to it, and a sentence's sum stays.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from dataclasses import replace

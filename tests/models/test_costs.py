@@ -1,7 +1,5 @@
 """Every row and token that passes through a network is counted, and nothing else is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

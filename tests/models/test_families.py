@@ -1,7 +1,5 @@
 """A family that another package adds, found by its entry point, on the command line."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re

@@ -3,8 +3,6 @@
 Witness: PyTorch's own settings, which it tells by `fp32_precision` for each kind of operation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

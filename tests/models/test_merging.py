@@ -1,7 +1,5 @@
 """Calls of several searches in common batches: the results of each by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

@@ -5,8 +5,6 @@ same model on the CPU. That tensors of two devices are never mixed is PyTorch's 
 simulation keeps.
 """
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Linear layers through oneDNN against PyTorch's own, on the same weights."""
 
-from __future__ import annotations
-
 import math
 from copy import deepcopy
 

@@ -1,7 +1,5 @@
 """What models know of the sentences that they were trained on."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

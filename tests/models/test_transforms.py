@@ -1,7 +1,5 @@
 """Models in another letter case, and scores per token or word."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Words found in tokens of every kind of tokenizer."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Callable

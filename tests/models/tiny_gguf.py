@@ -1,7 +1,5 @@
 """A tiny Llama as a GGUF file with 8-bit weights, and as a folder with the same weights."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The blocks of code on pages of the documentation, and the commands in them."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Somebody who types what a page says, in a folder of their own."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """What a reader of the pages has: the files of the page of single commands, models, and answers."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

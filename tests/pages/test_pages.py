@@ -1,7 +1,5 @@
 """Every block of code on every page of the documentation runs as printed, page by page."""
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import re

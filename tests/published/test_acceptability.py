@@ -5,8 +5,6 @@ and 2,051 of 2,365), the authors' own z-scores, and the definitions written out 
 plain Python, which share no code with the package.
 """
 
-from __future__ import annotations
-
 import csv
 import statistics
 from dataclasses import replace

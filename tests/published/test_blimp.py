@@ -1,9 +1,7 @@
 """BLiMP's own files: pairs, people's answers, published accuracies."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,11 +18,7 @@ from contstim.evaluation.minimal_pairs import (
 )
 from contstim.evaluation.scores import score_pairs
 from contstim.files.tables import read_csv, read_table
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from contstim.models.ngram.adapter import NgramModel
+from contstim.models.ngram.adapter import NgramModel
 
 pytestmark = pytest.mark.published
 

@@ -1,7 +1,5 @@
 """Controls and mixed models of experiment 1 of the 2023 study; witness: R's `ordinal::clmm`."""
 
-from __future__ import annotations
-
 import csv
 from collections import defaultdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A design of the published size, and its power with the published scores."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """On a masked model trained on real text, estimates rank candidate words nearly as scores do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Experiment 1 of the 2023 study: its published files, its conclusions, and others' figures."""
 
-from __future__ import annotations
-
 import csv
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Files fetched from a server on this machine, checked against the pinned content."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Iterator

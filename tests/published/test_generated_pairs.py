@@ -1,17 +1,12 @@
 """Minimal pairs made here have the fields of BLiMP's published files, and values of their kinds."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from contstim.english.minimal_pairs import generate_pairs
 from contstim.english.paradigm import shipped_paradigms
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.published
 

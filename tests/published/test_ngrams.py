@@ -1,7 +1,5 @@
 """N-gram models on real text: lmplz's own numbers, and the main job with the published words."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

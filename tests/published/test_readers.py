@@ -1,7 +1,5 @@
 """Readers of what the 2023 study published, against facts measured from its files otherwise."""
 
-from __future__ import annotations
-
 import csv
 import pickle
 from pathlib import Path

@@ -1,10 +1,8 @@
 """Selections from the published scores of the 2023 study: its natural pairs and its triplets."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +14,7 @@ from contstim.items.reviews import Decision, Review, undecided_items
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Triplet
 from contstim.optimization.selection.natural import select_natural
-from contstim.optimization.selection.question import TripletQuestion
+from contstim.optimization.selection.question import NaturalSelection, TripletQuestion
 from contstim.optimization.selection.triplets import (
     by_model_pair,
     quantile_edges,
@@ -25,12 +23,6 @@ from contstim.optimization.selection.triplets import (
     worst_ranks,
 )
 from contstim.words.sentence import Sentence
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from contstim.optimization.selection.question import NaturalSelection
-
 
 pytestmark = pytest.mark.published
 

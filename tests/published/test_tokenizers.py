@@ -1,8 +1,7 @@
 """The real tokenizers of GPT-2 and RoBERTa on the words of the 2023 study."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.words import (
+    Encoding,
     encode_batch,
     place_of,
     word_and_rest,
@@ -18,12 +18,6 @@ from contstim.models.words import (
     words_in_places,
 )
 from contstim.words.sentence import Sentence
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from contstim.models.words import Encoding
 
 pytestmark = pytest.mark.published
 

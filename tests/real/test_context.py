@@ -1,10 +1,7 @@
 """The context of a real pretrained model, SmolLM2-135M-Instruct, against plain forward passes."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,13 +9,11 @@ import torch
 
 from contstim.english import generate
 from contstim.evaluation.overview import context_scores
+from contstim.files.arrays import FloatArray
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.loading import Loading
 from contstim.words.sentence import Sentence
-
-if TYPE_CHECKING:
-    from contstim.files.arrays import FloatArray
 
 FOLDER = os.environ.get("CONTSTIM_REAL_MODEL", "")
 pytestmark = [

@@ -1,7 +1,5 @@
 """A report, against what parsers of HTML and Markdown read from it; short names, by hand."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 

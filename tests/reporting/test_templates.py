@@ -1,7 +1,5 @@
 """Templates: whatever signs a value holds, it is text, where a template has it and nowhere else."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

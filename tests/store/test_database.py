@@ -1,7 +1,5 @@
 """Scores, triplets and times in the database."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys

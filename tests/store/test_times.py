@@ -1,7 +1,5 @@
 """Measured times of units of work: means, and what becomes of old ones."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A study never writes outside its folder, and each of its paths has one owner."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 The table was written before any of it was run.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """Values out of range, and files of another kind, of every key of a study: refused with line."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any, get_args, get_origin

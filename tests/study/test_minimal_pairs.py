@@ -1,7 +1,5 @@
 """A study of minimal pairs, from models to the analysis."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import chdir
 from pathlib import Path

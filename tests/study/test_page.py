@@ -3,8 +3,6 @@
 Witnesses: Python's HTML parser, the files that links lead to, and what was written into the study.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """Plans of studies, against what a run does, and against numbers worked out by hand."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from contextlib import chdir

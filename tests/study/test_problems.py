@@ -1,7 +1,5 @@
 """Lines of keys: counted by hand, and against Python's own reader of TOML."""
 
-from __future__ import annotations
-
 import tomllib
 from typing import Any
 

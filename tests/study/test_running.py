@@ -1,7 +1,5 @@
 """Runs that are killed, that find too little, and that follow reviews."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Sections of a study file: the names of commands, their options, and what fills in the rest."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -4,8 +4,6 @@ Witnesses: tables of expectations written by hand before the function was run; a
 commands made at random, a literal recursion over them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import tempfile
 import warnings

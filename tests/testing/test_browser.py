@@ -1,7 +1,5 @@
 """Artificial participants in a real browser, on a page that speaks the protocol and no more."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """The models that ship for tests, under the contract that they ship with."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

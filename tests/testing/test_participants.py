@@ -1,7 +1,5 @@
 """Planted truth: who answers over the protocol is found by the analysis, as if asked directly."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Rules of sentences, against sentences judged by hand and against brute force."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

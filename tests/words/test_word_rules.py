@@ -1,7 +1,5 @@
 """Rules of words, against words sorted by hand and against properties of any text."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

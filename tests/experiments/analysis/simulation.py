@@ -1,7 +1,5 @@
 """Experiments whose truth is known: people follow one model with a given probability."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations

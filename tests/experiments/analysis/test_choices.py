@@ -1,7 +1,5 @@
 """Two-choice, slider and missing responses, and trials whose roles the scores contradict."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations

@@ -1,7 +1,5 @@
 """Comparisons, on experiments whose truth is planted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Families of contrasts against statsmodels, brute force and by hand."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """An interval that rules nothing out is not printed as if it said something."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

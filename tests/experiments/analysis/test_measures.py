@@ -1,7 +1,5 @@
 """The two measures, against random tie-breaking, scipy and literally repeated trials."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Ratings drawn towards the middle: by hand, and against truths that were planted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Trivial rivals, against counts by hand and against models that prefer the same sentences."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import log10
 

@@ -1,7 +1,5 @@
 """Which sentence of a trial is called sentence_1 is a convention: no result depends on it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path

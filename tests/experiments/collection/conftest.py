@@ -1,7 +1,5 @@
 """A served study, in this process, with a clock that tests can turn."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -3,8 +3,6 @@
 What participants were told is saved, by their own journals, is then compared with the database.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random

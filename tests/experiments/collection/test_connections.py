@@ -3,8 +3,6 @@
 Witness of the kills: the journal of each participant of what the server acknowledged.
 """
 
-from __future__ import annotations
-
 import logging
 import resource
 import socket

@@ -5,8 +5,6 @@ requests that do not; Hypothesis makes what Schemathesis does not: answers of a 
 that are nearly right, and bytes that are no HTTP.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

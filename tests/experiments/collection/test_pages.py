@@ -1,7 +1,5 @@
 """Files of the folder and no others, asked for over raw sockets as no browser would."""
 
-from __future__ import annotations
-
 import socket
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Groups fill evenly; tokens prove identities; who withdraws leaves a count and hashes."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import hmac

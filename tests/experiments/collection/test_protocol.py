@@ -1,7 +1,5 @@
 """What the page may ask, and what it is told."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The server of a review: what it saves, whom it answers, and what it never overwrites."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace

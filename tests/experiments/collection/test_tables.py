@@ -1,7 +1,5 @@
 """What the administrator downloads: text whatever it holds, and nobody's identity."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

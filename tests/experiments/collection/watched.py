@@ -1,7 +1,5 @@
 """Artificial participants whose pages tell everything that a page can, and what of it is kept."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Artificial participants against what follows from their definition in closed form."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from itertools import product

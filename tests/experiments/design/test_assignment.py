@@ -1,7 +1,5 @@
 """Assignment against every assignment there is; orders and sides that participants see."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import product

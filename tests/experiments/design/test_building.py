@@ -1,7 +1,5 @@
 """Designs against their definition, attention trials, and what the verifier catches."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Calibrated people against those whom they were calibrated to."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

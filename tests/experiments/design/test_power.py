@@ -1,11 +1,8 @@
 """Power against the analysis itself, closed forms and brute-force simulation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -33,14 +30,12 @@ from contstim.experiments.design.power_report import (
     power_table,
     size_table,
 )
+from contstim.files.arrays import BoolArray, FloatArray
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
 from contstim.reporting.canvas import write_figure
 from tests.experiments.design.scored_design import DESIGN, MODELS, all_evaluated, scores
 from tests.experiments.stimuli import new_trial
-
-if TYPE_CHECKING:
-    from contstim.files.arrays import BoolArray, FloatArray
 
 
 def random_comparisons(n: int, n_models: int = 3, seed: int = 1) -> TrialPreferences:

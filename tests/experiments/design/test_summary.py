@@ -1,7 +1,5 @@
 """The summary of a design, counted by hand, and the number of sentences that a study needs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

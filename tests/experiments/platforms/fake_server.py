@@ -1,7 +1,5 @@
 """A collecting server in memory, as the page expects one; it can be told to fail."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """People who do not see well take part too. Witnesses: axe-core, and where things stand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ DataPipe and JATOS are played by what they document of themselves: pipe.jspsych.
 reference of jatos.js.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The page and `contstim collect` in a real browser: a pilot study, identities, withdrawals."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode

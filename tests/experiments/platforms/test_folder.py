@@ -1,7 +1,5 @@
 """What an exported folder holds."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import hashlib

@@ -1,7 +1,5 @@
 """Gorilla: the user's own spreadsheet filled in, and answers in the format of both builders."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@ Witnesses: the JSON schema at jatos.org/JATOS-Study-Archive-JZIP.html, and the r
 importer (ImportExportService, StudyProperties, IOUtils), written out here.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import zipfile

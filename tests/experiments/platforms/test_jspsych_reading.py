@@ -1,7 +1,5 @@
 """jsPsych data, simulated from responses that must come back."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Mapping

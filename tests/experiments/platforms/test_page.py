@@ -1,7 +1,5 @@
 """The page in Chromium, against a server in memory: hostile texts, previews, failures, reloads."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Platforms by name: those built in, and those that installed packages add."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Psych-DS: what is written obeys the rules, and the checker names each broken one."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -3,8 +3,6 @@
 `CONTSTIM_PSYCHOPY` names a Python that has PsychoPy (`pip install psychopy`), for the slow tests.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os

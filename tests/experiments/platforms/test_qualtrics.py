@@ -1,7 +1,5 @@
 """Qualtrics: the advanced TXT format parsed by its rules, and answers that come back."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """An analysis in R: what is exported, and that R prints our own numbers from it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

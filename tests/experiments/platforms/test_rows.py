@@ -1,7 +1,5 @@
 """Files as platforms and spreadsheets write them; witness: the README of the example files."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

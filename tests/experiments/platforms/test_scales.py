@@ -1,7 +1,5 @@
 """Choices and a slider on the page and in exports; the columns about participants that are kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import ModuleType
 from typing import Any

@@ -1,7 +1,5 @@
 """An export is written whole or not at all, whatever fails and whatever is there already."""
 
-from __future__ import annotations
-
 import errno
 from pathlib import Path
 

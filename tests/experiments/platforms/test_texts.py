@@ -1,7 +1,5 @@
 """Texts in every language, and that stay texts: HTML, Markdown, spreadsheets, PsychoPy."""
 
-from __future__ import annotations
-
 import csv
 import html
 import re

@@ -1,7 +1,5 @@
 """Who is left out by catch trials and by rules, and why; expected numbers are counted by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Responses against trials: each way to be wrong is planted, and found by name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Questions beside the trials: the table that asks, and what is told of the answers."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

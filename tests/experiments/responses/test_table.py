@@ -1,7 +1,5 @@
 """responses.csv on disk, with ratings and with choices."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -3,8 +3,6 @@
 Names of weights are those of published checkpoints, as their files on the hub list them.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable

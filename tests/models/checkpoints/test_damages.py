@@ -4,8 +4,6 @@ The witness is the undamaged folder: no damage may give another score. A new kin
 covered by its name in `KINDS`, a new damage by one line in `DAMAGES`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """GGUF files against a folder with the weights that the package `gguf` reads from them."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Loading checkpoints: what is told apart, what is refused, what identifies them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

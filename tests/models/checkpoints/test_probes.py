@@ -4,8 +4,6 @@ The witness is the mathematics of the kind: the probability of the next token ca
 follows. How much a network reads, and what stands before the first word, is checked as well.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

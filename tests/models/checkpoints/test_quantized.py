@@ -1,7 +1,5 @@
 """Quantized networks: what arrives at the library, and that their scores stay apart."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Revisions of a model on the hub, from a local cache in the hub's layout and from a local hub."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

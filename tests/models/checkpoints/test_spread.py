@@ -1,7 +1,5 @@
 """Networks over several devices score as they do on one."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Classifiers under the contract of scorers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

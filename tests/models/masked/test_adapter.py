@@ -1,7 +1,5 @@
 """Masked models under the contract, against scoring written out word for word."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Estimates, bounds and drafts of candidate words of masked models."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

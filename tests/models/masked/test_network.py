@@ -1,7 +1,5 @@
 """The head at some places only, exactly as in the whole output."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

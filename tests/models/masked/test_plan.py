@@ -1,7 +1,5 @@
 """The mixture over orders: a distribution over sentences, exact or honestly sampled."""
 
-from __future__ import annotations
-
 from itertools import permutations, product
 from typing import Any
 

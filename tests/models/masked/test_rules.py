@@ -1,7 +1,5 @@
 """Rules of masked models, and samples of their orders."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations

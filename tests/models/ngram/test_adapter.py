@@ -1,7 +1,5 @@
 """N-gram models under the contract, against kenlm and against queries of all candidates."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 from pathlib import Path
@@ -142,9 +140,7 @@ def test_words_are_cheap_to_score_from_tables_only(kind: str) -> None:
 Queries = list[tuple[NgramTables, KenlmQuery]]
 # Words of the models, unknown ones, and boundaries, which are unknown words within a text
 WORDS = ("The", "the", "old", "dog", "man", "of", "saw", "house", "zyzzyva", "<s>", "</s>", "<unk>")
-RANDOM_SENTENCES = (
-    st.lists(st.sampled_from(WORDS), min_size=1, max_size=14).map(tuple).map(Sentence)
-)
+RANDOM = st.lists(st.sampled_from(WORDS), min_size=1, max_size=14).map(tuple).map(Sentence)
 
 
 def pruned(path: Path, folder: Path, share: float, seed: int) -> Path:
@@ -182,7 +178,7 @@ def queries(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Queries:
     return [(parse_arpa(path.read_bytes(), path), KenlmQuery(path)) for path in paths]
 
 
-@given(st.integers(0, 9), st.lists(RANDOM_SENTENCES, max_size=12), st.data())
+@given(st.integers(0, 9), st.lists(RANDOM, max_size=12), st.data())
 def test_every_probability_is_kenlms_bit_for_bit(
     queries: Queries, number: int, sentences: list[Sentence], data: st.DataObject
 ) -> None:

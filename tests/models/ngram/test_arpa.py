@@ -3,8 +3,6 @@
 `tiny.probing.binary` and `tiny.trie.binary` are what KenLM's `build_binary` makes of `tiny.arpa`.
 """
 
-from __future__ import annotations
-
 import gzip
 import re
 import shutil

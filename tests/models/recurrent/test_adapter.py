@@ -1,7 +1,5 @@
 """RNN, LSTM and BiLSTM against enumeration and word-by-word networks; their folders on disk."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Pauses between tries, and how many requests are under way, against a server of this file."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

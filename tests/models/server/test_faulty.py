@@ -1,7 +1,5 @@
 """Faulty servers: refused by the names of their faults, or survived without a wrong score."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Served models against the same network in this process, in all dialects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Training runs that take a fraction of a second: few sentences, tiny networks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

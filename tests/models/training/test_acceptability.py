@@ -1,7 +1,5 @@
 """Restarts of a classifier, and the sentences that it is trained on."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

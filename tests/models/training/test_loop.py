@@ -1,7 +1,5 @@
 """The loop's parts: order of sentences, learning rate, what is kept, what is recorded."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Interrupted training: it continues bit for bit, and only where it may."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """Small transformers: tokenizers that round-trip, masks, and folders that `hf:` reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small score tables that several tests of selection ask about."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace

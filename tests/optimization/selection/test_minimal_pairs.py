@@ -1,7 +1,5 @@
 """Minimal pairs on which models disagree: the best set, its proof, and what is refused."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Selection of natural pairs against exhaustive search, SciPy's solvers, and its own rules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations, permutations

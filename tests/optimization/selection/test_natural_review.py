@@ -1,7 +1,5 @@
 """Natural pairs after a review, and of one length, against exhaustive search by definition."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace

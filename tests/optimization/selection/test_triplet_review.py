@@ -1,7 +1,5 @@
 """Triplets after a review, against exhaustive search over every set that keeps the rules."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Selection of triplets against exhaustive search over every set there is."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """The checks of finished selections catch what these could get wrong."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -3,23 +3,18 @@
 Written from the definitions, and apart from the code that selects and checks.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from contstim.english.words import tag_table
+from contstim.files.arrays import FloatArray, IntArray
+from contstim.items.stimuli import Triplet
+from contstim.optimization.selection.question import TripletQuestion
 from contstim.optimization.selection.triplets import quantile_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from contstim.files.arrays import FloatArray, IntArray
-    from contstim.items.stimuli import Triplet
-    from contstim.optimization.selection.question import TripletQuestion
 
 
 class Counted(NamedTuple):

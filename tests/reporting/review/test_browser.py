@@ -1,7 +1,5 @@
 """The page of a review in a real browser (Chromium), opened from disk and without a network."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace

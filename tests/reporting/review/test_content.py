@@ -1,7 +1,5 @@
 """What stands in the page of a review, without a browser; witnesses by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The page beside its server, in a real browser: nothing is lost while the server is away."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial

@@ -1,7 +1,5 @@
 """Archives: what they hold, by plain zip and hash code; and the same study from them elsewhere."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Datasheet, methods and preregistration: each number is counted again here, by plain csv code."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

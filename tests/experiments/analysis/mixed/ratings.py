@@ -1,7 +1,5 @@
 """Ratings whose truth is known: a mixed model's own, drawn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which model fits better, and how sure that is: the scatter over experiments is the witness."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

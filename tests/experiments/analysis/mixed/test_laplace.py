@@ -1,7 +1,5 @@
 """The approximate likelihood: the same by a general optimiser, and the integral itself."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime, minimize

@@ -1,7 +1,5 @@
 """Mixed models of ratings and choices: planted effects, statsmodels, and bad input by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Where R is installed, a slow test asks it again. To record anew, with the versio
 of the two packages: `python -m tests.experiments.analysis.mixed.test_r`
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

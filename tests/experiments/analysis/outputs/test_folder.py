@@ -1,7 +1,5 @@
 """The folder that an analysis writes, for designs of every shape."""
 
-from __future__ import annotations
-
 import csv
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Every kind of figure can be read, with few and many models; marks show the results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
