@@ -505,9 +505,7 @@ def _plain(value: object) -> str:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_good_file_is_read_and_a_damaged_one_refused_or_harmless(
-    name: str, tmp_path: Path
-) -> None:
+def test_good_files_are_read_and_damage_refused_or_harmless(name: str, tmp_path: Path) -> None:
     reader = READERS[name]
     good = _folder(reader, tmp_path / "good")
     content = good.read_bytes()

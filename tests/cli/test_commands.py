@@ -222,9 +222,7 @@ def test_prose_is_excluded_as_prose(folder: Path) -> None:
     assert after == before[1:]
 
 
-def test_sentences_of_the_training_text_are_counted_by_score_and_select(
-    folder: Path, english: list[Sentence]
-) -> None:
+def test_training_sentences_are_counted_when_used(folder: Path, english: list[Sentence]) -> None:
     """Witness: 20 sentences of the training text among new ones, counted by hand."""
     new = [Sentence.parse(line) for line in (folder / "natural.txt").read_text().splitlines()]
     assert (

@@ -26,7 +26,7 @@ def natural(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_printed_commands_do_what_they_say(
+def test_printed_commands_work(
     trained: Path, natural: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Outside witness: the commands themselves, run as printed."""
@@ -47,9 +47,7 @@ def test_the_printed_commands_do_what_they_say(
         _run([*more, "--quiet"])
 
 
-def test_without_words_to_use_the_comparison_stands(
-    trained: Path, natural: Path, tmp_path: Path
-) -> None:
+def test_comparison_without_allowed_words(trained: Path, natural: Path, tmp_path: Path) -> None:
     """A vocabulary that no sentence is made of ends the run only where it was asked for."""
     words = tmp_path / "words.txt"
     words.write_text("zyzzyva\nThe\n")

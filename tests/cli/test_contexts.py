@@ -75,9 +75,7 @@ def test_each_model_reads_its_own_context(folder: Path, further: tuple[str, ...]
         ("--prompt", ". "),
     ],
 )
-def test_contexts_that_no_model_can_read_are_refused(
-    folder: Path, options: tuple[str, ...]
-) -> None:
+def test_contexts_no_model_can_read_are_refused(folder: Path, options: tuple[str, ...]) -> None:
     models = ("--model", "a=hf:gpt2", "--model", "n=kenlm:bigram.arpa", "--model", "m=hf:bert")
     code, told = _score(folder, "no.csv", *models, *options)
     assert code == 2

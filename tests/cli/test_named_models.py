@@ -45,9 +45,7 @@ def refuse(*_arguments: object) -> None:
     raise AssertionError("computed again")
 
 
-def test_names_head_columns_and_another_name_scores_nothing_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_renamed_models_are_not_scored_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: the scores under the specification; the model refuses to score a second time."""
     plain = models("kenlm:2.arpa", "kenlm:3.arpa")
     run("score --sentences natural.txt --out plain.csv -q", *plain)

@@ -29,9 +29,7 @@ def wait_for(captured: pytest.CaptureFixture[str], text: str) -> str:
 
 
 @pytest.mark.usefixtures("_often")
-def test_time_left_follows_from_what_this_process_has_done(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_time_left(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """By hand: 600 of 1,000 were there before; 100 took 60 seconds, so that 300 take 180."""
     now = [0.0]
     monkeypatch.setattr(progress_module, "perf_counter", lambda: now[0])

@@ -76,7 +76,7 @@ def review_of(path: Path, reviewer: str, *decisions: str) -> None:
         ("trials.jsonl", len(TRIALS), 0),
     ],
 )
-def test_each_kind_of_table_becomes_a_page_with_scores_or_without(
+def test_tables_become_pages_without_scores_too(
     folder: Path, table: str, n_items: int, own: int
 ) -> None:
     done = run(folder, "review", table, "--out", "pages/review.html")
@@ -173,9 +173,7 @@ def test_rows_that_files_repeat_are_counted_once(folder: Path) -> None:
         ("triplets.csv --out . --quiet", "it is a folder"),
     ],
 )
-def test_mistakes_are_named_and_nothing_is_written(
-    folder: Path, options: str, message: str
-) -> None:
+def test_mistakes_are_named_before_writing(folder: Path, options: str, message: str) -> None:
     review_of(folder / "ann.csv", "Ann", "keep", "reject", "reject", "", "keep", "")
     first = PAIRS[0].sentence_1
     assert first

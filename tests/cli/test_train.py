@@ -48,9 +48,7 @@ def test_a_trained_model_is_scored_by_name_and_by_folder(folder: Path) -> None:
     assert len(named) == 8
 
 
-def test_an_interrupted_training_goes_on_by_the_same_command(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_command_resumes_a_training(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: the weights of the same training, never interrupted."""
     train = ["train", "rnn", "--text", "corpus.txt", *TINY, "--batch-size", "8", "--out"]
 

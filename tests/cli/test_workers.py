@@ -36,7 +36,7 @@ def test_score(folder: Path, rows: tuple[str, ...]) -> None:
         (("--executor", "processes", "--workers", "0"), "workers must be 1 or more, not 0"),
     ],
 )
-def test_options_that_would_change_nothing_are_refused(
+def test_options_without_effect_are_refused(
     folder: Path, options: tuple[str, ...], told: str
 ) -> None:
     done = run(folder, "score", *MODELS, "--sentences", "natural.txt", "--out", "s.csv", *options)

@@ -143,9 +143,7 @@ def test_what_the_grammar_cannot_do_is_named(tmp_path: Path, text: str, message:
         ("X -> THE [nan]", "is not a category"),
     ],
 )
-def test_rules_of_ones_own_that_cannot_work_are_named(
-    tmp_path: Path, rule: str, message: str
-) -> None:
+def test_custom_rules_that_cannot_work_are_named(tmp_path: Path, rule: str, message: str) -> None:
     text = f"rules = '{rule}'\n[one]\ngood = 'X NAME'\nbad = 'NAME X'"
     with pytest.raises(InputError, match=message):
         generate_pairs(1, seed=0, paradigms=read_paradigms(_file(tmp_path, text)))

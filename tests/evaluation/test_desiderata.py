@@ -51,7 +51,7 @@ def test_a_words_score_under_a_trigram_is_what_it_adds(trigram: NgramModel) -> N
 
 
 @pytest.mark.parametrize("rule", ["pll-original", "pll-whole-word"])
-def test_a_words_score_under_a_masked_model_is_that_of_its_own_tokens(
+def test_masked_word_scores_are_of_own_tokens(
     tiny_checkpoint: Callable[[str], Path], rule: str
 ) -> None:
     """Outside witness: the network asked with its masks set by hand."""
@@ -76,7 +76,7 @@ def test_a_words_score_under_a_masked_model_is_that_of_its_own_tokens(
     assert scores[0, 0] == pytest.approx(total, abs=1e-4)
 
 
-def test_an_evaluation_is_its_parts(
+def test_evaluation_parts(
     bigram: NgramModel, trigram: NgramModel, frequencies: WordFrequencies
 ) -> None:
     """Outside witness: numpy.corrcoef on scores computed one by one."""
@@ -103,9 +103,7 @@ def test_an_evaluation_is_its_parts(
     assert names == findings.tables.keys()
 
 
-def test_words_that_a_model_does_not_know_are_left_out(
-    bigram: NgramModel, frequencies: WordFrequencies
-) -> None:
+def test_unknown_words_are_left_out(bigram: NgramModel, frequencies: WordFrequencies) -> None:
     words = [*WORDS, "zyzzyva"]
     assert list(unreadable([bigram], words, CARRIERS)) == ["zyzzyva"]
     found = evaluate_desiderata(
@@ -115,7 +113,7 @@ def test_words_that_a_model_does_not_know_are_left_out(
     assert found.words_left_out == {"zyzzyva": "unknown to 2-gram"}
 
 
-def test_what_cannot_be_evaluated_is_said(
+def test_unusable_input_is_named(
     bigram: NgramModel, frequencies: WordFrequencies, trained: Path
 ) -> None:
     few = generate(3, seed=5)

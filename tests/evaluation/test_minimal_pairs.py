@@ -324,7 +324,7 @@ RELEASES = {"BLiMP": {"name": "a.jsonl"}, "BLiMP (Hugging Face)": {"name": "b.pa
         ),
     ],
 )
-def test_what_is_no_collection_is_named(
+def test_no_collection(
     tmp_path: Path, written: Iterable[tuple[str, dict[str, str]]], complaint: str
 ) -> None:
     for collection, cells in written:
@@ -333,9 +333,7 @@ def test_what_is_no_collection_is_named(
         read_minimal_pairs(pair_files(tmp_path))
 
 
-def test_languages_are_paradigms_of_their_phenomenon(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_languages_are_paradigms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: accuracy by hand, from scores by which one language is right."""
     monkeypatch.setattr("contstim.evaluation.folder.save", lambda *_: b"")
     sides = {"nld": ("Zij slaapt.", "Zij slapen."), "deu": ("Sie schläft.", "Sie schlafe.")}

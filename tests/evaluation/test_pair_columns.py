@@ -111,9 +111,7 @@ def test_two_rows_are_a_pair(
         ),
     ],
 )
-def test_what_leaves_two_readings_is_refused_with_the_columns(
-    tmp_path: Path, rows: list[str], complaint: str
-) -> None:
+def test_ambiguous_columns_are_refused(tmp_path: Path, rows: list[str], complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
         read_minimal_pairs([write(tmp_path / "pairs.csv", *rows)])
 
@@ -131,7 +129,7 @@ def test_a_table_of_multiblimp_is_read() -> None:
     assert [pair.good.words[-1].rstrip("।") for pair in pairs] == ["गया", "गयी"]
 
 
-def test_a_pair_of_equal_sentences_is_reported_and_does_not_count(
+def test_pairs_of_equal_sentences_are_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By hand: one of two pairs is right; ties would make one in three, or a half."""

@@ -70,9 +70,7 @@ def test_sentences_count_that_have_a_rating_and_every_score() -> None:
 
 @pytest.mark.parametrize("column", ["judgement", "rating", "mean_rating"])
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet", ".jsonl"])
-def test_plain_ratings_are_read_from_every_kind_of_table(
-    tmp_path: Path, column: str, ending: str
-) -> None:
+def test_plain_ratings_are_read_from_all_tables(tmp_path: Path, column: str, ending: str) -> None:
     """Of several ratings of a sentence the mean counts."""
     path = tmp_path / f"ratings{ending}"
     texts = ["It rains.", "It rain.", "It rains"]

@@ -135,9 +135,7 @@ def test_arrays_of_more_dimensions_are_refused(tmp_path: Path) -> None:
         ("s.parquet", "no parquet at all", "not a readable Parquet file"),
     ],
 )
-def test_unusable_files_name_the_culprit(
-    tmp_path: Path, name: str, content: str, message: str
-) -> None:
+def test_bad_files_name_the_culprit(tmp_path: Path, name: str, content: str, message: str) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         ScoreTable.from_file(tmp_path / name)

@@ -155,7 +155,7 @@ CATCH = replace(
         ({"kind_1": "wild"}, "row 1: 'wild' under kind_1 is not a kind of sentence"),
     ],
 )
-def test_trials_that_cannot_be_are_refused_when_they_are_read(
+def test_bad_trials_are_refused_at_reading(
     tmp_path: Path, change: dict[str, object], message: str
 ) -> None:
     path = tmp_path / "trials.jsonl"
@@ -190,9 +190,7 @@ TRIPLET = Triplet(
         ({"natural": None}, f"row 0: None under natural {EMPTY}"),
     ],
 )
-def test_triplets_that_cannot_be_are_refused_when_they_are_read(
-    tmp_path: Path, change: dict[str, object], message: str
-) -> None:
+def test_bad_triplets_are_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
     path = tmp_path / "triplets.jsonl"
     cells = {name: [cell] for name, cell in change.items()}
     write_table(path, columns_of(Triplet, [TRIPLET]) | cells)

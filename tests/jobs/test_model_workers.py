@@ -47,9 +47,7 @@ def names_of(scorers: list[Scorer]) -> list[str]:
     return [scorer.name for scorer in scorers]
 
 
-def test_a_model_of_workers_answers_as_the_model_itself(
-    specifications: list[str], sentences: list[Sentence]
-) -> None:
+def test_workers_answer_as_the_model(specifications: list[str], sentences: list[Sentence]) -> None:
     """Witness: KenLM in this process."""
     loaded = load_scorers(specifications)
     words = [*sentences[0].words, "xyzzy"]
@@ -141,7 +139,7 @@ def test_workers_that_are_killed_or_stopped_cost_no_score(
     assert all("is replaced" in remark for remark in remarks)
 
 
-def test_what_the_store_has_is_not_scored_again(
+def test_stored_scores_are_reused(
     specifications: list[str], sentences: list[Sentence], tmp_path: Path
 ) -> None:
     asked: list[int] = []
@@ -239,9 +237,7 @@ def tasks_of(sizes: dict[str, int]) -> list[ModelTask]:
     workers=st.integers(1, 4),
     chance=st.randoms(use_true_random=False),
 )
-def test_whatever_order_workers_answer_in_every_task_is_received_once(
-    sizes: dict[str, int], workers: int, chance: Any
-) -> None:
+def test_every_task_is_received_once(sizes: dict[str, int], workers: int, chance: Any) -> None:
     """Witness: the tasks themselves. Attempts beyond the third never come."""
     tasks, received = tasks_of(sizes), list[ModelTask]()
     queue = ModelTaskQueue(tasks, lambda task, _result: received.append(task))

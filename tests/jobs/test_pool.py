@@ -81,9 +81,7 @@ class Watched(LocalExecutor):
         return self.pool.silent_workers()
 
 
-def test_who_is_silent_for_too_long_is_told_and_nobody_else(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_silent_workers_are_named_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(10, monkeypatch)
     told = []
     for second in range(1, 20):

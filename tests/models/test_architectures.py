@@ -72,9 +72,7 @@ def test_scores_are_those_of_a_plain_forward_pass(name: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_what_has_no_probability_of_the_next_word_is_refused(
-    name: str, precision: Precision, tmp_path: Path
-) -> None:
+def test_unsuitable_networks_are_refused(name: str, precision: Precision, tmp_path: Path) -> None:
     folder = save(name, tmp_path)
     architecture = ARCHITECTURES[name]
     cannot = f"does not compute in {precision}: use dtype"

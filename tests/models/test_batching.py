@@ -157,9 +157,7 @@ def test_a_gpu_takes_larger_batches() -> None:
     assert Budget.for_device("cpu").tokens < Budget.for_device("cuda").tokens
 
 
-def test_indices_reach_a_gpu_from_pinned_memory_without_waiting(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_indices_reach_a_gpu_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: what PyTorch is asked for, since here is no GPU."""
     asked: list[str] = []
 

@@ -79,7 +79,7 @@ def network(kind: str, folder: Path) -> LanguageModel:
     ("kind", "position"),
     [("spaced", 0), ("spaced", 2), ("gpt2", 4), ("roberta", 2), ("roberta", 4)],
 )
-def test_a_vocabulary_is_tokenised_once(
+def test_words_are_tokenised_once(
     tiny_checkpoint: Folder, tokenised: list[str], kind: str, position: int
 ) -> None:
     model = network(kind, tiny_checkpoint(kind))
@@ -133,9 +133,7 @@ def waits(gpu: SimulatedGPU, model: Any, sentences: list[Sentence]) -> tuple[lis
 
 
 @pytest.mark.parametrize("name", ["gpt2@chain", "llama", "bert@pll-original"])
-def test_questions_to_the_device_do_not_grow_with_the_batches(
-    tiny_checkpoint: Folder, name: str
-) -> None:
+def test_questions_do_not_grow_with_the_batches(tiny_checkpoint: Folder, name: str) -> None:
     with simulated_gpu() as gpu:
         model: Any = load_scorer(tiny.specification(tiny_checkpoint, name), device="cuda")
         # Sentences of one length each: rows of several would be padded, and the library asks

@@ -120,9 +120,7 @@ def test_for_one_pattern_of_tokens_chain_probabilities_add_up_to_one(load: Load,
 
 @pytest.mark.parametrize("rule", ["log-likelihood", "chain"])
 @pytest.mark.parametrize("name", NAMES)
-def test_replacements_equal_rewritten_sentences_and_bounds_hold(
-    load: Load, name: str, rule: str
-) -> None:
+def test_replacements_equal_rewriting_and_bounds_hold(load: Load, name: str, rule: str) -> None:
     model = CausalModel(load(name), rule=rule, context="Once upon a time, ")
     words = [*ALL_WORDS[::2], *ODD_WORDS]
     for sentence in (PARSED[0], Sentence.parse("Stop!")):
@@ -184,9 +182,7 @@ def test_the_window_is_used_to_its_end_and_not_beyond(load: Load) -> None:
         ({"context": "long " * CONTEXT}, "must be shorter"),
     ],
 )
-def test_what_cannot_be_scored_is_refused(
-    load: Load, options: dict[str, str], message: str
-) -> None:
+def test_unusable_models_are_refused(load: Load, options: dict[str, str], message: str) -> None:
     with pytest.raises(ModelError, match=message):
         CausalModel(load("gpt2"), **options)
 
@@ -249,9 +245,7 @@ def test_words_add_up_to_the_sentence(model_of: Callable[[str], CausalModel], na
         assert [term.log_prob for term in before] != [term.log_prob for term in after]
 
 
-def test_a_word_is_its_tokens_times_its_end_over_its_beginning(
-    model_of: Callable[[str], CausalModel],
-) -> None:
+def test_words_are_tokens_times_end_over_beginning(model_of: Callable[[str], CausalModel]) -> None:
     """Witness: the formula of Pimentel & Meister (2024), with transformers alone."""
     model, sentence = model_of("gpt2"), READ[0]
     checkpoint = model.checkpoint
@@ -337,9 +331,7 @@ def test_words_share_all_probability_between_them(letters: CausalModel) -> None:
     assert abs(sums["plain"] - sums["corrected"]) > 0.05
 
 
-def test_models_of_words_need_no_correction_and_others_are_refused_by_name(
-    tiny_checkpoint: Folder, load: Load
-) -> None:
+def test_only_models_of_words_need_no_correction(tiny_checkpoint: Folder, load: Load) -> None:
     checkpoint = load("gpt2")
     with pytest.raises(ModelError, match="already preserves word boundaries"):
         CausalModel(checkpoint, rule="chain").completed_word_log_probs(READ)

@@ -117,7 +117,7 @@ def test_networks_compute_products_as_float32(wish: str, tiny_checkpoint: Folder
     assert told() == before
 
 
-def test_before_pytorch_2_9_the_older_settings_are_used(
+def test_before_pytorch_2_9_older_settings_count(
     free: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del free

@@ -58,9 +58,7 @@ def test_rows_follow_the_sentences_and_repeated_ones_are_scored_once(model: Coun
     assert (texts.sentences, texts.column("2-gram").tolist()) == (table.sentences, alone)
 
 
-def test_an_interrupted_run_goes_on_without_scoring_anything_twice(
-    model: Counting, tmp_path: Path
-) -> None:
+def test_interrupted_runs_score_nothing_twice(model: Counting, tmp_path: Path) -> None:
     given = sentences(7_000)
     model.patience = 5_000
     with Store(tmp_path / "s.sqlite") as store, pytest.raises(KeyboardInterrupt):
@@ -78,9 +76,7 @@ def test_an_interrupted_run_goes_on_without_scoring_anything_twice(
     np.testing.assert_array_equal(table.log_probs, fresh.log_probs)
 
 
-def test_another_models_scores_are_not_mistaken_for_its_own(
-    bigram: NgramModel, trigram: NgramModel, tmp_path: Path
-) -> None:
+def test_models_share_no_scores(bigram: NgramModel, trigram: NgramModel, tmp_path: Path) -> None:
     with Store(tmp_path / "s.sqlite") as store:
         first = score_sentences([bigram], sentences(3), store=store).log_probs
         second = score_sentences([trigram], sentences(3), store=store).log_probs
@@ -101,9 +97,7 @@ def test_a_nan_is_refused_and_not_kept(trained: Path, tmp_path: Path) -> None:
     assert np.isnan(kept).all()
 
 
-def test_continuations_are_told_apart_by_where_they_start(
-    bigram: NgramModel, trigram: NgramModel, tmp_path: Path
-) -> None:
+def test_continuations_have_starts(bigram: NgramModel, trigram: NgramModel, tmp_path: Path) -> None:
     """Witness: each model one by one, without a store."""
     given = [Continuation(sentence, start) for sentence in sentences(3) for start in (2, 3, 2)]
     models = [bigram, trigram]

@@ -36,9 +36,7 @@ def natural(english: list[Sentence]) -> tuple[list[Sentence], list[Sentence]]:
     return rewritten, new[:163]
 
 
-def test_an_ngram_model_knows_its_sentences_and_no_others(
-    trigram: NgramModel, english: list[Sentence]
-) -> None:
+def test_ngram_models_know_their_sentences(trigram: NgramModel, english: list[Sentence]) -> None:
     """Witness: the training text itself."""
     seen, new = natural(english)
     assert trigram.training_text is not None
@@ -51,9 +49,7 @@ def test_an_ngram_model_knows_its_sentences_and_no_others(
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_a_trained_network_knows_its_sentences_those_kept_apart_included(
-    kind: str, tmp_path: Path
-) -> None:
+def test_trained_networks_know_validation_sentences_too(kind: str, tmp_path: Path) -> None:
     out = tmp_path / kind
     train(kind, out)
     model = load_model(str(out), device="cpu")
@@ -96,7 +92,7 @@ def test_damaged_hashes_are_refused(damage: str, tmp_path: Path) -> None:
         in_training_text(text, SENTENCES)
 
 
-def test_a_record_tells_of_any_part_of_the_sentences(
+def test_records_serve_any_subset(
     trigram: NgramModel, english: list[Sentence], tmp_path: Path
 ) -> None:
     seen, new = natural(english)

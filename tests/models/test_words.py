@@ -35,7 +35,7 @@ def encode(tokenizer: Any, sentence: Sentence, **options: Any) -> Encoding:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", TEXTS)
-def test_each_word_has_the_tokens_of_its_characters(
+def test_words_have_tokens_of_their_characters(
     tokenizer_of: Tokenizers, kind: str, text: str
 ) -> None:
     tokenizer, sentence = tokenizer_of(kind), Sentence.parse(text)
@@ -85,7 +85,7 @@ def test_an_end_mark_glued_to_a_word_is_taken_apart(gluing: Any) -> None:
 )
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
 @pytest.mark.parametrize("end_apart", [True, False])
-def test_tokens_of_the_end_belong_to_no_word(
+def test_end_tokens_have_no_word(
     tokenizer_of: Tokenizers, kind: str, text: str, end_apart: bool
 ) -> None:
     """Witness: the tokens spell the same text as the tokenizer's own; the end's come last."""

@@ -91,7 +91,7 @@ def test_the_published_counts(found: AcceptabilityEvaluation) -> None:
 
 
 @pytest.mark.parametrize("delta", [None, 0.5, 1.0, 5.0, 0.25])
-def test_every_column_at_every_delta(
+def test_columns(
     folder: Path, table: Path, found: AcceptabilityEvaluation, delta: float | None
 ) -> None:
     met = criterion_met(delta, found.people[:, None], found.deltas).sum(axis=0)
@@ -99,9 +99,7 @@ def test_every_column_at_every_delta(
         assert counted(folder, table, model, delta) == (met[column], len(found.pairs))
 
 
-def test_z_scores_are_the_authors_own(
-    folder: Path, table: Path, found: AcceptabilityEvaluation
-) -> None:
+def test_z_scores_are_published(folder: Path, table: Path, found: AcceptabilityEvaluation) -> None:
     columns = tuple(f"{model}_zscores" for model in found.models)
     settings = AcceptabilitySettings(column=columns, scores_as_given=True)
     theirs = published_scores(read_judgements(folder), table, settings)

@@ -31,9 +31,7 @@ def ratings(published_data: Path) -> Ratings:
 
 @pytest.mark.published
 @pytest.mark.parametrize("feature", ["log_frequency", "glove_correlation"])
-def test_preferences_are_those_of_figure_s7(
-    published_data: Path, ratings: Ratings, feature: str
-) -> None:
+def test_preferences_equal_figure_s7(published_data: Path, ratings: Ratings, feature: str) -> None:
     """The published analysis, pair by pair from the raw file: majorities, then a paired t-test."""
     folder = published_data / "contstimlang"
     votes = defaultdict(list)
@@ -68,9 +66,7 @@ def test_preferences_are_those_of_figure_s7(
 
 
 @pytest.mark.published
-def test_coefficients_on_oriented_trials_have_the_signs_of_what_gpt_2_predicts(
-    ratings: Ratings,
-) -> None:
+def test_coefficients_on_oriented_trials_have_signs_of_gpt_2(ratings: Ratings) -> None:
     """Witness: a regression with intercept once half of the trials are turned at random.
 
     GPT-2 predicts .27 of the choices where it accepts the synthetic sentence: -.59, p = .02; where
@@ -127,7 +123,7 @@ SLOPES = MixedSettings()
         ("bert", -23267.9576, -23307.5268),
     ],
 )
-def test_log_likelihoods_are_those_of_clmm(
+def test_log_likelihoods_of_clmm(
     ratings: Ratings, model: str, flexible: float, slopes: float
 ) -> None:
     """clmm(rating ~ ratio + (1 | trial), link = "probit"), no catch trials.

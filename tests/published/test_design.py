@@ -67,7 +67,7 @@ def check(trials: tuple[Trial, ...]) -> None:
         assert len(set(texts)) == len(texts)
 
 
-def test_the_published_numbers(
+def test_published_sizes(
     stimuli: tuple[tuple[Pair, ...], tuple[Triplet, ...], list[Sentence]],
 ) -> None:
     check(build_design(*stimuli, **MIXTURE).trials)
@@ -185,9 +185,7 @@ def test_default_people_are_those_of_the_published_ratings(experiment: Analysis)
     assert not calibrate(preferences_by_scope(trials, experiment.scores), measured)[1]
 
 
-def test_people_differ_by_as_much_as_the_mixed_model_of_experiment_1_says(
-    experiment: Analysis,
-) -> None:
+def test_people_differ_as_in_the_mixed_model_of_experiment_1(experiment: Analysis) -> None:
     """Witness: `fit_mixed`, which agrees with R's clmm."""
     fit = fit_mixed(experiment.ratings, ["gpt2"], settings=MixedSettings(ratios="ranks"))
     spread = {(v["factor"], v["effect"]): v["standard_deviation"] for v in fit.variances}
@@ -198,9 +196,7 @@ def test_people_differ_by_as_much_as_the_mixed_model_of_experiment_1_says(
     assert fit.rated.sided == 0
 
 
-def test_items_vary_by_as_much_as_the_mixed_model_of_the_choices_says(
-    experiment: Analysis,
-) -> None:
+def test_items_vary_as_in_the_mixed_model_of_the_choices(experiment: Analysis) -> None:
     """Witness: `fit_mixed`, which agrees with R's clmm, condition by condition."""
     groups = (
         replace(group, ratings=np.where(group.ratings > 3.5, 6.0, 1.0))
@@ -223,7 +219,7 @@ def test_items_vary_by_as_much_as_the_mixed_model_of_the_choices_says(
         *((s, "nothing") for s in (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT)),
     ],
 )
-def test_simulated_people_name_the_first_model_as_often_as_real_ones(
+def test_simulated_people_choose_as_real_ones(
     experiment: Analysis, scope: Scope, known: str
 ) -> None:
     """Witness: answers of experiment 1, drawn anew trial by trial, model pairs evenly."""

@@ -111,9 +111,7 @@ def test_overall_gpt2_roberta_electra_bert(analysis: Analysis) -> None:
         assert worse in result.beaten_by(better)
 
 
-def test_with_the_ceilings_alone_as_a_family_the_published_pattern_is_lost(
-    analysis: Analysis,
-) -> None:
+def test_ceilings_alone_as_a_family_lose_the_published_pattern(analysis: Analysis) -> None:
     family = [c for c in every_contrast(analysis.ratings.models) if c.second == CEILING]
     sampling = Sampling("groups")
     result = compare(analysis.ratings, Scope.NATURAL, ACCURACY, family, sampling)

@@ -87,7 +87,7 @@ def test_every_file_belongs_to_a_name() -> None:
 
 
 @pytest.mark.published
-def test_the_study_s_files_have_the_pinned_content(
+def test_files_have_pinned_content(
     published_data: Path, tmp_path: Path, served: tuple[Path, str]
 ) -> None:
     """Witness: the copy of the published repository."""
@@ -100,9 +100,7 @@ def test_the_study_s_files_have_the_pinned_content(
     assert len(read_vocabulary(folder).initial) == 5_977
 
 
-def test_a_missing_pooch_is_named_with_its_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_pooch_is_named_with_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(InputError, match=r"contstim\[published\]"):
         fetch_published(tmp_path)

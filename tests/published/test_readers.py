@@ -80,9 +80,7 @@ def test_stimuli_have_scores_and_features(published_data: Path) -> None:
 
 
 @pytest.mark.published
-def test_published_pairs_are_rejected_by_the_model_of_the_same_number(
-    published_data: Path,
-) -> None:
+def test_published_pairs_are_rejected_by_models_of_that_number(published_data: Path) -> None:
     folder = published_data / "contstimlang"
     scores = read_stimulus_scores(folder)
     pairs = read_natural_pairs(folder)

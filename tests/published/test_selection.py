@@ -123,7 +123,7 @@ def sets_of(chosen: tuple[Triplet, ...]) -> dict[tuple[str, str], set[str]]:
     }
 
 
-def test_worst_ranks_choose_the_sets_that_people_saw(
+def test_worst_ranks_choose_published_sets(
     published_data: Path, triplets: tuple[Triplet, ...]
 ) -> None:
     """The published sets have the same rank sum; the one that differs is a tie."""
@@ -169,7 +169,7 @@ def test_a_cap_on_words_costs_little_and_is_proved(triplets: tuple[Triplet, ...]
         {"enough": 5.0},
     ],
 )
-def test_twenty_rejections_keep_as_many_as_can_stay(
+def test_twenty_rejections_keep_the_most(
     triplets: tuple[Triplet, ...], rules: dict[str, Any]
 ) -> None:
     question = TripletQuestion(**rules)

@@ -32,9 +32,7 @@ def tokenizers(published_data: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "roberta"])
-def test_words_are_cut_in_a_sentence_as_beside_any_others(
-    published_data: Path, tokenizers: Path, name: str
-) -> None:
+def test_neighbours_do_not_change_tokens(published_data: Path, tokenizers: Path, name: str) -> None:
     """Witness: the tokenizer on whole sentences of the study's words."""
     tokenizer = load_checkpoint(str(tokenizers / name), Loading(device="cpu")).tokenizer
     assert words_are_independent(tokenizer)

@@ -45,9 +45,7 @@ def _plain(checkpoint: Checkpoint, context: str, sentence: Sentence) -> float:
         ("<|im_start|>", "<|im_start|>", -49.6024),
     ],
 )
-def test_scores_after_a_context(
-    checkpoint: Checkpoint, context: str | None, token: str, expected: float
-) -> None:
+def test_scores(checkpoint: Checkpoint, context: str | None, token: str, expected: float) -> None:
     model = CausalModel(checkpoint, context=context)
     assert model.convention.context_tokens == (token,)
     assert model.log_probs([SENTENCE])[0] == pytest.approx(expected, abs=0.01)
@@ -55,7 +53,7 @@ def test_scores_after_a_context(
 
 
 @pytest.mark.parametrize("size", [1, 7, 64])
-def test_scores_are_those_of_plain_passes_whatever_the_batch(
+def test_scores_are_those_of_plain_passes_at_any_batch_size(
     checkpoint: Checkpoint, size: int
 ) -> None:
     model = CausalModel(checkpoint)

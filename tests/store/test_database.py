@@ -100,9 +100,7 @@ def test_keeps_scores_by_fingerprint_and_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("exists", [False, True])
-def test_work_that_fails_before_its_first_result_leaves_no_store(
-    tmp_path: Path, exists: bool
-) -> None:
+def test_work_that_fails_at_first_leaves_no_store(tmp_path: Path, exists: bool) -> None:
     path = tmp_path / "new" / "study.sqlite"
     if exists:
         Store(path).close()

@@ -53,9 +53,7 @@ def _problems(folder: Path, text: str) -> str:
 
 
 @pytest.mark.parametrize("value", [-1, 0, 1e300, 10**12, 10**300])
-def test_numbers_out_of_a_declared_range_are_refused_with_line_and_key(
-    tmp_path: Path, value: float
-) -> None:
+def test_numbers_out_of_range_are_refused_with_line_and_key(tmp_path: Path, value: float) -> None:
     """Witness: the range of each field, applied here to each value."""
     assert len(NUMBERS) > 150
     lines, refused, section_before = MODEL.splitlines(), {}, ""
@@ -90,9 +88,7 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path: Path, value: str) -> 
 @pytest.mark.parametrize(
     ("section", "field"), FILES, ids=[f"{section} {field.name}" for section, field in FILES]
 )
-def test_files_of_another_kind_are_refused_with_their_line(
-    tmp_path: Path, section: str, field: Any
-) -> None:
+def test_files_of_another_kind_are_refused(tmp_path: Path, section: str, field: Any) -> None:
     is_list = get_origin(get_args(field.hint)[0]) is tuple
     for name in ("missing", "binary", "folder"):
         value = f'["{name}"]' if is_list else f'"{name}"'

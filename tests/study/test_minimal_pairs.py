@@ -157,7 +157,7 @@ per_pair = 4
 
 
 @pytest.mark.slow
-def test_a_study_goes_from_generated_minimal_pairs_to_the_analysis(
+def test_a_study_of_generated_minimal_pairs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")

@@ -72,9 +72,7 @@ _VALUES = st.sampled_from(
     st.dictionaries(_NAMES, st.dictionaries(_NAMES, _VALUES, max_size=4), max_size=4),
     st.lists(st.integers(0, 2), min_size=30, max_size=30),
 )
-def test_keys_are_those_that_python_reads(
-    tables: dict[str, dict[str, str]], blanks: list[int]
-) -> None:
+def test_keys_are_those_of_tomllib(tables: dict[str, dict[str, str]], blanks: list[int]) -> None:
     """Of texts with lists and texts over several lines; every line begins with its key."""
     lines: list[str] = []
     for table, keys in tables.items():

@@ -186,7 +186,7 @@ def reject(folder: Path, condition: Condition, rounds: int) -> Trial:
         ),
     ],
 )
-def test_only_what_showed_a_rejected_item_changes(
+def test_only_users_of_rejected_items_change(
     study: Path, conditions: tuple[Condition, ...]
 ) -> None:
     """Witness: the tables before and after, trial by trial, over two and three rounds."""

@@ -40,9 +40,7 @@ def consistency(found: Analysis) -> dict[tuple[str, str], dict[str, float]]:
     }
 
 
-def test_people_who_follow_a_model_are_found_through_the_server_as_without_it(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_people_who_follow_a_model_are_found_by_the_server(serve: Serve, tmp_path: Path) -> None:
     made = simulate(groups=(1, 1), each=2, conditions=CONDITIONS[:2])
     folder, asked = tmp_path / "study", tmp_path / "asked.csv"
     asked.write_text("name,when,kind,question,options\nhome,after,choice,Where?,here|there\n")
@@ -86,9 +84,7 @@ def test_an_interrupted_visit_goes_on_from_its_journal(serve: Serve, tmp_path: P
     assert served.download("participants").text.count("complete") == 4 + 1  # and the column's name
 
 
-def test_the_journal_of_another_run_or_database_is_refused_and_kept(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_journals_of_other_runs_or_databases_are_refused(serve: Serve, tmp_path: Path) -> None:
     made = simulate(groups=(1,), each=1)
     folder = export(tmp_path / "study", made.trials)
     served = serve(folder)

@@ -51,9 +51,7 @@ def test_counts_by_where_words_stand() -> None:
 
 
 @given(st.lists(WORDS.filter(bool).map(Sentence), min_size=1), st.integers(1, 3))
-def test_a_vocabulary_of_a_text_knows_just_its_frequent_words(
-    sentences: list[Sentence], min_count: int
-) -> None:
+def test_vocabularies_know_just_frequent_words(sentences: list[Sentence], min_count: int) -> None:
     """Witness: collections.Counter."""
     inner = Counter(w for s in sentences for w in s.words[1:])
     try:

@@ -40,9 +40,7 @@ def chosen() -> Analysis:
     return analyze(MADE.trials, CHOSEN, MADE.scores)
 
 
-def test_accuracies_ceilings_and_all_else_of_sides_are_those_of_ratings(
-    rated: Analysis, chosen: Analysis
-) -> None:
+def test_results_of_sides_are_those_of_ratings(rated: Analysis, chosen: Analysis) -> None:
     """Witness: the same people's ratings, whose sides alone these results are made of."""
     assert {result.measure for result in chosen.results} == {ACCURACY}
     of_sides = [result for result in rated.results if result.measure is ACCURACY]
@@ -263,7 +261,7 @@ def refused(made: Experiment, condition: Condition, message: str, **change: Any)
 
 @pytest.mark.parametrize("condition", TARGETED)
 @pytest.mark.parametrize("models", [("", ""), ("a", ""), ("", "b"), ("b", "b")])
-def test_a_controversial_trial_names_two_models(
+def test_two_models_are_named(
     made: Experiment, condition: Condition, models: tuple[str, str]
 ) -> None:
     message = f"two models.*{models[0]!r} and {models[1]!r}"
@@ -272,7 +270,7 @@ def test_a_controversial_trial_names_two_models(
 
 @pytest.mark.parametrize("condition", [Condition.RANDOM_NATURAL, Condition.CATCH])
 @pytest.mark.parametrize("models", [("a", "b"), ("a", ""), ("", "b")])
-def test_no_other_trial_names_a_model(
+def test_other_trials_name_none(
     made: Experiment, condition: Condition, models: tuple[str, str]
 ) -> None:
     refused(
@@ -281,9 +279,7 @@ def test_no_other_trial_names_a_model(
 
 
 @pytest.mark.parametrize("condition", [c for c in Condition if c is not Condition.MINIMAL_PAIR])
-def test_kinds_of_sentences_are_those_of_the_condition(
-    made: Experiment, condition: Condition
-) -> None:
+def test_sentence_kinds_are_those_of_the_condition(made: Experiment, condition: Condition) -> None:
     """Of all pairs of kinds only those pass that the definition of `Trial` names."""
     allowed = {
         Condition.NATURAL_CONTROVERSIAL: [(N, N)],

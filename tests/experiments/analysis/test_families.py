@@ -28,7 +28,7 @@ from tests.examples import examples
     st.sampled_from(("bh", "holm")),
     st.integers(1, 5),
 )
-def test_the_familys_alpha_decides_as_its_correction(
+def test_alpha_equals_correction(
     p_values: list[float], correction: Correction, needed: int
 ) -> None:
     """Property: significant are the p-values below it, and only these. Witness: statsmodels."""
@@ -60,9 +60,7 @@ def test_false_discovery_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("correction", "method"), [("bh", "fdr_bh"), ("holm", "holm")])
-def test_many_families_at_once_are_those_of_statsmodels(
-    correction: Correction, method: str
-) -> None:
+def test_many_families_at_once_equal_statsmodels(correction: Correction, method: str) -> None:
     """One family a call; nan is no part of a family, and one of them holds nothing else."""
     rng = np.random.default_rng(0)
     p_values = rng.random((20, 30)) ** 3
@@ -114,9 +112,7 @@ def test_how_many_of_45_tests_must_be_as_clear_as_they_can(units: int, needed: i
 
 
 @pytest.mark.parametrize("units", [(5, 5, 6), (6, 6, 9), (12, 2, 2), (4, 4), (6, 0)])
-def test_families_of_unequal_tests_reach_what_the_clearest_data_reach(
-    units: tuple[int, ...],
-) -> None:
+def test_families_of_unequal_tests_reach_clearest_data(units: tuple[int, ...]) -> None:
     """Brute force over which tests are as clear as they can be; 0 units: no test."""
     fewest = None
     for clear in product([False, True], repeat=len(units)):

@@ -162,9 +162,7 @@ def numbers(row: dict[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("condition", FIXED)
-def test_other_trials_are_refused_before_anybody_is_left_out(
-    condition: Condition, tmp_path: Path
-) -> None:
+def test_other_trials_are_refused_before_exclusions(condition: Condition, tmp_path: Path) -> None:
     """By the contract the natural sentence comes first; all would fail catch trials otherwise."""
     made = turned(simulate(("a", "b"), (5,)), [condition], share=1)
     trials = tuple(

@@ -95,9 +95,7 @@ def test_headers_that_do_not_end_are_given_up(serve: Serve) -> None:
         pytest.fail("The server waits for ever.")
 
 
-def test_an_answer_that_nobody_reads_and_a_silent_visitor_are_given_up(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_unread_answers_and_silent_visitors_are_dropped(serve: Serve, tmp_path: Path) -> None:
     study = small_study(tmp_path / "study")
     (study / "film.bin").write_bytes(bytes(30_000_000))
     served = serve(study, connections=Connections(10, request=0.2, idle=0.2))
@@ -173,7 +171,7 @@ def test_a_log_takes_so_much_and_says_what_it_left_out(capsys: pytest.CaptureFix
     assert len(lines) == 4
 
 
-def test_a_thousand_requests_that_are_none_leave_a_short_log(
+def test_a_thousand_bad_requests_leave_a_short_log(
     capsys: pytest.CaptureFixture[str], serve: Serve
 ) -> None:
     served = serve()
@@ -209,9 +207,7 @@ def check(found: Outcome, outages: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", Scale)
-def test_what_was_acknowledged_is_kept_once_whenever_the_server_is_killed(
-    scale: Scale, tmp_path: Path
-) -> None:
+def test_acknowledged_answers_survive_kills_once(scale: Scale, tmp_path: Path) -> None:
     """All that a page tells of them is kept as they sent it, and nothing of whoever withdrew."""
     asked, begun = people(scale), time.time()
     study = export_watched(tmp_path / "study", asked.trials)

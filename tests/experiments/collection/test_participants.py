@@ -85,9 +85,7 @@ def test_who_fails_the_check_frees_the_place_unless_they_finish_after_all(serve:
     assert [served.join()["group"] for _ in range(2)] == ["2", "3"]
 
 
-def test_a_wish_that_is_repeated_because_its_answer_was_lost_makes_one_participant(
-    serve: Serve,
-) -> None:
+def test_a_repeated_wish_makes_one_participant(serve: Serve) -> None:
     """Also the last one of a full study."""
     served = serve(participants=2)
     nonce, other = "p0123456789abcdef", "pfedcba9876543210"
@@ -341,9 +339,7 @@ participants.withdraw(Path(sys.argv[1]), "ann-5f3c", "2026-11-27")
 @pytest.mark.parametrize(
     ("before", "gone"), [("DELETE", False), ("COMMIT", False), ("PRAGMA wal_checkpoint", True)]
 )
-def test_a_withdrawal_that_is_killed_is_whole_or_has_not_happened(
-    serve: Serve, before: str, gone: bool
-) -> None:
+def test_killed_withdrawals_are_whole_or_absent(serve: Serve, before: str, gone: bool) -> None:
     served = serve()
     name, _ = finished(served, platform=ANN)
     finished(served, "2", platform=BOB)
@@ -358,9 +354,7 @@ def test_a_withdrawal_that_is_killed_is_whole_or_has_not_happened(
     assert len(collected_responses(served.database)) == 4
 
 
-def test_what_was_acknowledged_and_withdrawn_stays_so_when_the_server_is_killed(
-    tmp_path: Path,
-) -> None:
+def test_answers_and_withdrawals_survive_kills(tmp_path: Path) -> None:
     """The commands as a researcher runs them, beside a running server that is then killed."""
     server = CollectProcess(small_study(tmp_path / "study"), tmp_path / "study.sqlite")
     server.start()

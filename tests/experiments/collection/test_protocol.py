@@ -256,9 +256,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Any) -> None:
         Recorder(tmp_path / "b.sqlite", "x")
 
 
-def test_ratings_are_those_of_the_scale_and_missing_only_after_a_deadline(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_ratings_fit_the_scale_and_lack_at_deadlines_only(serve: Serve, tmp_path: Path) -> None:
     slider = serve(small_study(tmp_path / "slider", scale="slider", deadline=4.0))
     joined = slider.join(group="1")
     late = {**answer("t1-1"), "rating": None, "rt_ms": None}

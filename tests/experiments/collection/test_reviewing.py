@@ -126,7 +126,7 @@ def test_forms_of_other_pages_cannot_decide(served: Served) -> None:
         (lambda body: [body], 422),
     ],
 )
-def test_what_is_no_decision_changes_nothing(
+def test_bad_decisions_change_nothing(
     served: Served, change: Callable[[Any], Any], status: int
 ) -> None:
     body = {

@@ -42,9 +42,7 @@ def cells(text: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text, newline="")))
 
 
-def test_nasty_trials_come_out_as_text_and_read_back_as_they_were(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_nasty_trials_come_out_as_text_and_read_back(serve: Serve, tmp_path: Path) -> None:
     trials = [{"trial_id": text, "sentence_1": text, "sentence_2": text} for text in NASTY]
     served = serve(write_study(tmp_path / "nasty", {"1": trials}, title=NASTY[0]))
     joined = served.join()
@@ -107,7 +105,7 @@ def test_states_of_participants(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("identities", ["hashed", "plain"])
-def test_what_an_address_says_of_a_person_is_kept_as_the_study_chooses(
+def test_identities_are_kept_as_the_study_chooses(
     serve: Serve, tmp_path: Path, identities: str
 ) -> None:
     """Fields that the study does not name are dropped; a visit's own do not make another person."""

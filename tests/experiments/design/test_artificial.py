@@ -171,9 +171,7 @@ def test_lower_ceiling_is_the_mean_over_all_possible_answers(raters: int) -> Non
 
 @settings(max_examples=examples(30))
 @given(st.floats(0.55, 0.95), st.integers(2, 12), st.integers(0, 99))
-def test_calibrated_noise_has_the_stated_expected_ceiling(
-    ceiling: float, raters: int, seed: int
-) -> None:
+def test_calibrated_noise_has_the_stated_ceiling(ceiling: float, raters: int, seed: int) -> None:
     differences = np.random.default_rng(seed).normal(0, 9, 300)
     noise = calibrate_noise(differences, ceiling, raters=raters)
     assert lower_ceiling(differences, noise, raters) == pytest.approx(ceiling, abs=1e-9)

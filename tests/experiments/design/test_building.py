@@ -201,7 +201,7 @@ def uncapitalise(trials: list[Trial]) -> None:
         (change(Condition.CATCH, trial_id=PAIRS[0].trial_id), "names 2 trials"),
     ],
 )
-def test_the_verifier_catches_what_a_design_could_get_wrong(
+def test_the_verifier_catches_wrong_designs(
     forge: Callable[[list[Trial]], None], message: str
 ) -> None:
     trials = list(design().trials)

@@ -28,9 +28,7 @@ def check(responses: tuple[Response, ...], *, group: int = 1) -> None:
     assert all(r.left in (1, 2) and r.rt_ms > 0 for r in responses)
 
 
-def test_a_page_opened_from_disk_works_offline_and_downloads(
-    export: Export, visit: Visit, tmp_path: Path
-) -> None:
+def test_a_page_from_disk_works_offline(export: Export, visit: Visit, tmp_path: Path) -> None:
     folder = export(save="download", completion_code="THANKS")
     page = visit(accept_downloads=True, offline=True)
     page.add_init_script(f"window.contstimSimulation = {PLANNED}")
@@ -78,7 +76,7 @@ class DataPipe:
             route.fulfill(status=status, json=content, headers=headers)
 
 
-def test_datapipe_gets_a_file_of_answers_and_one_of_identities(
+def test_datapipe_gets_two_files(
     export: Export, collect: Collect, visit: Visit, tmp_path: Path
 ) -> None:
     """The answer to the first file is lost on the way: it is sent again, and not kept twice.
@@ -135,7 +133,7 @@ window.conflicts = 1;
 """
 
 
-def test_jatos_gets_answers_as_they_come_and_over_reloads(
+def test_jatos_gets_every_answer(
     export: Export, collect: Collect, visit: Visit, tmp_path: Path
 ) -> None:
     """As JATOS does, a reload begins another result; all results, a line each, are complete."""
@@ -182,9 +180,7 @@ def test_jatos_gets_answers_as_they_come_and_over_reloads(
 
 
 @pytest.mark.slow
-def test_a_batch_of_jatos_can_name_the_group(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
+def test_batches_of_jatos_can_name_groups(export: Export, collect: Collect, visit: Visit) -> None:
     told: list[tuple[str, str]] = []
     page = visit()
     page.expose_function("tell", lambda what, value: told.append((what, value)))

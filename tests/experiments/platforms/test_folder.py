@@ -163,7 +163,7 @@ def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
         ("consent.md", b"\xff", "is not UTF-8"),
     ],
 )
-def test_texts_that_the_page_cannot_use_are_named(
+def test_unusable_texts_are_named(
     tmp_path: Path, name: str, text: str | bytes, message: str
 ) -> None:
     export_jspsych(TRIALS, tmp_path)
@@ -195,7 +195,7 @@ def test_trials_must_be_there_once(tmp_path: Path) -> None:
     assert not (tmp_path / "page").exists()
 
 
-def test_the_library_is_fetched_from_npm_and_checked(
+def test_npm_files_are_checked(
     made_up: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Quiet(SimpleHTTPRequestHandler):

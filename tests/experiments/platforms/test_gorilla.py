@@ -69,9 +69,7 @@ def test_the_template_is_filled_and_otherwise_kept(folder: Path) -> None:
         ),
     ],
 )
-def test_templates_that_do_not_fit_are_refused(
-    tmp_path: Path, text: str, options: dict[str, Any], message: str
-) -> None:
+def test_wrong_templates(tmp_path: Path, text: str, options: dict[str, Any], message: str) -> None:
     path = tmp_path / "task.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):

@@ -25,7 +25,7 @@ def bare(trial: Trial) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
-def test_a_whole_experiment_by_mouse_and_keyboard(
+def test_experiment_by_mouse_and_keys(
     export: Export, collect: Collect, visit: Visit, width: int
 ) -> None:
     """Ratings follow from the buttons pressed and the sentences seen; order from the seed."""
@@ -52,7 +52,7 @@ def test_a_whole_experiment_by_mouse_and_keyboard(
 
 
 @pytest.mark.slow
-def test_keys_show_their_focus_and_a_double_click_answers_once(
+def test_focus_is_visible_and_clicks_count_once(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
     server = collect(export())
@@ -76,9 +76,7 @@ def test_keys_show_their_focus_and_a_double_click_answers_once(
 
 
 @pytest.mark.slow
-def test_prolific_is_passed_on_and_left_to_only_when_all_is_saved(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
+def test_prolific_gets_people_after_saving(export: Export, collect: Collect, visit: Visit) -> None:
     server = collect(export())
     server.redirect = f"{server.address}README.md?who={{PROLIFIC_PID}}&cc=C0DE"
     page = visit()
@@ -99,9 +97,7 @@ def test_prolific_is_passed_on_and_left_to_only_when_all_is_saved(
 
 
 @pytest.mark.slow
-def test_planned_answers_are_given_in_simulation_and_only_on_this_computer(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
+def test_simulation_follows_the_plan_here(export: Export, collect: Collect, visit: Visit) -> None:
     server = collect(export())
     planned = {trial.trial_id: 1 + number % 6 for number, trial in enumerate(TRIALS)}
     page = visit()
@@ -119,7 +115,7 @@ def test_planned_answers_are_given_in_simulation_and_only_on_this_computer(
 
 
 @pytest.mark.slow
-def test_practice_is_shown_and_not_recorded(
+def test_practice_is_not_recorded(
     export: Export, collect: Collect, visit: Visit, tmp_path: Path
 ) -> None:
     practice = tmp_path / "practice.csv"
@@ -137,7 +133,7 @@ def test_practice_is_shown_and_not_recorded(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
-def test_who_does_not_take_part_is_sent_back_and_reads_of_no_error(
+def test_refusing_people_see_no_error(
     export: Export, collect: Collect, visit: Visit, width: int
 ) -> None:
     """Decliners; who comes to a full study; and for whom it fills up while they read consent."""
@@ -198,9 +194,7 @@ HOSTILE = (
 )
 
 
-def test_nothing_in_a_text_is_taken_for_anything_else(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
+def test_texts_are_shown_literally(export: Export, collect: Collect, visit: Visit) -> None:
     """Every hostile sentence, title, label and example is on the page as it was written."""
     trials = [
         new_trial(f"t'{n}\"<i>", 1, first, second)
@@ -238,9 +232,7 @@ def test_nothing_in_a_text_is_taken_for_anything_else(
 
 
 @pytest.mark.parametrize("query", ["", "?participant=7&token=x&group=2"])
-def test_a_preview_goes_from_consent_to_the_end_and_stores_nothing(
-    export: Export, visit: Visit, query: str, tmp_path: Path
-) -> None:
+def test_previews_store_nothing(export: Export, visit: Visit, query: str, tmp_path: Path) -> None:
     page, requests = visit(), list[str]()
     page.on("request", lambda request: requests.append(request.url))
     page.goto(f"{export(completion_code='C0DE').as_uri()}/index.html{query}")
@@ -269,7 +261,7 @@ def test_a_page_that_saves_is_no_preview(export: Export, visit: Visit) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_person_elsewhere_goes_on_with_what_the_server_knows(
+def test_people_resume_elsewhere_by_the_server(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
     server = collect(export())
@@ -284,7 +276,7 @@ def test_the_same_person_elsewhere_goes_on_with_what_the_server_knows(
     assert list(server.people) == ["p1"]
 
 
-def test_answers_survive_a_server_that_fails_and_a_tab_that_closes(
+def test_answers_survive_failures_and_closing(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
     """Nothing is shown as saved before it is; what was not sent is sent after a reload."""
@@ -319,7 +311,7 @@ def test_what_the_server_lost_is_sent_again(export: Export, collect: Collect, vi
 
 
 @pytest.mark.slow
-def test_a_refusal_is_shown_and_the_answers_can_be_kept(
+def test_refusals_are_shown_with_the_answers(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
     server = collect(export())
@@ -333,9 +325,7 @@ def test_a_refusal_is_shown_and_the_answers_can_be_kept(
 
 
 @pytest.mark.slow
-def test_a_new_version_of_the_trials_does_not_go_on_with_the_old(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
+def test_new_trials_do_not_resume_old_ones(export: Export, collect: Collect, visit: Visit) -> None:
     server = collect(export())
     page = visit(f"{server.address}?simulate")
     reach(page, "saved")

@@ -76,9 +76,7 @@ def test_a_package_adds_a_platform_with_its_commands(site: Path) -> None:
         ("PLATFORM = 3", "letters = other:PLATFORM", "Several packages add the platform 'letters'"),
     ],
 )
-def test_a_broken_addition_names_the_package(
-    site: Path, code: str, entry: str, message: str
-) -> None:
+def test_broken_additions_name_the_package(site: Path, code: str, entry: str, message: str) -> None:
     install(site, "other", code, entry)
     done = run(site.parent, "export", entry.split()[0], "--help")
     assert done.returncode == 2

@@ -169,7 +169,7 @@ DESCRIPTION, STUDY_DATA = "dataset_description.json", "data/study-x_data.csv"
         (STUDY_DATA, b'rating\n"1\n', "CSV_FORMATTING_ERROR"),
     ],
 )
-def test_every_broken_file_is_named_by_its_code(
+def test_broken_files_have_codes(
     tmp_path: Path, path: str, content: bytes | None, code: str
 ) -> None:
     """Codes are those of the published schema."""

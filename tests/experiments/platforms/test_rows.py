@@ -135,9 +135,7 @@ def test_data_of_pages_are_read_in_every_form(tmp_path: Path, text: str, encodin
         (EXCEL.replace("901,5", "1.901,5"), 3, 1),
     ],
 )
-def test_one_unreadable_row_does_not_lose_the_others(
-    tmp_path: Path, text: str, line: int, lost: int
-) -> None:
+def test_unreadable_rows_lose_no_others(tmp_path: Path, text: str, line: int, lost: int) -> None:
     path = tmp_path / "results.txt"
     path.write_text(text, encoding="utf-8")
     found = import_jspsych([path], TRIALS)

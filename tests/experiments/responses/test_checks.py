@@ -81,9 +81,7 @@ def test_half_the_trials() -> None:
         ({"left": 3}, 1, {Problem.IMPOSSIBLE_SIDE}),
     ],
 )
-def test_what_contradicts_the_trials(
-    change: dict[str, Any], kept: int, expected: set[Problem]
-) -> None:
+def test_contradictions(change: dict[str, Any], kept: int, expected: set[Problem]) -> None:
     """In the place of the first response, or in addition to all."""
     wrong = replace(RESPONSES[0], **change)
     assert problems([wrong, *RESPONSES[kept:]]) == {(problem, "ann") for problem in expected}

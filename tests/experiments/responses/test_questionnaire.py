@@ -99,7 +99,7 @@ NUMBER = "minimum and the maximum, such as 18|99"
         ("x,before,text,X?,,maybe", "optional: 'maybe' is not a yes or a no"),
     ],
 )
-def test_what_is_no_question_is_refused_by_row_and_column(
+def test_bad_questions_are_refused_by_row_and_column(
     tmp_path: Path, row: str, message: str
 ) -> None:
     path = tmp_path / "questions.csv"

@@ -212,9 +212,7 @@ def test_the_record_the_user_or_the_trials_name_the_scale(path: Path) -> None:
 
 
 @pytest.mark.parametrize("ratings", [[1, 1, 1], [1, 2, 3], [6, 1, 6], [2, 2, 5], [0, 1, 0]])
-def test_other_tables_are_confidence_without_being_asked(
-    tmp_path: Path, ratings: list[int]
-) -> None:
+def test_other_tables_are_confidence_by_default(tmp_path: Path, ratings: list[int]) -> None:
     """Whoever always gave 1 prefers sentence_1 on either scale."""
     path = tmp_path / "old.csv"
     write_responses(path, [Response("p", 1, f"t{n}", r, 1, n, 1.0) for n, r in enumerate(ratings)])

@@ -100,7 +100,7 @@ def test_a_tokenizer_of_its_own_is_refused(copy: Copy, marker: Path) -> None:
     assert not marker.exists()
 
 
-def test_code_runs_with_the_option(
+def test_code_can_run(
     copy: Copy, marker: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from transformers import dynamic_module_utils
@@ -113,9 +113,7 @@ def test_code_runs_with_the_option(
     assert marker.exists()
 
 
-def test_nobody_is_asked_on_the_terminal(
-    copy: Copy, marker: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_question_is_asked(copy: Copy, marker: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: answers that nobody has read."""
     folder = copy("gpt2")
     _own_network(folder, marker, "own")
@@ -163,9 +161,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("kind", PUBLISHED)
-def test_heads_and_buffers_of_published_checkpoints_do_not_matter(
-    copy: Copy, undamaged: Scores, kind: str
-) -> None:
+def test_extra_heads_and_buffers_are_ignored(copy: Copy, undamaged: Scores, kind: str) -> None:
     folder = copy(kind)
     names = PUBLISHED[kind]
     edit_weights(folder, lambda weights: weights.update({name: torch.ones(2) for name in names}))
@@ -189,9 +185,7 @@ def test_names_of_old_layer_norms_still_load(copy: Copy, undamaged: Scores) -> N
     ("kind", "entry"),
     [("bert", "num_hidden_layers"), ("gpt2", "n_layer"), ("classifier", "num_hidden_layers")],
 )
-def test_a_configuration_with_fewer_layers_than_the_weights_is_refused(
-    copy: Copy, kind: str, entry: str
-) -> None:
+def test_configurations_with_too_few_layers_are_refused(copy: Copy, kind: str, entry: str) -> None:
     folder = copy(kind)
     edit(folder / "config.json", **{entry: 1})
     with pytest.raises(ModelError, match=r"do not belong to the .* such as"):
@@ -225,9 +219,7 @@ def test_a_folder_without_tokenizer_is_refused(copy: Copy, kind: str) -> None:
 
 
 @pytest.mark.parametrize(("network", "tokenizer"), [("gpt2", "bert"), ("bert", "gpt2")])
-def test_the_tokenizer_of_another_network_is_refused(
-    copy: Copy, network: str, tokenizer: str
-) -> None:
+def test_a_foreign_tokenizer_is_refused(copy: Copy, network: str, tokenizer: str) -> None:
     folder, other = copy(network), copy(tokenizer)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (folder / name).write_bytes((other / name).read_bytes())

@@ -47,9 +47,7 @@ def test_scores_are_those_of_the_dequantized_weights(
     assert model.convention.precision == "float32"
 
 
-def test_the_fingerprint_covers_the_weights_and_not_the_name(
-    folder: Path, tiny_checkpoint: Folder, tmp_path: Path
-) -> None:
+def test_fingerprints_cover_weights(folder: Path, tiny_checkpoint: Folder, tmp_path: Path) -> None:
     """Property: the same file under another name is the same model; other weights are another."""
     renamed = tmp_path / "renamed.GGUF"
     shutil.copyfile(folder / "tiny.gguf", renamed)
@@ -94,18 +92,14 @@ def test_a_cut_file_is_refused(folder: Path, share: float, is_quick: bool) -> No
         ("hf:{}/notes.txt", "is a file"),
     ],
 )
-def test_what_is_no_causal_model_in_one_file_is_refused(
-    folder: Path, specification: str, message: str
-) -> None:
+def test_other_files_are_refused(folder: Path, specification: str, message: str) -> None:
     shutil.copyfile(folder / "tiny.gguf", folder / "tiny-00001-of-00003.gguf")
     (folder / "notes.txt").write_text("")
     with pytest.raises(ModelError, match=message):
         load_scorer(specification.format(folder), device="cpu")
 
 
-def test_quantized_weights_are_not_quantized_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_quantization_is_not_repeated(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading_module, "find_spec", lambda name: name)
     with pytest.raises(ModelError, match="quantize must be empty"):
         load_model(str(folder / "tiny.gguf"), device="cpu", quantize="int8")

@@ -50,9 +50,7 @@ def test_a_checkpoint_in_use_is_not_loaded_again(tiny_checkpoint: Folder) -> Non
     assert half.fingerprint != checkpoint.fingerprint
 
 
-def test_the_fingerprint_follows_weights_and_tokenizer_not_the_place(
-    tiny_checkpoint: Folder, load: Load, tmp_path: Path
-) -> None:
+def test_fingerprints_ignore_the_place(tiny_checkpoint: Folder, load: Load, tmp_path: Path) -> None:
     original = load("gpt2")
     original.tokenizer(["one", "two words"], padding=False, truncation=True, max_length=4)
     copy = shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "copy")
@@ -68,9 +66,7 @@ def test_the_fingerprint_follows_weights_and_tokenizer_not_the_place(
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt_without_head"])
-def test_a_head_that_would_start_at_random_is_refused(
-    tiny_checkpoint: Folder, tmp_path: Path, name: str
-) -> None:
+def test_untrained_heads_are_refused(tiny_checkpoint: Folder, tmp_path: Path, name: str) -> None:
     import transformers
 
     if name == "bert":
@@ -135,9 +131,7 @@ def _edit(path: Path, change: Callable[[dict[str, dict[str, object]]], None]) ->
     path.write_text(json.dumps(parts), encoding="utf-8")
 
 
-def test_the_fingerprint_of_a_slow_tokenizer_follows_its_merges_and_options(
-    load: Load, tmp_path: Path
-) -> None:
+def test_fingerprints_cover_merges_and_options(load: Load, tmp_path: Path) -> None:
     """The same vocabulary, other merges, another treatment of capitals: three ways to cut."""
     pytest.importorskip("sacremoses")
     network = load("xlm").model
@@ -159,7 +153,7 @@ def test_the_fingerprint_of_a_slow_tokenizer_follows_its_merges_and_options(
     assert len(set(found)) == 3
 
 
-def test_a_tokenizer_of_an_extra_is_refused_with_the_name_of_the_extra(
+def test_missing_tokenizer_packages_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vocabulary, merges = tmp_path / "vocab.json", tmp_path / "merges.txt"
@@ -171,7 +165,7 @@ def test_a_tokenizer_of_an_extra_is_refused_with_the_name_of_the_extra(
         slow(str(vocabulary), str(merges))
 
 
-def test_memory_that_runs_out_while_loading_names_the_ways(
+def test_lack_of_memory_names_remedies(
     tiny_checkpoint: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:

@@ -74,9 +74,7 @@ def folders(tmp_path: Path, cache: Path, tiny_checkpoint: Folder) -> tuple[Path,
     ("revision", "is_old"),
     [("", 0), (":main", 0), (":v1", 1), (":refs/pr/1", 1), (f":{OLD}", 1), (f":{NEW}", 0)],
 )
-def test_a_revision_is_a_branch_a_tag_or_a_commit(
-    folders: tuple[Path, Path], revision: str, is_old: int
-) -> None:
+def test_branches_tags_and_commits(folders: tuple[Path, Path], revision: str, is_old: int) -> None:
     """Witness: the folder that was put into the cache at that commit."""
     folder, commit = (folders[0], OLD) if is_old else (folders[1], NEW)
     model = load_model(f"hf:{NAME}{revision}@chain", device="cpu")

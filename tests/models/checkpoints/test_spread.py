@@ -55,9 +55,7 @@ QUICK = {("gpt2@chain", "two devices"), ("roberta@pll-original", "all on disk")}
         for case in product(NAMES, KINDS)
     ],
 )
-def test_a_spread_network_scores_as_the_plain_one(
-    tiny_checkpoint: Folder, name: str, kind: str
-) -> None:
+def test_spread_networks_score_the_same(tiny_checkpoint: Folder, name: str, kind: str) -> None:
     specification = tiny.specification(tiny_checkpoint, name)
     folder = str(tiny_checkpoint(name.partition("@")[0]))
     parts = {"": "cpu"} if kind == "whole" else two_devices(folder)
@@ -138,7 +136,7 @@ def test_a_map_beside_a_device_is_refused() -> None:
         ({"quantize": "int8"}, "`quantize` needs accelerate and bitsandbytes"),
     ],
 )
-def test_a_missing_package_is_named_with_its_extra(
+def test_missing_packages(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], packages: str
 ) -> None:
     monkeypatch.setattr(loading_module, "find_spec", lambda _: None)

@@ -56,7 +56,7 @@ class TestContractOfRules(LanguageModelContract):
 
 
 @pytest.mark.parametrize(("kind", "rule"), [*of_kinds("chain"), ("roberta", "chain-unrestricted")])
-def test_chain_is_the_mean_over_all_orders_of_words_and_of_tokens_within_words(
+def test_chain_is_the_mean_over_orders_of_words_and_tokens(
     load: Load, kind: str, rule: str
 ) -> None:
     checkpoint = load(kind)
@@ -157,9 +157,7 @@ def test_train_mode_does_not_matter(masked: Masked) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["bert", "electra"])
 @pytest.mark.parametrize("rule", METRICS)
-def test_pseudo_log_likelihoods_agree(
-    load: Load, monkeypatch: pytest.MonkeyPatch, kind: str, rule: str
-) -> None:
+def test_pll_rules_agree(load: Load, monkeypatch: pytest.MonkeyPatch, kind: str, rule: str) -> None:
     scorer = pytest.importorskip("minicons.scorer")
     checkpoint = load(kind)
     # transformers 5 took this method away, which minicons 0.3.39 still calls

@@ -98,7 +98,7 @@ def gluing() -> Checkpoint:
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.startswith("pll")])
 @pytest.mark.parametrize("text", ["the dog saw the dog", "the dog saw the cat"])
-def test_nothing_false_is_claimed_of_words_that_join_the_end_mark(
+def test_bounds_hold_for_words_that_join_the_end_mark(
     gluing: Checkpoint, rule: str, text: str
 ) -> None:
     """Witness: the sentences scored afresh."""
@@ -159,9 +159,7 @@ def test_one_cover_of_eight_words_takes_24_passes() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", pytest.param("roberta", marks=pytest.mark.slow)])
-def test_drafts_rank_words_as_exact_scores_do_at_a_fraction_of_the_passes(
-    masked: Masked, kind: str
-) -> None:
+def test_drafts_rank_words_nearly_as_scores_in_fewer_passes(masked: Masked, kind: str) -> None:
     """Witness: exact scores; more covers agree better."""
     model = masked(kind)
     with counting(Tally()) as full:

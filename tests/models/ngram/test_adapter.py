@@ -89,7 +89,7 @@ def test_the_fingerprint_follows_the_files_content(trained: Path, tmp_path: Path
     assert NgramModel(trained / "3gram.arpa").convention.fingerprint != ours
 
 
-def test_the_vocabulary_comes_from_counts_beside_the_model(
+def test_counts_give_the_vocabulary(
     bigram: NgramModel, english: list[Sentence], tmp_path: Path
 ) -> None:
     """Witness: words counted one by one."""
@@ -113,9 +113,7 @@ def test_a_text_of_a_thousand_words_has_its_scores(trained: Path) -> None:
         assert (scores == fresh).all()
 
 
-def test_searches_beside_each_other_read_the_file_once(
-    trained: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parallel_searches_read_once(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Path | str] = []
 
     def note(content: bytes, path: Path | str) -> NgramTables:

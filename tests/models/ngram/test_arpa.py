@@ -218,7 +218,7 @@ def test_words_that_are_not_utf_8_are_words_of_no_sentence(tmp_path: Path) -> No
     ],
 )
 @pytest.mark.parametrize("separator", ["\t", " "])
-def test_a_damaged_file_is_refused(
+def test_bad_files_are_refused(
     tmp_path: Path, change: object, message: str, separator: str
 ) -> None:
     path = tmp_path / "damaged.arpa"
@@ -276,9 +276,7 @@ def test_every_format_gives_the_same_scores(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("kind", ARPA_KINDS)
-def test_a_damaged_model_is_refused_or_scores_as_before(
-    kind: str, damage: str, tmp_path: Path
-) -> None:
+def test_damage_is_refused_or_harmless(kind: str, damage: str, tmp_path: Path) -> None:
     path = copied(kind, tmp_path)
     expected = NgramModel(path).log_probs(SENTENCES)
     DAMAGES[damage](path)
@@ -328,9 +326,7 @@ def test_log_probabilities_that_are_none_are_refused(value: bytes, tmp_path: Pat
         (116, struct.pack("<Q", 2**63)),
     ],
 )
-def test_headers_of_binary_files_are_checked(
-    kind: str, place: int, value: bytes, tmp_path: Path
-) -> None:
+def test_binary_headers_are_checked(kind: str, place: int, value: bytes, tmp_path: Path) -> None:
     pytest.importorskip("kenlm")
     path = copied(kind, tmp_path)
     content = path.read_bytes()

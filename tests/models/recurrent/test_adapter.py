@@ -44,9 +44,7 @@ class TestContract(LanguageModelContract):
 
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
 @pytest.mark.parametrize("position", [0, 2, 4])
-def test_bilstm_probabilities_of_all_words_at_a_place_sum_to_one(
-    cutoffs: tuple[int, ...], position: int
-) -> None:
+def test_bilstm_probabilities_of_words_sum_to_one(cutoffs: tuple[int, ...], position: int) -> None:
     """Witness: one sentence for each word of the vocabulary and one for all others, enumerated."""
     model = build("bilstm", cutoffs=cutoffs)
     sentence = Sentence.parse("Do you know the answer")
@@ -59,9 +57,7 @@ def test_bilstm_probabilities_of_all_words_at_a_place_sum_to_one(
 
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
 @pytest.mark.parametrize("kind", ["rnn", "lstm"])
-def test_probabilities_of_all_continuations_sum_to_one(
-    kind: Kind, cutoffs: tuple[int, ...]
-) -> None:
+def test_probabilities_of_continuations_sum_to_one(kind: Kind, cutoffs: tuple[int, ...]) -> None:
     """Witness: after "Do you" comes the end, a word of the vocabulary, or another: enumerated."""
     model = build(kind, cutoffs=cutoffs)
     everything = (*word_list().words, "zyzzyva")
@@ -73,9 +69,7 @@ def test_probabilities_of_all_continuations_sum_to_one(
 
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
-def test_bilstm_states_never_see_the_word_they_predict(
-    layers: int, cutoffs: tuple[int, ...]
-) -> None:
+def test_bilstm_states_never_see_predicted_words(layers: int, cutoffs: tuple[int, ...]) -> None:
     """Changing the word at a place changes every other place's distribution, and not its own."""
     model = build("bilstm", layers=layers, cutoffs=cutoffs)
     sentence = SENTENCES[0]
@@ -97,9 +91,7 @@ def _distributions(model: RecurrentModel, sentence: Sentence) -> np.ndarray:
 
 
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
-def test_scores_are_those_of_torchs_cells_stepped_by_hand(
-    kind: Kind, cutoffs: tuple[int, ...]
-) -> None:
+def test_scores_are_those_of_torch_cells_by_hand(kind: Kind, cutoffs: tuple[int, ...]) -> None:
     """Witness: `torch.nn.RNNCell` and `LSTMCell` with the same weights, one word after another."""
     model = build(kind, cutoffs=cutoffs)
     for sentence, score in zip(SENTENCES, model.log_probs(SENTENCES), strict=True):
@@ -192,9 +184,7 @@ def saved(kind: Kind, folder: Path, cutoffs: tuple[int, ...] = ()) -> RecurrentM
 
 
 @pytest.mark.parametrize("cutoffs", [(), (20, 60)])
-def test_a_folder_reads_back_as_the_same_model(
-    kind: Kind, cutoffs: tuple[int, ...], tmp_path: Path
-) -> None:
+def test_folders_read_back_the_same(kind: Kind, cutoffs: tuple[int, ...], tmp_path: Path) -> None:
     model = saved(kind, tmp_path, cutoffs)
     for specification in (f"{kind}:{tmp_path}", str(tmp_path)):
         again = load_model(specification, device="cpu")
@@ -298,9 +288,7 @@ CASES.remove(("model.safetensors", "carriage returns"))  # other numbers are as 
 
 
 @pytest.mark.parametrize(("name", "damage"), CASES)
-def test_a_damaged_folder_is_refused_or_scores_as_before(
-    name: str, damage: str, whole: Path, tmp_path: Path
-) -> None:
+def test_damage_is_refused_or_harmless(name: str, damage: str, whole: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(whole, tmp_path / "model"))
     expected = load_model(f"lstm:{folder}", device="cpu").log_probs(SENTENCES)
     DAMAGES[damage](folder / name)
@@ -321,9 +309,7 @@ ODD: tuple[object, ...] = (None, 0, -1, 2.5, 10**30, "8", "", True, [8], {}, flo
 @pytest.mark.parametrize(
     "name", ["format", "kind", "words", "embedding", "hidden", "layers", "dropout", "cutoffs"]
 )
-def test_impossible_sizes_are_refused_by_name(
-    name: str, value: object, whole: Path, tmp_path: Path
-) -> None:
+def test_wrong_sizes_are_refused(name: str, value: object, whole: Path, tmp_path: Path) -> None:
     """A width of 10^30 must not first ask for the memory."""
     folder = Path(shutil.copytree(whole, tmp_path / "model"))
     facts = json.loads((folder / "recurrent.json").read_text())
@@ -336,9 +322,7 @@ def test_impossible_sizes_are_refused_by_name(
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_weights_that_are_not_finite_are_refused_by_name(
-    value: float, whole: Path, tmp_path: Path
-) -> None:
+def test_weights_that_are_not_finite_are_refused(value: float, whole: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(whole, tmp_path / "model"))
     weights = safetensors.torch.load_file(folder / "model.safetensors")
     weights["forwards.bias_hh_l0"][3] = value
@@ -364,9 +348,7 @@ def test_weights_that_are_not_finite_are_refused_by_name(
         (f'"zyzzyva",{"9" * 5_000},1', "is not a count"),
     ],
 )
-def test_impossible_words_are_refused_by_name(
-    row: str, message: str, whole: Path, tmp_path: Path
-) -> None:
+def test_bad_words_are_refused(row: str, message: str, whole: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(whole, tmp_path / "model"))
     lines = (folder / "vocabulary.csv").read_text().splitlines()
     (folder / "vocabulary.csv").write_text("\n".join([*lines[:-1], row]) + "\n")

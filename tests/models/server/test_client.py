@@ -126,9 +126,7 @@ def test_a_server_says_in_seconds_how_long_to_wait(seconds: int, pauses: list[fl
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(60, 60.0), (-60, 0.05)])
-def test_a_server_says_by_a_date_how_long_to_wait(
-    seconds: int, expected: float, pauses: list[float]
-) -> None:
+def test_a_server_can_give_a_date(seconds: int, expected: float, pauses: list[float]) -> None:
     """A date that has passed leaves a tenth of the usual pause."""
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
     with running(Server(failing(1, {"Retry-After": date}))) as server:

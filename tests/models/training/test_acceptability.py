@@ -121,9 +121,7 @@ class _InterruptedError(Exception):
     pass
 
 
-def test_interrupted_restarts_go_on_bit_for_bit(
-    base: str, done: list[Training], tmp_path: Path
-) -> None:
+def test_restarts_resume_bit_for_bit(base: str, done: list[Training], tmp_path: Path) -> None:
     """Witness: the same restarts without an interruption."""
 
     def interrupt(number: int, now: Progress) -> None:
@@ -158,7 +156,7 @@ def test_a_classifier_is_no_base(done: list[Training], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
-def test_long_sentences_are_cut_in_training_and_refused_in_scoring(
+def test_long_sentences_are_cut_or_refused(
     name: str, tiny_checkpoint: Folder, tmp_path: Path
 ) -> None:
     """Witness: the tokenizer's own truncation."""

@@ -105,7 +105,7 @@ def test_training_stops_when_validation_gets_worse_and_keeps_the_best(tmp_path: 
     assert loss == pytest.approx(min(validation), rel=1e-4)
 
 
-def test_the_record_says_how_the_model_came_about(
+def test_the_record_of_a_model(
     tmp_path: Path, draw_curve: Draw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Witness: the text's hash and sizes computed here."""
@@ -192,9 +192,7 @@ def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_settings_out_of_range_are_refused_by_name(
-    settings: type, wrong: dict[str, float], message: str
-) -> None:
+def test_wrong_settings_are_refused(settings: type, wrong: dict[str, float], message: str) -> None:
     with pytest.raises(InputError, match=message):
         settings(**wrong)
 
@@ -210,15 +208,13 @@ def test_one_sentence_is_no_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "rate"), [("lstm", 1e5), ("bert", 1e5), *((kind, 1e38) for kind in KINDS)]
 )
-def test_a_learning_rate_beyond_measure_leaves_no_model(
-    kind: str, rate: float, tmp_path: Path
-) -> None:
+def test_a_huge_learning_rate_leaves_no_model(kind: str, rate: float, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"diverged. Lower `learning_rate`"):
         train(kind, tmp_path / kind, replace(TRAINING, learning_rate=rate))
     assert not (tmp_path / kind).exists()
 
 
-def test_a_loss_that_only_validation_finds_is_no_model(
+def test_infinite_validation_loss_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last step of an epoch may be the one that spoils the weights."""
@@ -228,9 +224,7 @@ def test_a_loss_that_only_validation_finds_is_no_model(
     assert not (tmp_path / "rnn").exists()
 
 
-def test_weights_that_are_not_finite_are_not_saved(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_infinite_weights_are_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A weight that no sentence kept apart uses may be spoilt while all losses are numbers."""
     trainers: list[Trainer] = []
 

@@ -60,7 +60,7 @@ def assert_same(ours: Path, theirs: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_a_resumed_training_equals_an_uninterrupted_one_bit_for_bit(
+def test_resumed_trainings_equal_uninterrupted_ones(
     kind: str, tmp_path: Path, whole_of: Trained
 ) -> None:
     """Witness: the same training without an interruption, with dropout and masks at work."""

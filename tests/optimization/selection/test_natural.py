@@ -56,9 +56,7 @@ def exhaustive(
 
 @settings(max_examples=examples(60))
 @given(question=small_questions(), agreeing=st.booleans())
-def test_optimum_is_the_one_of_exhaustive_search(
-    question: tuple[ScoreTable, int], *, agreeing: bool
-) -> None:
+def test_optimum_of_exhaustive_search(question: tuple[ScoreTable, int], *, agreeing: bool) -> None:
     table, per_pair = question
     witness = exhaustive(table, per_pair, agreeing=agreeing)
     if witness is None:
@@ -95,9 +93,7 @@ def optimum_of_highs(table: ScoreTable, demand: list[int]) -> float:
 
 
 @pytest.mark.parametrize(("n_sentences", "n_models", "per_pair"), [(26, 3, 1), (92, 4, 3)])
-def test_scarce_sentences_give_the_optimum_of_highs(
-    n_sentences: int, n_models: int, per_pair: int
-) -> None:
+def test_scarce_sentences_equal_highs(n_sentences: int, n_models: int, per_pair: int) -> None:
     """Nearly every sentence is needed, so that sources compete; SciPy's HiGHS solves the LP."""
     table = random_table(n_sentences, n_models)
     witness = optimum_of_highs(table, [per_pair] * (n_models * (n_models - 1)))
@@ -177,9 +173,7 @@ def test_matching_counts_characters_without_end_marks_and_breaks_ties_by_row() -
     ("repeatable", "banned"),
     [(None, ()), (frozenset({"The"}), (0,)), (frozenset(), (0, 1)), (frozenset({"dogs"}), (1,))],
 )
-def test_word_repetition_rule_drops_sentences_after_ranking(
-    repeatable: frozenset[str] | None, banned: tuple[int, ...]
-) -> None:
+def test_repetition_rule(repeatable: frozenset[str] | None, banned: tuple[int, ...]) -> None:
     """Exhaustive search over the sentences left, whose ranks are those among all sentences."""
     table = repetitive_table()
     usable = frozenset(r for r in range(24) if r % 3 not in banned)
@@ -280,7 +274,7 @@ def test_sentences_that_only_run_out_jointly_are_counted_too() -> None:
         (random_table(), {"counts": (("model-0", "model-1", -1),)}, "0 or more, not -1"),
     ],
 )
-def test_unusable_questions_are_refused(
+def test_bad_questions_are_refused(
     table: ScoreTable, question: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):

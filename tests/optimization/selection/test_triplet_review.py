@@ -28,9 +28,7 @@ from tests.optimization.selection.test_triplets import (
 
 @settings(max_examples=examples(25))
 @given(small_questions(), st.integers(0, 255))
-def test_as_many_stay_as_in_any_set_and_of_these_the_best_is_chosen(
-    asked: tuple[list[Triplet], TripletQuestion], drawn: int
-) -> None:
+def test_the_best_of_largest_sets(asked: tuple[list[Triplet], TripletQuestion], drawn: int) -> None:
     """Witness: every set that keeps the rules and holds no rejected triplet."""
     triplets, question = asked
     try:

@@ -200,9 +200,7 @@ def value_of(triplets: list[Triplet], chosen: list[Triplet], question: TripletQu
 
 
 @given(small_questions())
-def test_optimum_is_the_one_of_exhaustive_search(
-    asked: tuple[list[Triplet], TripletQuestion],
-) -> None:
+def test_optimum_of_exhaustive_search(asked: tuple[list[Triplet], TripletQuestion]) -> None:
     triplets, question = asked
     sets = [*allowed_sets(triplets, question)]
     values = [value_of(triplets, chosen, question) for chosen in sets]
@@ -237,9 +235,7 @@ def test_counts_differ_by_model_pair() -> None:
     ("losses", "expected"),
     [((-9.0, -8.5, -8.4, -1.0), (1, 2)), ((-20.0, -8.5, -8.4, -8.3), (0, 3))],
 )
-def test_equal_rank_sums_are_decided_by_controversiality(
-    losses: tuple[float, ...], expected: tuple[int, int]
-) -> None:
+def test_controversiality_breaks_ties(losses: tuple[float, ...], expected: tuple[int, int]) -> None:
     """The medians allow the ranks 1 + 4 and 2 + 3 only."""
     naturals = [(-1.0, -1.0), (-1.0, -9.0), (-9.0, -1.0), (-9.0, -9.0)]
     triplets = [
@@ -385,7 +381,7 @@ VALUES = st.one_of(st.floats(-99, 0), st.sampled_from([-9.0, -8.5, -8.0, -7.25])
 
 
 @given(small_questions(), st.integers(0, 2**16))
-def test_rules_ranks_and_costs_are_those_of_a_second_account(
+def test_rules_equal_a_second_account(
     asked: tuple[list[Triplet], TripletQuestion], drawn: int
 ) -> None:
     """Any set, not only an optimal one, keeps the rules of both accounts or breaks both."""

@@ -111,7 +111,7 @@ def filled(page: Any) -> list[str]:
     return [str(each) for each in page.locator(".item .id").all_inner_texts()]
 
 
-def test_a_review_by_the_keyboard_alone_survives_a_reload_and_is_read_back(
+def test_a_keyboard_review_survives_reload_and_is_read_back(
     open_page: Open, tmp_path: Path
 ) -> None:
     """Witness: the file that Python writes of the same decisions, byte for byte."""

@@ -132,9 +132,7 @@ def test_an_unpacked_archive_does_the_study_again(unpacked: Path) -> None:
     assert (unpacked.parent / "again" / "archived-results" / "triplets.csv").is_file()
 
 
-def test_stale_and_edited_stages_are_told_and_archived_only_as_they_are(
-    study: Path, tmp_path: Path
-) -> None:
+def test_stale_and_edited_stages_are_archived_as_they_are(study: Path, tmp_path: Path) -> None:
     with (study / "results" / "natural.txt").open("a", encoding="utf-8") as file:
         file.write("The dog saw the cat again today now.\n")
     change(study, ("random_per_group = 2", "random_per_group = 1"))
@@ -171,9 +169,7 @@ def test_an_input_that_is_left_out_is_asked_for(study: Path, tmp_path: Path) -> 
     assert "there is no such file" in refused.stderr
 
 
-def test_answers_travel_and_the_database_of_a_server_stays_at_home(
-    study: Path, tmp_path: Path
-) -> None:
+def test_answers_are_archived_and_the_server_database_is_not(study: Path, tmp_path: Path) -> None:
     """It says who people are, and its record may hold what they are paid by."""
     simulated = '[simulate]\nmodel = "bigram"\nparticipants = 12'
     change(study, (simulated, '[import.collected]\nfiles = ["people.sqlite"]'))
@@ -197,9 +193,7 @@ def test_large_inputs_are_named_and_not_copied(study: Path, tmp_path: Path) -> N
     assert {file.name for file in manifest.to_supply} == {"corpus.txt", "more.txt"}
 
 
-def test_files_of_other_folders_get_a_place_and_the_study_file_names_it(
-    study: Path, tmp_path: Path
-) -> None:
+def test_files_of_other_folders_are_renamed_in_the_study_file(study: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (study / "corpus.txt").rename(tmp_path / "elsewhere" / "corpus.txt")
     (study / "README.md").write_text("The girl saw a small dog in town today.\n")

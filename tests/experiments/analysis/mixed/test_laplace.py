@@ -43,9 +43,7 @@ def start(effects: int) -> FloatArray:
 
 @pytest.mark.parametrize("unrated", [False, True])
 @pytest.mark.parametrize(("people", "trials", "effects"), SHAPES)
-def test_it_is_the_normal_density_at_the_mode(
-    people: int, trials: int, effects: int, unrated: bool
-) -> None:
+def test_normal_density_at_the_mode(people: int, trials: int, effects: int, unrated: bool) -> None:
     """Witness: scipy's optimiser on the joint density, and differences of differences."""
     parameters = unpacked(start(effects))
     rated = block(1, people, trials, effects, unrated=unrated)
@@ -75,7 +73,7 @@ def test_it_is_the_normal_density_at_the_mode(
 @pytest.mark.parametrize("unrated", [False, True])
 @pytest.mark.parametrize("link", ["probit", "logit"])
 @pytest.mark.parametrize(("people", "trials", "effects"), SHAPES)
-def test_the_gradient_is_the_limit_of_differences(
+def test_gradient_by_differences(
     link: str, people: int, trials: int, effects: int, unrated: bool
 ) -> None:
     rated, point = block(2, people, trials, effects, unrated=unrated), start(effects)

@@ -55,9 +55,7 @@ def unsided(share: float) -> Callable[[GroupRatings], GroupRatings]:
         (0.0, "none", "nats"),
     ],
 )
-def test_it_does_not_matter_which_sentence_is_the_first(
-    without: float, people: str, ratios: str
-) -> None:
+def test_order_of_sentences_does_not_matter(without: float, people: str, ratios: str) -> None:
     """Property: any trials may be turned, as those whose ratio is below zero. People lean much."""
     ratings = changed(draw(5, people=6, trials=12, leaning=0.8), unsided(without))
     oriented = changed(

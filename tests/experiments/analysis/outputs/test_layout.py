@@ -159,9 +159,7 @@ def test_a_designs_summary_can_be_read(groups: int) -> None:
         desiderata_figures,
     ],
 )
-def test_no_text_is_cut_off_or_printed_over(
-    kind: Callable[..., list[Figure]], n: int, long: bool
-) -> None:
+def test_no_text_is_cut_or_covered(kind: Callable[..., list[Figure]], n: int, long: bool) -> None:
     """Outside witness: the boxes that matplotlib gives to texts, legends and the page."""
     with styled():
         for figure in kind(n, long=long):
