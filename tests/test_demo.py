@@ -79,9 +79,7 @@ def test_pairs_of_all_models_pass_the_independent_verifier(found: Found, out: Pa
     assert all(name in page for name in NAMES)
 
 
-def test_reruns_train_and_score_nothing(
-    found: Found, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rerun_scores_nothing(found: Found, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("generate", "synthesize_triplet"):
         monkeypatch.setattr(f"contstim.demo.{name}", None)
     monkeypatch.setattr("contstim.models.training.run.Trainer", None)

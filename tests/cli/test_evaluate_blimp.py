@@ -84,7 +84,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.usefixtures("unsaved")
-def test_bidirectional_models_are_named(
+def test_models_without_a_reading_direction_are_named(
     data: Path, tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
 ) -> None:
     model = f"hf:{tiny_checkpoint('bert')}@pll-whole-word"
@@ -148,7 +148,7 @@ def test_sentences_beyond_the_window_are_counted_and_listed(
     ("arguments", "complaint"),
     [((), "--scores"), (("--model", "m.arpa", "--scores", "{text}"), "--scores")],
 )
-def test_mistakes_are_named(
+def test_what_cannot_be_evaluated_is_named(
     data: Path, tmp_path: Path, arguments: tuple[str, ...], complaint: str
 ) -> None:
     text = tmp_path / "text.txt"

@@ -76,9 +76,7 @@ def review_of(path: Path, reviewer: str, *decisions: str) -> None:
         ("trials.jsonl", len(TRIALS), 0),
     ],
 )
-def test_tables_become_pages_without_scores_too(
-    folder: Path, table: str, n_items: int, own: int
-) -> None:
+def test_each_table_becomes_a_page(folder: Path, table: str, n_items: int, own: int) -> None:
     done = run(folder, "review", table, "--out", "pages/review.html")
     assert done.returncode == 0, done.stderr
     assert "open it in a browser" in done.stderr

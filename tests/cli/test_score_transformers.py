@@ -172,9 +172,7 @@ def test_workers_tell_bounds_as_the_model_itself_does(folder: Path) -> None:
         ("chain-mixture", ("--per-word",), "Remove --bounds or --per-word"),
     ],
 )
-def test_other_bounds_are_refused(
-    folder: Path, rule: str, more: tuple[str, ...], message: str
-) -> None:
+def test_other_bounds_refused(folder: Path, rule: str, more: tuple[str, ...], message: str) -> None:
     bounds = ("--bounds", str(folder / "never.csv"))
     with pytest.raises(InputError, match=message):
         run(folder, "no.csv", "--model", f"hf:{folder}/bert@{rule}", *bounds, *more)

@@ -36,9 +36,7 @@ def test_score(folder: Path, rows: tuple[str, ...]) -> None:
         (("--executor", "processes", "--workers", "0"), "workers must be 1 or more, not 0"),
     ],
 )
-def test_options_without_effect_are_refused(
-    folder: Path, options: tuple[str, ...], told: str
-) -> None:
+def test_useless_options_are_refused(folder: Path, options: tuple[str, ...], told: str) -> None:
     done = run(folder, "score", *MODELS, "--sentences", "natural.txt", "--out", "s.csv", *options)
     assert done.returncode == 2
     assert told in done.stderr

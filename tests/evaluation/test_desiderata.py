@@ -51,9 +51,7 @@ def test_a_words_score_under_a_trigram_is_what_it_adds(trigram: NgramModel) -> N
 
 
 @pytest.mark.parametrize("rule", ["pll-original", "pll-whole-word"])
-def test_masked_word_scores_are_of_own_tokens(
-    tiny_checkpoint: Callable[[str], Path], rule: str
-) -> None:
+def test_masked_words_have_own_tokens(tiny_checkpoint: Callable[[str], Path], rule: str) -> None:
     """Outside witness: the network asked with its masks set by hand."""
     import torch
     import transformers
@@ -76,7 +74,7 @@ def test_masked_word_scores_are_of_own_tokens(
     assert scores[0, 0] == pytest.approx(total, abs=1e-4)
 
 
-def test_evaluation_parts(
+def test_an_evaluation_is_its_parts(
     bigram: NgramModel, trigram: NgramModel, frequencies: WordFrequencies
 ) -> None:
     """Outside witness: numpy.corrcoef on scores computed one by one."""
@@ -113,7 +111,7 @@ def test_unknown_words_are_left_out(bigram: NgramModel, frequencies: WordFrequen
     assert found.words_left_out == {"zyzzyva": "unknown to 2-gram"}
 
 
-def test_unusable_input_is_named(
+def test_bad_input_is_named(
     bigram: NgramModel, frequencies: WordFrequencies, trained: Path
 ) -> None:
     few = generate(3, seed=5)

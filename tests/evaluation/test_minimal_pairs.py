@@ -324,7 +324,7 @@ RELEASES = {"BLiMP": {"name": "a.jsonl"}, "BLiMP (Hugging Face)": {"name": "b.pa
         ),
     ],
 )
-def test_no_collection(
+def test_files_of_no_collection_are_named(
     tmp_path: Path, written: Iterable[tuple[str, dict[str, str]]], complaint: str
 ) -> None:
     for collection, cells in written:

@@ -129,9 +129,7 @@ def test_a_table_of_multiblimp_is_read() -> None:
     assert [pair.good.words[-1].rstrip("।") for pair in pairs] == ["गया", "गयी"]
 
 
-def test_pairs_of_equal_sentences_are_skipped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_sentences_are_no_pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By hand: one of two pairs is right; ties would make one in three, or a half."""
     monkeypatch.setattr("contstim.evaluation.folder.save", lambda *_: b"")
     rows = [*PAIRS, ("They go.", "They go.")]

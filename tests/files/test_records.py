@@ -94,9 +94,7 @@ def test_versions_are_those_of_what_is_installed(monkeypatch: pytest.MonkeyPatch
         records._library_version.cache_clear()
 
 
-def test_inputs_on_other_drives_have_full_paths(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_drives_have_full_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def as_on_windows(*_paths: object) -> str:
         raise ValueError("path is on mount 'D:', start on mount 'C:'")
 

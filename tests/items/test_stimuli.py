@@ -155,9 +155,7 @@ CATCH = replace(
         ({"kind_1": "wild"}, "row 1: 'wild' under kind_1 is not a kind of sentence"),
     ],
 )
-def test_bad_trials_are_refused_at_reading(
-    tmp_path: Path, change: dict[str, object], message: str
-) -> None:
+def test_bad_trials_are_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
     path = tmp_path / "trials.jsonl"
     columns = columns_of(Trial, [TRIAL, CATCH])
     for name, cell in change.items():

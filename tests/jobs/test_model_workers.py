@@ -139,7 +139,7 @@ def test_workers_that_are_killed_or_stopped_cost_no_score(
     assert all("is replaced" in remark for remark in remarks)
 
 
-def test_stored_scores_are_reused(
+def test_what_the_store_has_is_not_scored_again(
     specifications: list[str], sentences: list[Sentence], tmp_path: Path
 ) -> None:
     asked: list[int] = []

@@ -79,7 +79,7 @@ def network(kind: str, folder: Path) -> LanguageModel:
     ("kind", "position"),
     [("spaced", 0), ("spaced", 2), ("gpt2", 4), ("roberta", 2), ("roberta", 4)],
 )
-def test_words_are_tokenised_once(
+def test_a_vocabulary_is_tokenised_once(
     tiny_checkpoint: Folder, tokenised: list[str], kind: str, position: int
 ) -> None:
     model = network(kind, tiny_checkpoint(kind))

@@ -84,9 +84,7 @@ def test_recurrent_networks_answer_on_a_gpu_as_on_the_cpu(kind: Kind, tmp_path: 
 
 
 @pytest.mark.parametrize("base", ["bert", "gpt2"])
-def test_classifiers_answer_as_on_the_cpu(
-    base: str, tiny_checkpoint: Folder, tmp_path: Path
-) -> None:
+def test_classifiers_equal_the_cpu(base: str, tiny_checkpoint: Folder, tmp_path: Path) -> None:
     given = f"classifier:{build_classifier(tiny_checkpoint(base), tmp_path / base, num_labels=2)}"
     expected = load_scorer(given, device="cpu").scores(SENTENCES)
     with simulated_gpu() as gpu:
@@ -115,7 +113,7 @@ def test_bfloat16_is_rounded_on_a_gpu_as_on_the_cpu(tiny_checkpoint: Folder) -> 
         pytest.param(("bert@pll-original", "gpt2"), True, id="in shared batches"),
     ],
 )
-def test_searches_find_as_on_the_cpu(
+def test_searches_equal_the_cpu(
     tiny_checkpoint: Folder, names: tuple[str, str], shared: bool
 ) -> None:
     given = [tiny.specification(tiny_checkpoint, name) for name in names]

@@ -92,9 +92,7 @@ def test_damaged_hashes_are_refused(damage: str, tmp_path: Path) -> None:
         in_training_text(text, SENTENCES)
 
 
-def test_records_serve_any_subset(
-    trigram: NgramModel, english: list[Sentence], tmp_path: Path
-) -> None:
+def test_record_of_subsets(trigram: NgramModel, english: list[Sentence], tmp_path: Path) -> None:
     seen, new = natural(english)
     found = contamination({"a": trigram.training_text, "b": None}, [*seen, *new])
     scores = tmp_path / "scores.csv"

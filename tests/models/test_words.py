@@ -35,9 +35,7 @@ def encode(tokenizer: Any, sentence: Sentence, **options: Any) -> Encoding:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", TEXTS)
-def test_words_have_tokens_of_their_characters(
-    tokenizer_of: Tokenizers, kind: str, text: str
-) -> None:
+def test_words_have_the_right_tokens(tokenizer_of: Tokenizers, kind: str, text: str) -> None:
     tokenizer, sentence = tokenizer_of(kind), Sentence.parse(text)
     encoding = encode(tokenizer, sentence)
     as_it_stands = encode(tokenizer, sentence, end_apart=False)
@@ -85,9 +83,7 @@ def test_an_end_mark_glued_to_a_word_is_taken_apart(gluing: Any) -> None:
 )
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
 @pytest.mark.parametrize("end_apart", [True, False])
-def test_end_tokens_have_no_word(
-    tokenizer_of: Tokenizers, kind: str, text: str, end_apart: bool
-) -> None:
+def test_end_has_no_word(tokenizer_of: Tokenizers, kind: str, text: str, end_apart: bool) -> None:
     """Witness: the tokens spell the same text as the tokenizer's own; the end's come last."""
     tokenizer, sentence = tokenizer_of(kind), Sentence.parse(text)
     encoding = encode(tokenizer, sentence, end_apart=end_apart)

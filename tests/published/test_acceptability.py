@@ -91,7 +91,7 @@ def test_the_published_counts(found: AcceptabilityEvaluation) -> None:
 
 
 @pytest.mark.parametrize("delta", [None, 0.5, 1.0, 5.0, 0.25])
-def test_columns(
+def test_every_column_at_every_delta(
     folder: Path, table: Path, found: AcceptabilityEvaluation, delta: float | None
 ) -> None:
     met = criterion_met(delta, found.people[:, None], found.deltas).sum(axis=0)

@@ -45,9 +45,7 @@ def test_there_are_67_paradigms_of_12_phenomena(pairs: list[MinimalPair]) -> Non
     assert len({pair.paradigm for pair in pairs if pair.phenomenon == "argument_structure"}) == 9
 
 
-def test_forty_prefix_paradigms_are_evaluated(
-    pairs: list[MinimalPair], trigram: NgramModel
-) -> None:
+def test_forty_prefix_paradigms_evaluated(pairs: list[MinimalPair], trigram: NgramModel) -> None:
     """Witness: the flags in the files, of which 20 and 20 paradigms carry each."""
     found = score_pairs([trigram], sample_pairs(pairs, 20, seed=0), list(Method))
     assert [one.method for one in found.by_method] == list(Method)

@@ -123,9 +123,7 @@ SLOPES = MixedSettings()
         ("bert", -23267.9576, -23307.5268),
     ],
 )
-def test_log_likelihoods_of_clmm(
-    ratings: Ratings, model: str, flexible: float, slopes: float
-) -> None:
+def test_log_likelihoods(ratings: Ratings, model: str, flexible: float, slopes: float) -> None:
     """clmm(rating ~ ratio + (1 | trial), link = "probit"), no catch trials.
 
     With slopes: ... + (0 + ratio | participant), threshold = "symmetric2".

@@ -67,7 +67,7 @@ def check(trials: tuple[Trial, ...]) -> None:
         assert len(set(texts)) == len(texts)
 
 
-def test_published_sizes(
+def test_the_published_numbers(
     stimuli: tuple[tuple[Pair, ...], tuple[Triplet, ...], list[Sentence]],
 ) -> None:
     check(build_design(*stimuli, **MIXTURE).trials)
@@ -219,9 +219,7 @@ def test_items_vary_as_in_the_mixed_model_of_the_choices(experiment: Analysis) -
         *((s, "nothing") for s in (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT)),
     ],
 )
-def test_simulated_people_choose_as_real_ones(
-    experiment: Analysis, scope: Scope, known: str
-) -> None:
+def test_simulated_people_choose_alike(experiment: Analysis, scope: Scope, known: str) -> None:
     """Witness: answers of experiment 1, drawn anew trial by trial, model pairs evenly."""
     ratings = experiment.ratings
     trials = [trial for group in ratings.groups for trial in group.trials]

@@ -87,7 +87,7 @@ def test_every_file_belongs_to_a_name() -> None:
 
 
 @pytest.mark.published
-def test_files_have_pinned_content(
+def test_the_study_s_files_have_the_pinned_content(
     published_data: Path, tmp_path: Path, served: tuple[Path, str]
 ) -> None:
     """Witness: the copy of the published repository."""

@@ -53,9 +53,7 @@ def test_scores(checkpoint: Checkpoint, context: str | None, token: str, expecte
 
 
 @pytest.mark.parametrize("size", [1, 7, 64])
-def test_scores_are_those_of_plain_passes_at_any_batch_size(
-    checkpoint: Checkpoint, size: int
-) -> None:
+def test_scores_are_those_of_plain_passes_in_batches(checkpoint: Checkpoint, size: int) -> None:
     model = CausalModel(checkpoint)
     sentences = generate(64, seed=1)[:: 64 // 16] if size == 1 else generate(64, seed=1)
     starts = range(0, len(sentences), size)

@@ -91,7 +91,7 @@ def test_names_in_an_archive_stay_within_it(study: Path, tmp_path: Path) -> None
     assert not (tmp_path / "out.zip").exists()
 
 
-def test_parent_folders_have_names_in_archives(
+def test_parent_folders_are_named_in_archives(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "inside").mkdir()

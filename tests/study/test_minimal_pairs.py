@@ -157,9 +157,7 @@ per_pair = 4
 
 
 @pytest.mark.slow
-def test_a_study_of_generated_minimal_pairs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_study_of_generated_minimal_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     run_study(read_study(tmp_path))

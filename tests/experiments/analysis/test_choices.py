@@ -261,18 +261,14 @@ def refused(made: Experiment, condition: Condition, message: str, **change: Any)
 
 @pytest.mark.parametrize("condition", TARGETED)
 @pytest.mark.parametrize("models", [("", ""), ("a", ""), ("", "b"), ("b", "b")])
-def test_two_models_are_named(
-    made: Experiment, condition: Condition, models: tuple[str, str]
-) -> None:
+def test_two_models_named(made: Experiment, condition: Condition, models: tuple[str, str]) -> None:
     message = f"two models.*{models[0]!r} and {models[1]!r}"
     refused(made, condition, message, model_1=models[0], model_2=models[1])
 
 
 @pytest.mark.parametrize("condition", [Condition.RANDOM_NATURAL, Condition.CATCH])
 @pytest.mark.parametrize("models", [("a", "b"), ("a", ""), ("", "b")])
-def test_other_trials_name_none(
-    made: Experiment, condition: Condition, models: tuple[str, str]
-) -> None:
+def test_others_name_none(made: Experiment, condition: Condition, models: tuple[str, str]) -> None:
     refused(
         made, condition, "leave model_1 and model_2 empty", model_1=models[0], model_2=models[1]
     )

@@ -196,9 +196,7 @@ def test_what_cannot_vary_is_named_and_nothing_warns(units: Units) -> None:
         ((4, 3), 12, "people and items like these", ""),
     ],
 )
-def test_intervals_name_units(
-    groups: tuple[int, ...], trials: int, population: str, note: str
-) -> None:
+def test_interval_notes(groups: tuple[int, ...], trials: int, population: str, note: str) -> None:
     ratings = ratings_of(simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,)))
     first = [np.arange(12) < trials for _ in ratings.groups]
     few = subset(ratings, first)

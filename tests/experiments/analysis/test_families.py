@@ -28,9 +28,7 @@ from tests.examples import examples
     st.sampled_from(("bh", "holm")),
     st.integers(1, 5),
 )
-def test_alpha_equals_correction(
-    p_values: list[float], correction: Correction, needed: int
-) -> None:
+def test_alpha_and_correction(p_values: list[float], correction: Correction, needed: int) -> None:
     """Property: significant are the p-values below it, and only these. Witness: statsmodels."""
     values = np.array([*p_values, np.nan])
     alpha = decision_alpha(values, 0.05, correction, needed)

@@ -75,9 +75,7 @@ def test_nine_of_seventeen_answers_make_nobody_sure() -> None:
         (Condition.RANDOM_NATURAL, 0.0, 1.26),
     ],
 )
-def test_stated_probabilities_are_calibrated(
-    condition: Condition, mean: float, spread: float
-) -> None:
+def test_probabilities_are_calibrated(condition: Condition, mean: float, spread: float) -> None:
     """Witness: trials whose truth is drawn, as they vary in experiment 1 of the 2023 study.
 
     People lean a little, and differ in how readily they call themselves sure.

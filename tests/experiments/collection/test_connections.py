@@ -171,9 +171,7 @@ def test_a_log_takes_so_much_and_says_what_it_left_out(capsys: pytest.CaptureFix
     assert len(lines) == 4
 
 
-def test_a_thousand_bad_requests_leave_a_short_log(
-    capsys: pytest.CaptureFixture[str], serve: Serve
-) -> None:
+def test_bad_requests_leave_a_short_log(capsys: pytest.CaptureFixture[str], serve: Serve) -> None:
     served = serve()
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     with sparing_log():

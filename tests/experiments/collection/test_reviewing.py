@@ -126,7 +126,7 @@ def test_forms_of_other_pages_cannot_decide(served: Served) -> None:
         (lambda body: [body], 422),
     ],
 )
-def test_bad_decisions_change_nothing(
+def test_bad_decisions_are_refused(
     served: Served, change: Callable[[Any], Any], status: int
 ) -> None:
     body = {

@@ -105,9 +105,7 @@ def test_states_of_participants(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("identities", ["hashed", "plain"])
-def test_identities_are_kept_as_the_study_chooses(
-    serve: Serve, tmp_path: Path, identities: str
-) -> None:
+def test_identities_are_kept_as_chosen(serve: Serve, tmp_path: Path, identities: str) -> None:
     """Fields that the study does not name are dropped; a visit's own do not make another person."""
     named = ["sona_id", "workerId", "assignmentId", "lab"]
     served = serve(small_study(tmp_path / "study", identify=named, identities=identities))

@@ -201,9 +201,7 @@ def uncapitalise(trials: list[Trial]) -> None:
         (change(Condition.CATCH, trial_id=PAIRS[0].trial_id), "names 2 trials"),
     ],
 )
-def test_the_verifier_catches_wrong_designs(
-    forge: Callable[[list[Trial]], None], message: str
-) -> None:
+def test_verifier_catches_wrong_designs(forge: Callable[[list[Trial]], None], message: str) -> None:
     trials = list(design().trials)
     verify_design(trials, PAIRS, TRIPLETS, NATURAL, **SIZES)
     forge(trials)

@@ -163,9 +163,7 @@ def _renamed(model: str) -> str:
     return "new" if model == "c" else model
 
 
-def test_measures_of_a_pilot_are_read(
-    pilot: tuple[Experiment, Analysis, Path], tmp_path: Path
-) -> None:
+def test_pilot_measures_are_read(pilot: tuple[Experiment, Analysis, Path], tmp_path: Path) -> None:
     """Witness: the analysis itself."""
     _, found, folder = pilot
     measured = read_measured(folder)

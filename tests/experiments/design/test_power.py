@@ -107,7 +107,7 @@ def test_accuracies_and_ceilings_are_those_of_the_analysis(participants: int) ->
         ((6,) * 9, 3, "groups"),
     ],
 )
-def test_significance_is_the_analysis_s(
+def test_significance_equals_analysis(
     sizes: tuple[int, ...], participants: int, units: Units
 ) -> None:
     """Witness: `compare`, one experiment at a time."""

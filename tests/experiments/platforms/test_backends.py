@@ -76,7 +76,7 @@ class DataPipe:
             route.fulfill(status=status, json=content, headers=headers)
 
 
-def test_datapipe_gets_two_files(
+def test_datapipe_gets_a_file_of_answers_and_one_of_identities(
     export: Export, collect: Collect, visit: Visit, tmp_path: Path
 ) -> None:
     """The answer to the first file is lost on the way: it is sent again, and not kept twice.
@@ -133,7 +133,7 @@ window.conflicts = 1;
 """
 
 
-def test_jatos_gets_every_answer(
+def test_jatos_gets_answers_as_they_come_and_over_reloads(
     export: Export, collect: Collect, visit: Visit, tmp_path: Path
 ) -> None:
     """As JATOS does, a reload begins another result; all results, a line each, are complete."""

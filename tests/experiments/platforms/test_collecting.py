@@ -74,9 +74,7 @@ def test_two_people_through_reloads_and_cuts(server: Served, visit: Visit, tmp_p
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fresh", [True, False])
-def test_the_next_person_at_a_computer_starts_again(
-    fresh: bool, server: Served, visit: Visit
-) -> None:
+def test_the_next_person_at_a_computer_is_new(fresh: bool, server: Served, visit: Visit) -> None:
     """What the first one answered is in the database, an answer among it that was not sent yet."""
     page = visit(f"{server.address}?group=1")
     begin(page)
@@ -185,9 +183,7 @@ def link(served: Served, identity: str) -> str:
     return f"{served.address}?{query}"
 
 
-def test_links_resume_elsewhere_with_their_token(
-    export: Export, serve: Serve, visit: Visit
-) -> None:
+def test_links_resume_anywhere_by_token(export: Export, serve: Serve, visit: Visit) -> None:
     served = serve(export(), accept_platform_ids=False)
     page = visit(link(served, "7"))
     begin(page)

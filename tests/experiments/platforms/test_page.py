@@ -25,7 +25,7 @@ def bare(trial: Trial) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
-def test_experiment_by_mouse_and_keys(
+def test_a_whole_experiment_by_mouse_and_keyboard(
     export: Export, collect: Collect, visit: Visit, width: int
 ) -> None:
     """Ratings follow from the buttons pressed and the sentences seen; order from the seed."""
@@ -52,9 +52,7 @@ def test_experiment_by_mouse_and_keys(
 
 
 @pytest.mark.slow
-def test_focus_is_visible_and_clicks_count_once(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
+def test_focus_is_shown_clicks_count_once(export: Export, collect: Collect, visit: Visit) -> None:
     server = collect(export())
     page = visit(server.address)
     begin(page)
@@ -115,7 +113,7 @@ def test_simulation_follows_the_plan_here(export: Export, collect: Collect, visi
 
 
 @pytest.mark.slow
-def test_practice_is_not_recorded(
+def test_practice_is_unrecorded(
     export: Export, collect: Collect, visit: Visit, tmp_path: Path
 ) -> None:
     practice = tmp_path / "practice.csv"
@@ -133,7 +131,7 @@ def test_practice_is_not_recorded(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
-def test_refusing_people_see_no_error(
+def test_who_does_not_take_part_sees_no_error(
     export: Export, collect: Collect, visit: Visit, width: int
 ) -> None:
     """Decliners; who comes to a full study; and for whom it fills up while they read consent."""
@@ -261,9 +259,7 @@ def test_a_page_that_saves_is_no_preview(export: Export, visit: Visit) -> None:
 
 
 @pytest.mark.slow
-def test_people_resume_elsewhere_by_the_server(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
+def test_people_resume_on_other_devices(export: Export, collect: Collect, visit: Visit) -> None:
     server = collect(export())
     page = visit(f"{server.address}?PROLIFIC_PID=a&simulate")
     reach(page, "saved")
@@ -276,9 +272,7 @@ def test_people_resume_elsewhere_by_the_server(
     assert list(server.people) == ["p1"]
 
 
-def test_answers_survive_failures_and_closing(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
+def test_answers_survive_server_failures(export: Export, collect: Collect, visit: Visit) -> None:
     """Nothing is shown as saved before it is; what was not sent is sent after a reload."""
     server = collect(export())
     page = visit(server.address)
@@ -311,9 +305,7 @@ def test_what_the_server_lost_is_sent_again(export: Export, collect: Collect, vi
 
 
 @pytest.mark.slow
-def test_refusals_are_shown_with_the_answers(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
+def test_refusals_are_shown_with_answers(export: Export, collect: Collect, visit: Visit) -> None:
     server = collect(export())
     server.refusing = True
     page = visit(f"{server.address}?simulate", accept_downloads=True)

@@ -169,9 +169,7 @@ DESCRIPTION, STUDY_DATA = "dataset_description.json", "data/study-x_data.csv"
         (STUDY_DATA, b'rating\n"1\n', "CSV_FORMATTING_ERROR"),
     ],
 )
-def test_broken_files_have_codes(
-    tmp_path: Path, path: str, content: bytes | None, code: str
-) -> None:
+def test_broken_file_codes(tmp_path: Path, path: str, content: bytes | None, code: str) -> None:
     """Codes are those of the published schema."""
     folder = export(tmp_path)
     damage(folder, path, content)

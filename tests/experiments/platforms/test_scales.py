@@ -48,7 +48,7 @@ def test_exports_show_a_scale_or_refuse_it_by_name(tmp_path: Path, name: str, sc
 
 @pytest.mark.slow
 @pytest.mark.parametrize("device", [{}, PHONE], ids=["computer", "phone"])
-def test_slider_input(
+def test_a_slider_is_moved_by_keys_mouse_and_touch(
     export: Export, collect: Collect, visit: Visit, device: dict[str, Any]
 ) -> None:
     """Ratings are where the slider stood, from sentence_1; one goes on only after touching it."""

@@ -94,7 +94,7 @@ def psychopy_reads(path: Path) -> list[object]:
 @example(["1,5", "nan", "Infinity", "[1]"])
 @example(["fALSE"])
 @settings(max_examples=examples(50))
-def test_psychopy_shows_the_rest(
+def test_psychopy_shows_what_is_not_refused(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str]
 ) -> None:
     kept = []

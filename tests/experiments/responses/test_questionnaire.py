@@ -99,9 +99,7 @@ NUMBER = "minimum and the maximum, such as 18|99"
         ("x,before,text,X?,,maybe", "optional: 'maybe' is not a yes or a no"),
     ],
 )
-def test_bad_questions_are_refused_by_row_and_column(
-    tmp_path: Path, row: str, message: str
-) -> None:
+def test_bad_questions_are_named_by_row_and_column(tmp_path: Path, row: str, message: str) -> None:
     path = tmp_path / "questions.csv"
     path.write_text(f"{HEAD}ok,check,choice,Well?,a|*b,\n{row}\n")
     with pytest.raises(InputError, match=rf"questions.csv, row 1\b.*{re.escape(message)}"):

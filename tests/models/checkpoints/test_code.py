@@ -100,7 +100,7 @@ def test_a_tokenizer_of_its_own_is_refused(copy: Copy, marker: Path) -> None:
     assert not marker.exists()
 
 
-def test_code_can_run(
+def test_code_runs_with_the_option(
     copy: Copy, marker: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from transformers import dynamic_module_utils

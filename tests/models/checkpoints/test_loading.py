@@ -153,9 +153,7 @@ def test_fingerprints_cover_merges_and_options(load: Load, tmp_path: Path) -> No
     assert len(set(found)) == 3
 
 
-def test_missing_tokenizer_packages_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tokenizer_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     vocabulary, merges = tmp_path / "vocab.json", tmp_path / "merges.txt"
     vocabulary.write_text("{}")
     merges.write_text("")
@@ -165,7 +163,7 @@ def test_missing_tokenizer_packages_are_named(
         slow(str(vocabulary), str(merges))
 
 
-def test_lack_of_memory_names_remedies(
+def test_remedies_for_lack_of_memory(
     tiny_checkpoint: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:

@@ -47,9 +47,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("quantize", ["int8", "int4"])
-def test_arguments_of_the_library(
-    monkeypatch: pytest.MonkeyPatch, quantize: Any, dtype: Any
-) -> None:
+def test_library_arguments(monkeypatch: pytest.MonkeyPatch, quantize: Any, dtype: Any) -> None:
     monkeypatch.setattr(loading_module, "find_spec", lambda _: object())
     given = Loading(device="cpu", dtype=dtype, quantize=quantize)
     settings = spreading(given.resolved(), "")

@@ -136,7 +136,7 @@ def test_a_map_beside_a_device_is_refused() -> None:
         ({"quantize": "int8"}, "`quantize` needs accelerate and bitsandbytes"),
     ],
 )
-def test_missing_packages(
+def test_a_missing_package_is_named_with_its_extra(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], packages: str
 ) -> None:
     monkeypatch.setattr(loading_module, "find_spec", lambda _: None)

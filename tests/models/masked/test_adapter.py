@@ -56,9 +56,7 @@ class TestContractOfRules(LanguageModelContract):
 
 
 @pytest.mark.parametrize(("kind", "rule"), [*of_kinds("chain"), ("roberta", "chain-unrestricted")])
-def test_chain_is_the_mean_over_orders_of_words_and_tokens(
-    load: Load, kind: str, rule: str
-) -> None:
+def test_chain_is_the_mean_of_word_and_token_orders(load: Load, kind: str, rule: str) -> None:
     checkpoint = load(kind)
     model = MaskedModel(checkpoint, rule=rule, pass_budget=10**6)
     longest = "The dog is?" if rule == "chain" else "The old teacher reads!"

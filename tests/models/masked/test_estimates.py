@@ -98,9 +98,7 @@ def gluing() -> Checkpoint:
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.startswith("pll")])
 @pytest.mark.parametrize("text", ["the dog saw the dog", "the dog saw the cat"])
-def test_bounds_hold_for_words_that_join_the_end_mark(
-    gluing: Checkpoint, rule: str, text: str
-) -> None:
+def test_bounds_hold_for_words_joining_end_marks(gluing: Checkpoint, rule: str, text: str) -> None:
     """Witness: the sentences scored afresh."""
     model = MaskedModel(gluing, rule=rule)
     sentence, words = Sentence.parse(text), ("cat", "the", "dog")

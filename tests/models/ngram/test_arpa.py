@@ -218,9 +218,7 @@ def test_words_that_are_not_utf_8_are_words_of_no_sentence(tmp_path: Path) -> No
     ],
 )
 @pytest.mark.parametrize("separator", ["\t", " "])
-def test_bad_files_are_refused(
-    tmp_path: Path, change: object, message: str, separator: str
-) -> None:
+def test_bad_files_refused(tmp_path: Path, change: object, message: str, separator: str) -> None:
     path = tmp_path / "damaged.arpa"
     assert callable(change)
     path.write_text(change(FOREIGN).replace("\t", separator), encoding="utf-8")

@@ -156,9 +156,7 @@ def test_a_classifier_is_no_base(done: list[Training], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
-def test_long_sentences_are_cut_or_refused(
-    name: str, tiny_checkpoint: Folder, tmp_path: Path
-) -> None:
+def test_long_sentences_cut_or_refused(name: str, tiny_checkpoint: Folder, tmp_path: Path) -> None:
     """Witness: the tokenizer's own truncation."""
     long = LabelledSentence(("dog",) * 90, ".")
     folder = str(tiny_checkpoint(name))

@@ -105,7 +105,7 @@ def test_training_stops_when_validation_gets_worse_and_keeps_the_best(tmp_path: 
     assert loss == pytest.approx(min(validation), rel=1e-4)
 
 
-def test_the_record_of_a_model(
+def test_record_of_a_model(
     tmp_path: Path, draw_curve: Draw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Witness: the text's hash and sizes computed here."""
@@ -214,9 +214,7 @@ def test_a_huge_learning_rate_leaves_no_model(kind: str, rate: float, tmp_path: 
     assert not (tmp_path / kind).exists()
 
 
-def test_infinite_validation_loss_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_infinite_validation_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last step of an epoch may be the one that spoils the weights."""
     monkeypatch.setattr(Trainer, "validate", lambda _: math.nan)
     with pytest.raises(ModelError, match="The loss is nan after 5 steps"):

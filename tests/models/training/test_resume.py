@@ -60,9 +60,7 @@ def assert_same(ours: Path, theirs: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_resumed_trainings_equal_uninterrupted_ones(
-    kind: str, tmp_path: Path, whole_of: Trained
-) -> None:
+def test_resumed_equal_uninterrupted_ones(kind: str, tmp_path: Path, whole_of: Trained) -> None:
     """Witness: the same training without an interruption, with dropout and masks at work."""
     whole = whole_of(kind)
     begin(kind, tmp_path / "parts")

@@ -274,9 +274,7 @@ def test_sentences_that_only_run_out_jointly_are_counted_too() -> None:
         (random_table(), {"counts": (("model-0", "model-1", -1),)}, "0 or more, not -1"),
     ],
 )
-def test_bad_questions_are_refused(
-    table: ScoreTable, question: dict[str, Any], message: str
-) -> None:
+def test_bad_questions_refused(table: ScoreTable, question: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         choose(table, **question)
 

@@ -381,9 +381,7 @@ VALUES = st.one_of(st.floats(-99, 0), st.sampled_from([-9.0, -8.5, -8.0, -7.25])
 
 
 @given(small_questions(), st.integers(0, 2**16))
-def test_rules_equal_a_second_account(
-    asked: tuple[list[Triplet], TripletQuestion], drawn: int
-) -> None:
+def test_rules_of_second_account(asked: tuple[list[Triplet], TripletQuestion], drawn: int) -> None:
     """Any set, not only an optimal one, keeps the rules of both accounts or breaks both."""
     triplets, question = asked
     some = [place for place in range(len(triplets)) if drawn >> place & 1]

@@ -111,9 +111,7 @@ def filled(page: Any) -> list[str]:
     return [str(each) for each in page.locator(".item .id").all_inner_texts()]
 
 
-def test_a_keyboard_review_survives_reload_and_is_read_back(
-    open_page: Open, tmp_path: Path
-) -> None:
+def test_keyboard_reviews_survive_reload_and_are_read(open_page: Open, tmp_path: Path) -> None:
     """Witness: the file that Python writes of the same decisions, byte for byte."""
     page = open_page()
     press(page, "j a a r 1 r")

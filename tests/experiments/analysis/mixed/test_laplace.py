@@ -73,7 +73,7 @@ def test_normal_density_at_the_mode(people: int, trials: int, effects: int, unra
 @pytest.mark.parametrize("unrated", [False, True])
 @pytest.mark.parametrize("link", ["probit", "logit"])
 @pytest.mark.parametrize(("people", "trials", "effects"), SHAPES)
-def test_gradient_by_differences(
+def test_the_gradient_is_the_limit_of_differences(
     link: str, people: int, trials: int, effects: int, unrated: bool
 ) -> None:
     rated, point = block(2, people, trials, effects, unrated=unrated), start(effects)

@@ -358,9 +358,7 @@ def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
         ("participants", (9,), ["Tests compare participants who saw the same"]),
     ],
 )
-def test_reach_of_a_family_of_tests(
-    units: Units, groups: tuple[int, ...], cautions: list[str]
-) -> None:
+def test_reach_of_test_families(units: Units, groups: tuple[int, ...], cautions: list[str]) -> None:
     """By hand: p is 2 / 2^n at best, three models make six tests, and 6 / 4 of .031 is below .05.
 
     Six of 2 / 2^9 = .0039 are .023 for a single test, which is enough.
