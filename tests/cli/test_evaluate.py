@@ -2,7 +2,6 @@
 
 import csv
 import json
-from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from contstim.wording import duration
 from contstim.words.sentence import Sentence
 from tests.evaluation.blimp_files import ROWS, write_folder, write_rows
 from tests.evaluation.judged_tables import ITEMS, write
-from tests.models.tiny import TEXTS, train_ngrams
+from tests.models.tiny import TEXTS, Folder, train_ngrams
 
 SIDES = ("sentence_good", "sentence_bad")
 
@@ -85,7 +84,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 @pytest.mark.usefixtures("unsaved")
 def test_models_without_a_reading_direction_are_named(
-    data: Path, tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
+    data: Path, tmp_path: Path, tiny_checkpoint: Folder
 ) -> None:
     model = f"hf:{tiny_checkpoint('bert')}@pll-whole-word"
     done = evaluate("--model", model, "--data", data, "--out", tmp_path / "out", "--quiet")
@@ -103,7 +102,7 @@ def test_models_without_a_reading_direction_are_named(
 def test_hours_under_a_rule_over_orders_are_told_before_with_the_quick_way(
     data: Path,
     tmp_path: Path,
-    tiny_checkpoint: Callable[[str], Path],
+    tiny_checkpoint: Folder,
     monkeypatch: pytest.MonkeyPatch,
     rule: str,
     tick: float,
@@ -125,7 +124,7 @@ def test_hours_under_a_rule_over_orders_are_told_before_with_the_quick_way(
 
 @pytest.mark.usefixtures("unsaved")
 def test_sentences_beyond_the_window_are_counted_and_listed(
-    data: Path, tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
+    data: Path, tmp_path: Path, tiny_checkpoint: Folder
 ) -> None:
     long = "dog " * 200
     row = {**ROWS[5], "pairID": "long", "sentence_bad": long}
@@ -199,9 +198,7 @@ def cola(path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def trained(
-    tiny_checkpoint: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def judged(tiny_checkpoint: Folder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cola")
     data = cola(folder / "cola.tsv")
     features = "label\tsentence\tShort\n1\tShe sleeps.\t1\n0\tHer do sleeping of.\t0\n"
@@ -214,26 +211,26 @@ def trained(
     return folder / "out"
 
 
-def test_restarts_are_judged_together_and_by_feature(trained: Path) -> None:
-    (kept, annotated) = read_csv_rows(trained / "summary.csv")
+def test_restarts_are_judged_together_and_by_feature(judged: Path) -> None:
+    (kept, annotated) = read_csv_rows(judged / "summary.csv")
     assert (kept["set"], kept["sentences"]) == ("kept apart", "12")
     assert (annotated["set"], annotated["sentences"]) == ("features.tsv", "2")
-    assert [row["feature"] for row in read_csv_rows(trained / "features.csv")] == ["Short"]
-    each = [float(row["matthews"]) for row in read_csv_rows(trained / "restarts.csv")[:2]]
+    assert [row["feature"] for row in read_csv_rows(judged / "features.csv")] == ["Short"]
+    each = [float(row["matthews"]) for row in read_csv_rows(judged / "restarts.csv")[:2]]
     assert float(kept["mean"]) == pytest.approx(sum(each) / 2)
     assert float(kept["maximum"]) == max(each)
-    assert len(read_csv_rows(trained / "predictions.csv")) == 14
-    record = json.loads((trained / "report.md.meta.json").read_text(encoding="utf-8"))
+    assert len(read_csv_rows(judged / "predictions.csv")) == 14
+    record = json.loads((judged / "report.md.meta.json").read_text(encoding="utf-8"))
     assert record["seeds"] == [3, 4]
-    assert (trained / "restarts.png").is_file()
-    assert "## By feature" in (trained / "report.md").read_text(encoding="utf-8")
+    assert (judged / "restarts.png").is_file()
+    assert "## By feature" in (judged / "report.md").read_text(encoding="utf-8")
 
 
-def test_models_and_classifiers_are_evaluated_together(trained: Path, tmp_path: Path) -> None:
+def test_models_and_classifiers_are_evaluated_together(judged: Path, tmp_path: Path) -> None:
     """Witness: the deltas of pairs.csv against the model's own scores of the sentences."""
     data = write(tmp_path / "items.csv", ITEMS)
     arpa = train_ngrams(2, tmp_path / "bigram.arpa")
-    models = [f"kenlm:{arpa}", f"classifier:{trained / 'restart-1'}"]
+    models = [f"kenlm:{arpa}", f"classifier:{judged / 'restart-1'}"]
     given = [part for model in models for part in ("--model", model)]
     out = tmp_path / "out"
     shown, told = invoke(
