@@ -312,23 +312,15 @@ KINDS = {"jsonl": "json", "txt": "lines", "md": "lines"}
 
 @dataclass(frozen=True)
 class Reader:
-    """A kind of file: its name, a good one, what reads it, and which damages it may suffer.
+    """A kind of file: its name, a good one, what reads it, and which damages it may suffer."""
 
-    Attributes:
-        name: of the file.
-        content: a good one.
-        read: what commands make of it.
-        beside: other files that stand in the folder.
-        harmless: damages that nothing can tell from a good file, and why.
-        kind: of its damages; see `DAMAGES`. Empty for those that its ending says.
-    """
-
-    name: str
-    content: str | bytes | Callable[[], bytes]
-    read: Callable[[Path], object]
-    beside: dict[str, str] = field(default_factory=dict)
+    name: str  # of the file
+    content: str | bytes | Callable[[], bytes]  # a good one
+    read: Callable[[Path], object]  # what commands make of it
+    beside: dict[str, str] = field(default_factory=dict)  # other files that stand in the folder
+    # Damages that nothing can tell from a good file, and why
     harmless: dict[str, str] = field(default_factory=dict)
-    kind: str = ""
+    kind: str = ""  # of its damages; see `DAMAGES`. Empty for those that its ending says
 
     @property
     def damages(self) -> dict[str, Damage]:

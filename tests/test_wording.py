@@ -54,8 +54,9 @@ def test_extras_are_installed_by_one_and_the_same_command() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = set(settings["project"]["optional-dependencies"])
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("contstim/**/*.py")]
-    texts = {
-        str(path.relative_to(ROOT)): _joined(path.read_text(encoding="utf-8")) for path in pages
+    texts = {  # texts of a program that continue in the next line are joined
+        str(path.relative_to(ROOT)): re.sub(r'"\n\s*f?"', "", path.read_text(encoding="utf-8"))
+        for path in pages
     }
     commands = {
         (name, command)
@@ -70,8 +71,3 @@ def test_extras_are_installed_by_one_and_the_same_command() -> None:
         found = re.match(r"'contstim\[(\w+)\]'", command)
         assert found, f"{page}: pip install {command}"
         assert found[1] in extras
-
-
-def _joined(text: str) -> str:
-    """Texts of a program that go on in the next line, in one."""
-    return re.sub(r'"\n\s*f?"', "", text)

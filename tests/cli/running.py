@@ -18,12 +18,18 @@ from unittest import mock
 from contstim.cli import main
 
 
-def run(folder: Path, *arguments: str) -> CompletedProcess[str]:
-    """Run `contstim` with arguments in a folder, on a terminal of 200 columns."""
+def run(
+    folder: Path, command: str, *options: str, status: int | None = None
+) -> CompletedProcess[str]:
+    """Run `contstim` in a folder, on a terminal of 200 columns; spaces separate a command's words.
+
+    If `status` is given, the command must end with it.
+    """
+    arguments = [*command.split(), *options]
     out, err = io.StringIO(), io.StringIO()
     # As in a terminal: a shell's background jobs ignore it. The program's own lasts until it ends
     interrupted = signal.signal(signal.SIGINT, signal.default_int_handler)
-    status = 0
+    code = 0
     with (
         chdir(folder),
         mock.patch.dict(os.environ, {"COLUMNS": "200"}),
@@ -39,14 +45,13 @@ def run(folder: Path, *arguments: str) -> CompletedProcess[str]:
         try:
             main()
         except SystemExit as ended:
-            status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+            code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
         finally:
             signal.signal(signal.SIGINT, interrupted)
-    return CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
+    assert status in (None, code), f"status {code}\n{out.getvalue()}{err.getvalue()}"
+    return CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
 
-def succeed(folder: Path, *arguments: str) -> str:
-    """What a command prints that has to end well."""
-    done = run(folder, *arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def succeed(folder: Path, command: str, *options: str) -> str:
+    """Return what a command prints, which must end with status 0."""
+    return run(folder, command, *options, status=0).stdout

@@ -148,12 +148,10 @@ def test_artificial_participants_are_named_wherever_results_stand(
 
 
 def test_published_data_that_are_not_there(tmp_path: Path) -> None:
-    done = run(tmp_path, "reproduce", "golan2023", "--data", "nowhere", "--out", "out")
-    assert done.returncode == 2
+    done = run(tmp_path, "reproduce", "golan2023", "--data", "nowhere", "--out", "out", status=2)
     assert "nowhere contains no published data" in done.stderr
     (tmp_path / "here" / "contstimlang" / "resources").mkdir(parents=True)
-    done = run(tmp_path, "reproduce", "golan2023", "--data", "here", "--out", "out")
-    assert done.returncode == 2
+    done = run(tmp_path, "reproduce", "golan2023", "--data", "here", "--out", "out", status=2)
     assert "Name this file (--ratings)" in done.stderr
 
 
@@ -196,8 +194,7 @@ def test_every_table_is_written_and_the_followed_model_is_first(folder: Path) ->
 
 def test_what_cannot_be_fitted_ends_with_a_message(tmp_path: Path) -> None:
     write_experiment(tmp_path, simulate(groups=(1,)))
-    failed = run(tmp_path, *COMMON)
-    assert failed.returncode == 2
+    failed = run(tmp_path, *COMMON, status=2)
     assert "estimate their variance: 1 participant" in failed.stderr
     assert not (tmp_path / "out").exists()
 
@@ -222,7 +219,7 @@ def test_controls_write_a_table_each(tmp_path: Path, trained: Path) -> None:
     common = "controls --trials trials.csv --responses responses.csv --scores scores.csv --out out"
     said = succeed(
         tmp_path,
-        *common.split(),
+        common,
         *"--tokens tokens.csv --features features.csv --text corpus.txt".split(),
     )
     assert "fewer tokens" in said
@@ -233,10 +230,9 @@ def test_controls_write_a_table_each(tmp_path: Path, trained: Path) -> None:
     assert [row["model"] for row in tables["token_counts"]] == ["gpt2", "rnn"] * 2
     assert {row["feature"] for row in tables["feature_preferences"]} == {"words", "zipf"}
     model = trained / "2gram.arpa"
-    succeed(tmp_path, *common.split(), "--model", f"rnn=kenlm:{model}", "--quiet")
+    succeed(tmp_path, common, "--model", f"rnn=kenlm:{model}", "--quiet")
     record = json.loads((tmp_path / "out" / "controls.meta.json").read_text(encoding="utf-8"))
     assert model.name in {name.rpartition("/")[2] for name in record["inputs"]}
     assert record["models"]["rnn"]["specification"] == f"kenlm:{model}"
-    failed = run(tmp_path, *common.split())
-    assert failed.returncode == 2
+    failed = run(tmp_path, common, status=2)
     assert "no control variables" in failed.stderr

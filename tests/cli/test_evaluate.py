@@ -17,8 +17,7 @@ from contstim.models.ngram.adapter import NgramModel
 from contstim.testing.platform import read_csv_rows
 from contstim.wording import duration
 from contstim.words.sentence import Sentence
-from tests.evaluation.blimp_files import ROWS, write_folder, write_rows
-from tests.evaluation.judged_tables import ITEMS, write
+from tests.evaluation.small_data import ITEMS, ROWS, write, write_folder, write_rows
 from tests.models.tiny import TEXTS, Folder, train_ngrams
 
 SIDES = ("sentence_good", "sentence_bad")

@@ -1,12 +1,19 @@
-"""Comparisons against SciPy, against counting by hand, and against what the commands then do."""
+"""Comparisons of models and of restarts against SciPy, counting by hand, and commands.
+
+Matthews correlations are Pearson's r of two binary variables.
+"""
 
 import math
+from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from scipy import stats
+from scipy.stats import contingency
 
 from contstim.english import generate
 from contstim.errors import InputError, ScoreError, VocabularyError
@@ -18,6 +25,7 @@ from contstim.evaluation.comparison import (
     join_tables,
     model_agreements,
 )
+from contstim.evaluation.restarts import majority, matthews
 from contstim.items.scores import ScoreTable
 from contstim.models.ngram.adapter import NgramModel
 from contstim.reporting.report import Report
@@ -130,3 +138,37 @@ def test_findings_of_a_comparison_are_complete() -> None:
     assert "Excluded: 1 sentence" in page
     assert found.tables["left_out"] == {"sentence": ["Gone."], "reason": ["why"]}
     assert len(found.summary.rows) == 3
+
+
+CELLS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60)
+
+
+@given(CELLS)
+def test_matthews_is_pearsons_r_of_two_classes(cells: list[tuple[bool, bool]]) -> None:
+    labels, predicted = np.array(cells, np.bool_).T
+    assume(0 < labels.sum() < len(labels) and 0 < predicted.sum() < len(labels))
+    assert matthews(labels, predicted) == pytest.approx(np.corrcoef(labels, predicted)[0, 1])
+    table = contingency.crosstab(labels, predicted).count
+    assert abs(matthews(labels, predicted)) == pytest.approx(
+        contingency.association(table, method="cramer")
+    )
+
+
+def test_matthews_by_hand() -> None:
+    labels = np.array([1, 1, 1, 1, 0, 0, 0, 0], np.bool_)
+    predicted = np.array([1, 1, 1, 0, 1, 1, 0, 0], np.bool_)
+    assert matthews(labels, predicted) == pytest.approx((3 * 2 - 2 * 1) / math.sqrt(5 * 4 * 4 * 3))
+    assert matthews(labels, labels) == 1
+    assert matthews(labels, ~labels) == -1
+    assert matthews(labels, np.ones(8, np.bool_)) == 0
+
+
+@given(st.lists(st.lists(st.floats(0.01, 0.99), min_size=3, max_size=3), min_size=1))
+def test_an_odd_number_of_classifiers_votes(rows: list[list[float]]) -> None:
+    expected = [Counter(p > 0.5 for p in row).most_common(1)[0][0] for row in rows]
+    assert majority(np.array(rows)).tolist() == expected
+
+
+def test_classifiers_that_tie_say_what_they_are_surer_of() -> None:
+    probabilities = np.array([[0.9, 0.2], [0.6, 0.1], [0.7, 0.8], [0.1, 0.4]])
+    assert majority(probabilities).tolist() == [True, False, True, False]

@@ -18,7 +18,7 @@ from contstim.evaluation.criteria import (
     z_scores,
 )
 from contstim.evaluation.judged_scores import JudgedScores
-from tests.evaluation.judged_tables import simulated
+from tests.evaluation.small_data import simulated
 
 
 def test_z_scores_are_those_of_scipy() -> None:

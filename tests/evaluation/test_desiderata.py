@@ -111,9 +111,7 @@ def test_unknown_words_are_left_out(bigram: NgramModel, frequencies: WordFrequen
     assert found.words_left_out == {"zyzzyva": "unknown to 2-gram"}
 
 
-def test_bad_input_is_named(
-    bigram: NgramModel, frequencies: WordFrequencies, trained: Path
-) -> None:
+def test_bad_input(bigram: NgramModel, frequencies: WordFrequencies, trained: Path) -> None:
     few = generate(3, seed=5)
     with pytest.raises(InputError, match="needs at least 4 sentences, got 3"):
         evaluate_desiderata([bigram], few, WORDS, frequencies, carriers=CARRIERS)

@@ -13,7 +13,7 @@ from contstim.items.scores import ScoreTable
 from contstim.models.catalog import load_model
 from contstim.models.ngram.adapter import NgramModel
 from contstim.words.sentence import Sentence
-from tests.evaluation.judged_tables import ITEMS, write
+from tests.evaluation.small_data import ITEMS, write
 
 IDS = ("a1", "a2", "a3", "a4", "b1", "b2", "c1", "c2")
 

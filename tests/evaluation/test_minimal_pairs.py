@@ -26,7 +26,7 @@ from contstim.files.tables import read_table, write_table
 from contstim.models.base import Continuation
 from contstim.steps.evaluation import EvaluateMinimalPairs
 from contstim.words.sentence import Sentence
-from tests.evaluation.blimp_files import ROWS, Row, write_folder, write_rows
+from tests.evaluation.small_data import ROWS, Row, write_folder, write_rows
 
 
 def applicable(pairs: list[MinimalPair]) -> list[int]:
@@ -117,19 +117,11 @@ def test_a_folder_without_tables_says_what_is_expected(tmp_path: Path) -> None:
             pair_files(path)
 
 
-def _pairs(sizes: dict[str, int]) -> list[MinimalPair]:
-    one, other = Sentence(("a",)), Sentence(("b",))
-    return [
-        MinimalPair(paradigm, str(i), one, other, "p")
-        for i in range(max(sizes.values()))
-        for paradigm, n in sizes.items()
-        if i < n
-    ]
-
-
 @given(st.integers(1, 12), st.integers(0, 3))
 def test_samples_are_nested_and_do_not_depend_on_other_paradigms(size: int, seed: int) -> None:
-    pairs = _pairs({"x": 10, "y": 4})
+    names = "xyxyxyxyxxxxxx"
+    sides = Sentence(("a",)), Sentence(("b",))
+    pairs = [MinimalPair(name, str(n), *sides, "p") for n, name in enumerate(names)]
     some, more = (sample_pairs(pairs, n, seed) for n in (size, size + 1))
     assert Counter(pair.paradigm for pair in some) == {"x": min(size, 10), "y": min(size, 4)}
     assert set(some) <= set(more) <= set(pairs)

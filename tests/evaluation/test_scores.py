@@ -15,7 +15,7 @@ from contstim.models.base import Continuation
 from contstim.models.catalog import load_model
 from contstim.models.ngram.adapter import NgramModel
 from contstim.words.sentence import Sentence
-from tests.evaluation.blimp_files import write_folder
+from tests.evaluation.small_data import write_folder
 
 
 @pytest.fixture

@@ -17,10 +17,6 @@ from tests.models.tiny import Folder, Load, Tokenizers
 Draw = Callable[[Path, Sequence[Epoch]], None]
 
 
-def _leave_empty(path: Path, _curve: Sequence[Epoch]) -> None:
-    path.touch()
-
-
 @pytest.fixture(scope="module", autouse=True)
 def draw_curve() -> Iterator[Draw]:
     """Leave the curves of trainings empty files, as a drawing takes longer than a training.
@@ -30,7 +26,7 @@ def draw_curve() -> Iterator[Draw]:
     """
     draw = record._draw
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record, "_draw", _leave_empty)
+        patch.setattr(record, "_draw", lambda path, _curve: path.touch())
         yield draw
 
 

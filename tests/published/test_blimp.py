@@ -1,11 +1,14 @@
-"""BLiMP's own files: pairs, people's answers, published accuracies."""
+"""BLiMP's own files: pairs, human agreement and accuracies; fields of generated pairs."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from contstim.english.minimal_pairs import generate_pairs
+from contstim.english.paradigm import shipped_paradigms
 from contstim.evaluation.accuracies import accuracies
 from contstim.evaluation.minimal_pairs import (
     Method,
@@ -104,3 +107,24 @@ def test_published_averages(blimp: Path, pairs: list[MinimalPair], trigram: Ngra
     assert len(ours) == 13
     for (term, model), value in published.items():
         assert ours[term][table.columns.index(model)] == pytest.approx(value, abs=1e-9)
+
+
+pytestmark = pytest.mark.published
+
+
+def test_fields_and_kinds_are_those_of_the_published_files(published_data: Path) -> None:
+    """Outside witness: the first line of each of the 67 files; two have a remark of their own."""
+    published = {}
+    for file in sorted((published_data / "blimp" / "data").glob("*.jsonl")):
+        with file.open(encoding="utf-8") as lines:
+            row = json.loads(next(lines))
+        methods = (row["one_prefix_method"], row["two_prefix_method"])
+        row = {k: v for k, v in row.items() if k not in ("crucial_item", "dependency_length")}
+        published[methods] = {name: type(value) for name, value in row.items()}
+    paradigms = [p for p in shipped_paradigms() if p.phenomenon in ("binding", "npi_licensing")]
+    paradigms += [p for p in shipped_paradigms() if p.phenomenon == "island_effects"]
+    ours = {}
+    for pair in generate_pairs(1, seed=0, paradigms=paradigms):
+        methods = (bool(pair.one_prefix), bool(pair.two_prefix))
+        ours[methods] = {name: type(value) for name, value in pair.row.items()}
+    assert ours == published

@@ -1,12 +1,16 @@
-"""N-gram models on real text: lmplz's own numbers, and the main job with the published words."""
+"""N-gram models on real text: lmplz's numbers, the main job; estimates of a masked model."""
 
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from contstim.experiments.reproduce.published import read_vocabulary
+from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
+from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import estimate, train_ngram
 from contstim.models.vocabularies import shared_vocabulary
@@ -67,3 +71,17 @@ def test_the_main_job_on_real_text(published_data: Path, models: dict[int, Ngram
     assert not set(found.synthetic.words) & set(dropped)
     again = synthesize(accept, reject, natural, kept, seed=0)
     assert again.synthetic == found.synthetic
+
+
+pytestmark = pytest.mark.published
+
+
+def test_estimates_rank_words_as_exact_scores_do(small_models: Path) -> None:
+    """Witness: exact scores of the rewritten sentences."""
+    model = MaskedModel(load_checkpoint(str(small_models / "bert-mini"), Loading(device="cpu")))
+    sentence = Sentence.parse("The old man saw the house in winter")
+    words = tuple("city river king war book child law church cell energy idea road".split())
+    known = model.replacements(sentence, 5, words)
+    exact = model.replacement_log_probs(sentence, 5, words)
+    assert spearmanr(known.estimate, exact).statistic > 0.8
+    assert (known.upper_bound >= exact - 1e-4).all()

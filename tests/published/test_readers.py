@@ -30,6 +30,11 @@ class _Attack:
         return (Path, ("/",))
 
 
+@pytest.fixture(scope="module")
+def folder(published_data: Path) -> Path:
+    return published_data / "contstimlang"
+
+
 def test_a_pickle_that_loads_a_class_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "words.pkl"
     path.write_bytes(pickle.dumps([_Attack()]))
@@ -58,9 +63,8 @@ def test_natural_scores(published_data: Path) -> None:
 
 
 @pytest.mark.published
-def test_stimuli_have_scores_and_features(published_data: Path) -> None:
+def test_stimuli_have_scores_and_features(folder: Path, published_data: Path) -> None:
     """The ratings file repeats GPT-2's scores beside each pair: a second source for the same."""
-    folder = published_data / "contstimlang"
     scores = read_stimulus_scores(folder)
     assert scores.models == MODELS
     assert scores.sentences is not None
@@ -80,8 +84,7 @@ def test_stimuli_have_scores_and_features(published_data: Path) -> None:
 
 
 @pytest.mark.published
-def test_published_pairs_are_rejected_by_models_of_that_number(published_data: Path) -> None:
-    folder = published_data / "contstimlang"
+def test_published_pairs_are_rejected_by_models_of_that_number(folder: Path) -> None:
     scores = read_stimulus_scores(folder)
     pairs = read_natural_pairs(folder)
     assert len(pairs) == 360
@@ -96,9 +99,8 @@ def test_published_pairs_are_rejected_by_models_of_that_number(published_data: P
 
 
 @pytest.mark.published
-def test_published_triplets_reject_what_ours_would(published_data: Path) -> None:
+def test_published_triplets_reject_what_ours_would(folder: Path) -> None:
     """Eq. 4: the model of the same number gives a synthetic sentence no more than the natural."""
-    folder = published_data / "contstimlang"
     triplets = read_triplets(folder)
     selected = read_triplets(folder, selected=True)
     assert (len(triplets), len(selected)) == (3_600, 360)
@@ -111,8 +113,7 @@ def test_published_triplets_reject_what_ours_would(published_data: Path) -> None
 
 
 @pytest.mark.published
-def test_words_and_their_frequencies(published_data: Path) -> None:
-    folder = published_data / "contstimlang"
+def test_words_and_their_frequencies(folder: Path) -> None:
     vocabulary = read_vocabulary(folder)
     frequencies = read_frequencies(folder)
     assert (len(vocabulary.initial), len(vocabulary.inner)) == (5_977, 23_180)

@@ -42,8 +42,7 @@ def _assert_kept(tmp_path: Path) -> None:
 def test_a_rule_that_is_a_path_is_refused(folder: Path, tmp_path: Path, part: str) -> None:
     text = TRAINED % f', {part} = "/../../../../KEEP.txt"'
     (folder / "study.toml").write_text(text)
-    done = run(folder, "run")
-    assert done.returncode == 2
+    done = run(folder, "run", status=2)
     assert "line 4, [models] a: " in done.stderr
     assert not (folder / "results").exists()
     _assert_kept(tmp_path)
@@ -69,8 +68,7 @@ def test_links_out_of_the_folder_are_refused(folder: Path, tmp_path: Path, link:
     (folder / link).parent.mkdir(parents=True, exist_ok=True)
     (folder / link).symlink_to(LINKS[link])
     for command in (["run"], ["archive", "--as-it-is", "--out", str(folder / "out")]):
-        done = run(folder, *command)
-        assert done.returncode == 2, done
+        done = run(folder, *command, status=2)
         assert f"{link!r} is, or is inside, a link to a place outside {folder}" in done.stderr
         _assert_kept(tmp_path)
 
@@ -91,9 +89,7 @@ def test_names_in_an_archive_stay_within_it(study: Path, tmp_path: Path) -> None
     assert not (tmp_path / "out.zip").exists()
 
 
-def test_parent_folders_are_named_in_archives(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parent_folders_are_named_in_archive(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "inside").mkdir()
     (folder / "inside" / "study.toml").write_text("")
     monkeypatch.chdir(folder / "inside")

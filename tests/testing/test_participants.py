@@ -16,7 +16,7 @@ from contstim.experiments.collection.tables import collected_questions
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych
 from contstim.experiments.responses.table import Response, read_responses
-from contstim.items.stimuli import Condition, Trial
+from contstim.items.stimuli import Condition
 from contstim.testing.participants import RunSettings, take_part
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.conftest import Serve
@@ -115,7 +115,8 @@ def test_journals_of_other_runs_or_databases_are_refused(serve: Serve, tmp_path:
 
 def test_nobody_joins_a_study_of_other_trials(serve: Serve, tmp_path: Path) -> None:
     made, other = simulate(groups=(1,), each=1), simulate(("x", "y", "z"), (1,), each=1)
-    served = serve(export(tmp_path / "study", _renamed(other.trials)))
+    renamed = [replace(trial, trial_id=f"other-{trial.trial_id}") for trial in other.trials]
+    served = serve(export(tmp_path / "study", renamed))
     people = artificial_participants(made.trials, made.scores, "a", noise=1)
     run = RunSettings(f"http://127.0.0.1:{served.port}", 1, table="trials.csv")
     with pytest.raises(InputError, match=r"shows other trials than trials\.csv"):
@@ -130,7 +131,3 @@ def test_a_server_that_is_silent_is_given_up_in_words(tmp_path: Path) -> None:
         take_part(people, RunSettings("http://127.0.0.1:9", 1, patience=0.2), tmp_path / "journal")
     with pytest.raises(InputError, match="is not a web address"):
         take_part(people, RunSettings("localhost:8000", 1), tmp_path / "journal")
-
-
-def _renamed(trials: Iterable[Trial]) -> list[Trial]:
-    return [replace(trial, trial_id=f"other-{trial.trial_id}") for trial in trials]

@@ -20,11 +20,6 @@ def analysis(groups: tuple[int, ...], each: int) -> Analysis:
     return analyze(made.trials, made.responses, made.scores, sampling=Sampling())
 
 
-def page_text(found: Analysis) -> str:
-    images = dict.fromkeys((name for name, _ in drawings(found)), b"")
-    return re.sub("<[^>]+>", " ", report(found, images, title="x").html())
-
-
 @pytest.mark.parametrize(
     ("groups", "each", "expected"), [((2, 2), 2, True), ((8, 8, 8), 12, False)]
 )
@@ -45,7 +40,8 @@ def test_intervals_of_nearly_every_possible_value_are_named_with_the_reason(
         reason = not_estimable(result)
         assert bool(reason) == ((result.scope, result.measure.name) in full)
         assert not reason or f"{sum(groups)} participants in {len(groups)} groups" in reason
-    text = page_text(found)
+    images = dict.fromkeys((name for name, _ in drawings(found)), b"")
+    text = re.sub("<[^>]+>", " ", report(found, images, title="x").html())
     assert ("not estimable" in text) == expected
     assert not re.search(r"-([12])\.00 … \1\.00", text)
     assert not re.search(r"-([12])\.00 … \1\.00", " ".join(verdict_texts(found)))

@@ -119,3 +119,9 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
             return Served(http, port, database, folder, now)
 
         yield start
+
+
+@pytest.fixture
+def served(serve: Serve) -> Served:
+    """A served small study."""
+    return serve()

@@ -26,8 +26,8 @@ from contstim.experiments.design.artificial import ArtificialParticipants
 from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
 from contstim.testing.participants import RunSettings
-from tests.experiments.collection.conftest import Serve
-from tests.experiments.collection.outages import Outcome, under_kills
+from tests.experiments.collection.conftest import Serve, Served
+from tests.experiments.collection.outages import under_kills
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
 from tests.experiments.collection.watched import WatchedParticipants, export_watched, faults, known
 from tests.experiments.stimuli import new_trial
@@ -171,8 +171,7 @@ def test_a_log_takes_so_much_and_says_what_it_left_out(capsys: pytest.CaptureFix
     assert len(lines) == 4
 
 
-def test_bad_requests_leave_a_short_log(capsys: pytest.CaptureFixture[str], serve: Serve) -> None:
-    served = serve()
+def test_bad_requests_leave_a_short_log(capsys: pytest.CaptureFixture[str], served: Served) -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     with sparing_log():
         for _ in range(300):
@@ -196,13 +195,6 @@ def people(scale: Scale) -> ArtificialParticipants:
     return WatchedParticipants(tuple(on_scale(trials, scale)), differences, 3.0, 0.1, 0)
 
 
-def check(found: Outcome, outages: int) -> None:
-    assert found.outages == outages
-    assert found.acknowledged[-1] == found.rows == PEOPLE * TRIALS
-    assert any(0 < told < found.rows for told in found.acknowledged)
-    assert (found.lost, found.duplicates, found.traces) == (0, 0, ())
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", Scale)
 def test_acknowledged_answers_survive_kills_once(scale: Scale, tmp_path: Path) -> None:
@@ -216,6 +208,9 @@ def test_acknowledged_answers_survive_kills_once(scale: Scale, tmp_path: Path) -
         found = under_kills(server, asked, run, KILLS, 3)
     finally:
         server.stop()
-    check(found, KILLS)
+    assert found.outages == KILLS
+    assert found.acknowledged[-1] == found.rows == PEOPLE * TRIALS
+    assert any(0 < told < found.rows for told in found.acknowledged)
+    assert (found.lost, found.duplicates, found.traces) == (0, 0, ())
     assert found.withdrawn >= 1
     assert faults(server.database, asked, run, tmp_path / "study.journal", begun) == []

@@ -126,9 +126,7 @@ def test_forms_of_other_pages_cannot_decide(served: Served) -> None:
         (lambda body: [body], 422),
     ],
 )
-def test_bad_decisions_are_refused(
-    served: Served, change: Callable[[Any], Any], status: int
-) -> None:
+def test_bad_decisions(served: Served, change: Callable[[Any], Any], status: int) -> None:
     body = {
         "fingerprint": served.file.content.fingerprint,
         "decisions": [{"item_id": IDS[0], "decision": "keep", "reason": ""}],

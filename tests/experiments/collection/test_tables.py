@@ -16,7 +16,7 @@ from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.tables import PLATFORM, collected_responses
 from contstim.experiments.responses.table import read_responses
 from contstim.testing.platform import PlantedAnswers, ReadContract
-from tests.experiments.collection.conftest import NONCE, Serve
+from tests.experiments.collection.conftest import NONCE, Serve, Served
 from tests.experiments.collection.servers import answer, small_study, write_study
 
 NASTY = (
@@ -65,8 +65,7 @@ def test_nasty_trials_come_out_as_text_and_read_back(serve: Serve, tmp_path: Pat
     assert [one["sentence_1"] for one in page.json()["groups"]["1"]] == list(NASTY)
 
 
-def test_nasty_identities_are_accepted_once_and_come_out_as_hashes(serve: Serve) -> None:
-    served = serve()
+def test_nasty_identities_are_accepted_once_and_come_out_as_hashes(served: Served) -> None:
     for text in NASTY:
         who = {"PROLIFIC_PID": text, "STUDY_ID": text, "SESSION_ID": text}
         joined = served.join(platform=who, nonce=NONCE)
@@ -129,8 +128,7 @@ def test_identities_are_kept_as_chosen(serve: Serve, tmp_path: Path, identities:
     assert [row["number"] for row in (one, two, three)] == ["1", "2", "3"]
 
 
-def test_a_database_of_another_layout_is_refused_and_left(serve: Serve) -> None:
-    served = serve()
+def test_a_database_of_another_layout_is_refused_and_left(served: Served) -> None:
     joined = served.join(group="1")
     with closing(sqlite3.connect(served.database)) as connection:
         connection.execute("PRAGMA user_version = 2")

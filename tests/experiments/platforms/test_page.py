@@ -8,10 +8,9 @@ import pytest
 
 from contstim.experiments.platforms.jspsych import export_jspsych
 from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
-from contstim.items.stimuli import Trial
 from contstim.words.sentence import Sentence
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export, Visit
-from tests.experiments.platforms.fake_server import CODE
+from tests.experiments.platforms.fake_server import CODE, FakeServer
 from tests.experiments.platforms.reference_order import presentation
 from tests.experiments.platforms.walking import answer, begin, picture, reach, shown, state
 from tests.experiments.stimuli import new_trial
@@ -20,8 +19,10 @@ SIZES = {1280: {"width": 1280, "height": 800}, 390: {"width": 390, "height": 844
 BY_ID = {trial.trial_id: trial for trial in TRIALS}
 
 
-def bare(trial: Trial) -> tuple[str, str]:
-    return trial.sentence_1.text.rstrip("."), trial.sentence_2.text.rstrip(".")
+@pytest.fixture
+def server(export: Export, collect: Collect) -> FakeServer:
+    """A server of a page with brief texts."""
+    return collect(export())
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
@@ -44,7 +45,8 @@ def test_a_whole_experiment_by_mouse_and_keyboard(
     order = presentation(trials, server.people["p1"]["seed"])
     assert [(row["trial_id"], row["left"]) for row in rows] == order
     for button, row, pair in zip(buttons, rows, seen, strict=True):
-        sentences = bare(BY_ID[row["trial_id"]])
+        trial = BY_ID[row["trial_id"]]
+        sentences = trial.sentence_1.text.rstrip("."), trial.sentence_2.text.rstrip(".")
         assert pair == (sentences if row["left"] == 1 else sentences[::-1])
         assert row["rating"] == (button if row["left"] == 1 else 7 - button)
         assert 200 < row["rt_ms"] < 20_000
@@ -52,8 +54,7 @@ def test_a_whole_experiment_by_mouse_and_keyboard(
 
 
 @pytest.mark.slow
-def test_focus_is_shown_clicks_count_once(export: Export, collect: Collect, visit: Visit) -> None:
-    server = collect(export())
+def test_focus_is_shown_clicks_count_once(server: FakeServer, visit: Visit) -> None:
     page = visit(server.address)
     begin(page)
     page.wait_for_selector("button.confidence:enabled")
@@ -74,8 +75,7 @@ def test_focus_is_shown_clicks_count_once(export: Export, collect: Collect, visi
 
 
 @pytest.mark.slow
-def test_prolific_gets_people_after_saving(export: Export, collect: Collect, visit: Visit) -> None:
-    server = collect(export())
+def test_prolific_gets_people_after_saving(server: FakeServer, visit: Visit) -> None:
     server.redirect = f"{server.address}README.md?who={{PROLIFIC_PID}}&cc=C0DE"
     page = visit()
     arrivals: list[int] = []
@@ -95,8 +95,7 @@ def test_prolific_gets_people_after_saving(export: Export, collect: Collect, vis
 
 
 @pytest.mark.slow
-def test_simulation_follows_the_plan_here(export: Export, collect: Collect, visit: Visit) -> None:
-    server = collect(export())
+def test_simulation_follows_the_plan_here(server: FakeServer, visit: Visit) -> None:
     planned = {trial.trial_id: 1 + number % 6 for number, trial in enumerate(TRIALS)}
     page = visit()
     page.add_init_script(f"window.contstimSimulation = {planned}")
@@ -132,10 +131,9 @@ def test_practice_is_unrecorded(
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 def test_who_does_not_take_part_sees_no_error(
-    export: Export, collect: Collect, visit: Visit, width: int
+    server: FakeServer, export: Export, collect: Collect, visit: Visit, width: int
 ) -> None:
     """Decliners; who comes to a full study; and for whom it fills up while they read consent."""
-    server = collect(export())
     back = f"{server.address}README.md?cc=RETURN"
     server = collect(export(return_link=back))
     said = []
@@ -259,8 +257,7 @@ def test_a_page_that_saves_is_no_preview(export: Export, visit: Visit) -> None:
 
 
 @pytest.mark.slow
-def test_people_resume_on_other_devices(export: Export, collect: Collect, visit: Visit) -> None:
-    server = collect(export())
+def test_people_resume_on_other_devices(server: FakeServer, visit: Visit) -> None:
     page = visit(f"{server.address}?PROLIFIC_PID=a&simulate")
     reach(page, "saved")
     dropped = server.rows("p1")[1]["trial_id"]
@@ -272,9 +269,8 @@ def test_people_resume_on_other_devices(export: Export, collect: Collect, visit:
     assert list(server.people) == ["p1"]
 
 
-def test_answers_survive_server_failures(export: Export, collect: Collect, visit: Visit) -> None:
+def test_answers_survive_server_failures(server: FakeServer, visit: Visit) -> None:
     """Nothing is shown as saved before it is; what was not sent is sent after a reload."""
-    server = collect(export())
     page = visit(server.address)
     begin(page)
     page.context.set_offline(True)
@@ -296,8 +292,7 @@ def test_answers_survive_server_failures(export: Export, collect: Collect, visit
 
 
 @pytest.mark.slow
-def test_what_the_server_lost_is_sent_again(export: Export, collect: Collect, visit: Visit) -> None:
-    server = collect(export())
+def test_what_the_server_lost_is_sent_again(server: FakeServer, visit: Visit) -> None:
     server.forgetting = True
     page = visit(f"{server.address}?simulate")
     reach(page, "saved")
@@ -305,8 +300,7 @@ def test_what_the_server_lost_is_sent_again(export: Export, collect: Collect, vi
 
 
 @pytest.mark.slow
-def test_refusals_are_shown_with_answers(export: Export, collect: Collect, visit: Visit) -> None:
-    server = collect(export())
+def test_refusals_are_shown_with_answers(server: FakeServer, visit: Visit) -> None:
     server.refusing = True
     page = visit(f"{server.address}?simulate", accept_downloads=True)
     reach(page, "failed")
@@ -317,8 +311,7 @@ def test_refusals_are_shown_with_answers(export: Export, collect: Collect, visit
 
 
 @pytest.mark.slow
-def test_new_trials_do_not_resume_old_ones(export: Export, collect: Collect, visit: Visit) -> None:
-    server = collect(export())
+def test_new_trials_resume_no_old_ones(server: FakeServer, export: Export, visit: Visit) -> None:
     page = visit(f"{server.address}?simulate")
     reach(page, "saved")
     export([replace(trial, sentence_1=Sentence.parse("Another sentence.")) for trial in TRIALS])

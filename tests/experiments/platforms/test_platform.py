@@ -56,8 +56,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_package_adds_a_platform_with_its_commands(site: Path) -> None:
-    done = run(site.parent, *"export letters --trials trials.csv --out post --seed 4".split())
-    assert done.returncode == 0, done.stderr
+    done = run(site.parent, "export letters --trials trials.csv --out post --seed 4", status=0)
     assert done.stderr == "The export is in post/; post/README.md describes the next steps.\n"
     letter = (site.parent / "post" / "letter.txt").read_text()
     assert letter == f"Dear participant 4, rate {len(TRIALS)} pairs."
@@ -78,8 +77,7 @@ def test_a_package_adds_a_platform_with_its_commands(site: Path) -> None:
 )
 def test_broken_additions_name_the_package(site: Path, code: str, entry: str, message: str) -> None:
     install(site, "other", code, entry)
-    done = run(site.parent, "export", entry.split()[0], "--help")
-    assert done.returncode == 2
+    done = run(site.parent, "export", entry.split()[0], "--help", status=2)
     assert message in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
 

@@ -7,17 +7,12 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.responses.checks import Problem, ResponseFinding, check_responses
-from contstim.experiments.responses.table import UNRATED, Response
+from contstim.experiments.responses.table import UNRATED
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials()
 PEOPLE = {"ann": 1, "bob": 1, "cleo": 2}
 RESPONSES = make_responses(TRIALS, PEOPLE)
-
-
-def problems(responses: list[Response]) -> set[tuple[Problem, str]]:
-    report = check_responses(TRIALS, responses)
-    return {(finding.problem, finding.participant) for finding in report.findings}
 
 
 def test_a_complete_experiment_has_no_problem() -> None:
@@ -84,7 +79,8 @@ def test_half_the_trials() -> None:
 def test_contradictions(change: dict[str, Any], kept: int, expected: set[Problem]) -> None:
     """In the place of the first response, or in addition to all."""
     wrong = replace(RESPONSES[0], **change)
-    assert problems([wrong, *RESPONSES[kept:]]) == {(problem, "ann") for problem in expected}
+    findings = check_responses(TRIALS, [wrong, *RESPONSES[kept:]]).findings
+    assert {(f.problem, f.participant) for f in findings} == {(each, "ann") for each in expected}
 
 
 def test_trials_with_the_same_name_are_refused() -> None:

@@ -163,9 +163,7 @@ def test_tokenizer_packages_are_named(tmp_path: Path, monkeypatch: pytest.Monkey
         slow(str(vocabulary), str(merges))
 
 
-def test_remedies_for_lack_of_memory(
-    tiny_checkpoint: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lack_of_memory(tiny_checkpoint: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 

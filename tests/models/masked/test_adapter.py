@@ -1,14 +1,19 @@
-"""Masked models under the contract, against scoring written out word for word."""
+"""Masked models under the contract, against word-by-word scoring; the head at some places only."""
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
 from contstim.errors import ModelError
+from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked import rules
 from contstim.models.masked.adapter import MaskedModel
+from contstim.models.masked.network import MaskedNetwork
 from contstim.models.masked.rules import RULES, orders_plan
 from contstim.models.words import END_MARK
 from contstim.testing.contract import SENTENCES, LanguageModelContract, tolerance
@@ -170,3 +175,44 @@ def test_pll_rules_agree(load: Load, monkeypatch: pytest.MonkeyPatch, kind: str,
     )
     ours = MaskedModel(checkpoint, rule=rule).log_probs(SENTENCES)
     np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-3)
+
+
+IDS = torch.tensor([[7, 4, 9, 12, 8], [5, 6, 9, 4, 0], [10, 11, 0, 0, 0]])
+ATTENTION = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0], [1, 1, 0, 0, 0]])
+PLACES = torch.tensor([1, 8, 0, 11, 3, 5, 6])
+
+
+@pytest.mark.parametrize("kind", of_kinds())
+def test_some_places_are_as_in_the_whole_output(load: Load, kind: str) -> None:
+    checkpoint = load(kind)
+    network = MaskedNetwork(checkpoint)
+    assert network._narrow is not None
+    found = network.logits(IDS, ATTENTION, PLACES)
+    with torch.inference_mode():
+        whole = checkpoint.model(input_ids=IDS, attention_mask=ATTENTION).logits
+    torch.testing.assert_close(found, whole.flatten(0, 1)[PLACES], rtol=1e-5, atol=1e-4)
+
+
+def test_a_head_that_mixes_places_gets_all_of_them(load: Load) -> None:
+    """This one subtracts from each place the mean of all places."""
+    checkpoint = load("bert")
+    model: Any = transformers.BertForMaskedLM(checkpoint.model.config)
+    model.eval()
+    model.cls.register_forward_hook(lambda *args: args[-1] - args[-1].mean(dim=1, keepdim=True))
+    network = MaskedNetwork(Checkpoint(model, checkpoint.tokenizer, "mixing", "cpu", "masked"))
+    assert network._narrow is None
+    with torch.inference_mode():
+        whole = model(input_ids=IDS, attention_mask=ATTENTION).logits
+    found = network.logits(IDS, ATTENTION, PLACES)
+    torch.testing.assert_close(found, whole.flatten(0, 1)[PLACES])
+
+
+def test_no_hook_stays_behind(load: Load) -> None:
+    checkpoint = load("bert")
+    MaskedNetwork(checkpoint).logits(IDS, ATTENTION, PLACES)
+    assert not any(module._forward_hooks for module in checkpoint.model.modules())
+
+
+@pytest.mark.parametrize("kind", of_kinds())
+def test_the_window_counts_usable_places(load: Load, kind: str) -> None:
+    assert MaskedModel(load(kind)).window == 64

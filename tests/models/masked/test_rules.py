@@ -55,17 +55,13 @@ CONTEXTS = """\
 with the share of the orders that lead there, counted by hand."""
 
 
-def plan_of(rule: str) -> Plan:
-    return RULES[rule].plan(PATTERN, 0, 2048)
-
-
 def drawn(hidden: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[str]:
     return ["_" if is_hidden else t for t, is_hidden in zip(TOKENS, hidden.tolist(), strict=True)]
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.startswith("pll")])
 def test_pll_rules_hide_what_the_table_shows(rule: str) -> None:
-    plan = plan_of(rule)
+    plan = RULES[rule].plan(PATTERN, 0, 2048)
     row = plan.row[plan.token == UVEN]
     assert [[rule, *drawn(plan.hidden[row[0]])]] == [line for line in DRAWN if line[0] == rule]
     assert plan.token.tolist() == [1, 2, 3, 4, 5, 6]

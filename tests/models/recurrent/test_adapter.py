@@ -197,14 +197,11 @@ def test_folders_read_back_the_same(kind: Kind, cutoffs: tuple[int, ...], tmp_pa
 
 def test_a_folder_tells_its_family(kind: Kind, tmp_path: Path) -> None:
     saved(kind, tmp_path)
-    assert parse_model(f"{tmp_path}@{_rule(kind)}").family == kind
+    rule = "pseudo-log-likelihood" if kind == "bilstm" else "log-likelihood"
+    assert parse_model(f"{tmp_path}@{rule}").family == kind
     others = {"rnn": "lstm", "lstm": "bilstm", "bilstm": "rnn"}
     with pytest.raises(ModelError, match=f"of kind {kind}: write {kind}:"):
         load_model(f"{others[kind]}:{tmp_path}")
-
-
-def _rule(kind: Kind) -> str:
-    return "pseudo-log-likelihood" if kind == "bilstm" else "log-likelihood"
 
 
 def test_missing_and_damaged_folders_are_model_errors(tmp_path: Path) -> None:
@@ -283,13 +280,18 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Path:
+    """A copy of a saved model."""
+    return Path(shutil.copytree(whole, tmp_path / "model"))
+
+
 CASES = [(name, damage) for name in FILES for damage in DAMAGES]
 CASES.remove(("model.safetensors", "carriage returns"))  # other numbers are as good as any
 
 
 @pytest.mark.parametrize(("name", "damage"), CASES)
-def test_damage_is_refused_or_harmless(name: str, damage: str, whole: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(whole, tmp_path / "model"))
+def test_damage_is_refused_or_harmless(folder: Path, name: str, damage: str) -> None:
     expected = load_model(f"lstm:{folder}", device="cpu").log_probs(SENTENCES)
     DAMAGES[damage](folder / name)
     try:
@@ -309,9 +311,8 @@ ODD: tuple[object, ...] = (None, 0, -1, 2.5, 10**30, "8", "", True, [8], {}, flo
 @pytest.mark.parametrize(
     "name", ["format", "kind", "words", "embedding", "hidden", "layers", "dropout", "cutoffs"]
 )
-def test_wrong_sizes_are_refused(name: str, value: object, whole: Path, tmp_path: Path) -> None:
+def test_wrong_sizes_are_refused(folder: Path, name: str, value: object) -> None:
     """A width of 10^30 must not first ask for the memory."""
-    folder = Path(shutil.copytree(whole, tmp_path / "model"))
     facts = json.loads((folder / "recurrent.json").read_text())
     (folder / "recurrent.json").write_text(json.dumps(facts | {name: value}))
     if (name, value) == ("dropout", 0):  # a network may hide nothing
@@ -322,8 +323,7 @@ def test_wrong_sizes_are_refused(name: str, value: object, whole: Path, tmp_path
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_weights_that_are_not_finite_are_refused(value: float, whole: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(whole, tmp_path / "model"))
+def test_weights_that_are_not_finite_are_refused(folder: Path, value: float) -> None:
     weights = safetensors.torch.load_file(folder / "model.safetensors")
     weights["forwards.bias_hh_l0"][3] = value
     safetensors.torch.save_file(weights, folder / "model.safetensors")
@@ -348,8 +348,7 @@ def test_weights_that_are_not_finite_are_refused(value: float, whole: Path, tmp_
         (f'"zyzzyva",{"9" * 5_000},1', "is not a count"),
     ],
 )
-def test_bad_words_are_refused(row: str, message: str, whole: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(whole, tmp_path / "model"))
+def test_bad_words_are_refused(folder: Path, row: str, message: str) -> None:
     lines = (folder / "vocabulary.csv").read_text().splitlines()
     (folder / "vocabulary.csv").write_text("\n".join([*lines[:-1], row]) + "\n")
     with pytest.raises(ModelError, match=message):

@@ -105,9 +105,7 @@ def test_training_stops_when_validation_gets_worse_and_keeps_the_best(tmp_path: 
     assert loss == pytest.approx(min(validation), rel=1e-4)
 
 
-def test_record_of_a_model(
-    tmp_path: Path, draw_curve: Draw, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_model_record(tmp_path: Path, draw_curve: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: the text's hash and sizes computed here."""
     import hashlib
 

@@ -173,7 +173,7 @@ def test_chosen_sets_are_the_best_by_exhaustive_search(seed: int) -> None:
         word_cap=3 if seed % 2 else None,
     )
     scores = make_scores(seed, 24 if seed % 5 == 0 else 14, 2 if seed % 5 == 0 else 3)
-    check_against_exhaustive_search(scores, question)
+    compare_exhaustive_search(scores, question)
 
 
 @settings(max_examples=100, deadline=None)
@@ -195,12 +195,10 @@ def test_shares_are_as_even_as_possible_by_exhaustive_search(
 ) -> None:
     scores = make_scores(seed, n_pairs, 2, n_paradigms)
     question = MinimalPairQuestion(per_pair=per_pair, per_paradigm=per_paradigm, word_cap=word_cap)
-    check_against_exhaustive_search(scores, question)
+    compare_exhaustive_search(scores, question)
 
 
-def check_against_exhaustive_search(
-    scores: MinimalPairScores, question: MinimalPairQuestion
-) -> None:
+def compare_exhaustive_search(scores: MinimalPairScores, question: MinimalPairQuestion) -> None:
     answer = best_by_hand(scores, question)
     if answer is None:
         with pytest.raises(InfeasibleError):

@@ -22,8 +22,8 @@ from tests.optimization.selection.test_triplets import (
     selected,
     small_questions,
     some_triplets,
-    value_of,
 )
+from tests.optimization.selection.triplet_recount import values_of
 
 
 @settings(max_examples=examples(25))
@@ -51,11 +51,8 @@ def test_the_best_of_largest_sets(asked: tuple[list[Triplet], TripletQuestion], 
             select_triplets(triplets, question, tokens=COUNTED, review=review)
         return
     most = max(len(stay & {t.triplet_id for t in some}) for some in sets)
-    values = [
-        value_of(triplets, some, question)
-        for some in sets
-        if len(stay & {t.triplet_id for t in some}) == most
-    ]
+    largest = (some for some in sets if len(stay & {t.triplet_id for t in some}) == most)
+    values = values_of(largest, triplets, question)
     best = max(values) if question.objective == "controversiality" else min(values)
     after = select_triplets(triplets, question, tokens=COUNTED, review=review)
     certificate = after.certificate

@@ -26,19 +26,21 @@ Open = Callable[..., Any]
 EVIL = "</script> We <b>saw</b> <img/src=x/onerror=alert(1)> &amp; “it”"
 
 
-def triplet(number: int, natural: Sentence, first: Sentence, second: Sentence) -> Triplet:
-    models = ("RNN", "LSTM") if number % 2 else ("kenlm:2.arpa", "GPT-2")
-    return Triplet(
-        f"t{number}", *models, natural, first, second, *(-20.5, -20, -40, -19, -19, -40), number
-    )
-
-
 def some_triplets(n: int) -> list[Triplet]:
     """Triplets of words in a random order, which need no grammar while tests are collected."""
     rng = random.Random(2)
     words = "the old woman will read a long book before breakfast with two good friends".split()
-    sentences = [Sentence(tuple(rng.sample(words, 8))) for _ in range(3 * n)]
-    return [triplet(i, *sentences[3 * i : 3 * i + 3]) for i in range(n)]
+    texts = [Sentence(tuple(rng.sample(words, 8))) for _ in range(3 * n)]
+    models, log_probs = (
+        (("kenlm:2.arpa", "GPT-2"), ("RNN", "LSTM")),
+        (-20.5, -20, -40, -19, -19, -40),
+    )
+    return [
+        Triplet(f"t{i}", *models[i % 2], natural, first, second, *log_probs, i)
+        for i, (natural, first, second) in enumerate(
+            zip(texts[::3], texts[1::3], texts[2::3], strict=True)
+        )
+    ]
 
 
 TRIPLETS = some_triplets(6)

@@ -28,7 +28,7 @@ from contstim.items.stimuli import Condition
 from contstim.reporting.canvas import agreement_map, styled
 from contstim.words.frequencies import WordFrequencies
 from contstim.words.sentence import Sentence
-from tests.evaluation.judged_tables import simulated
+from tests.evaluation.small_data import simulated
 from tests.experiments import stimuli
 from tests.experiments.analysis.outputs.paper import faults
 from tests.experiments.analysis.simulation import Experiment, simulate
