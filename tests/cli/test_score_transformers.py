@@ -99,12 +99,9 @@ def test_context_and_precision_reach_the_model_and_the_record(folder: Path) -> N
     assert record["models"][model]["rule"] == "chain"
 
 
-def test_words_are_not_written_as_arrays(folder: Path) -> None:
+def test_words_need_a_table_and_log_probabilities(folder: Path) -> None:
     with pytest.raises(InputError, match=r"cannot be \.npz\. Name one of \.csv"):
         run(folder, "words.npz", "--model", f"hf:{folder}/gpt2", "--per-word")
-
-
-def test_transformed_scores_have_no_words(folder: Path) -> None:
     with pytest.raises(
         ModelError, match=r"log-likelihood\+mean\) are not .* A score for each word needs log-prob"
     ):

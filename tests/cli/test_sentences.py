@@ -85,6 +85,7 @@ def test_whole_sentences_of_a_messy_text_by_hand(folder: Path) -> None:
         ("vocabulary --text text.txt --without text.txt --out v.txt", "is not a single word"),
         ("sentences --text text.txt --words eight --out s.txt", "got 'eight'"),
         ("sentences --text text.txt --words 9-8 --out s.txt", "got '9-8'"),
+        ("sentences --text text.txt --groups 3 --out s.txt", "need --for-models"),
     ],
 )
 def test_bad_choices_are_named(folder: Path, command: str, message: str) -> None:
@@ -114,13 +115,6 @@ def test_needs_of_a_study_and_what_rules_cost_are_told(folder: Path) -> None:
         lines = [line for line in few.stderr.splitlines() if f"({option} {name})" in line]
         assert [said in line for line in lines] == [True] * bool(gained)
     assert "+1 excluded only because it differs from an earlier sentence by one word" in few.stderr
-
-
-def test_numbers_of_a_study_need_the_study(folder: Path) -> None:
-    done = run(
-        folder, "sentences", "--text", "text.txt", "--groups", "3", "--out", "s.txt", status=2
-    )
-    assert "need --for-models" in done.stderr
 
 
 def _run(*arguments: str | Path) -> None:

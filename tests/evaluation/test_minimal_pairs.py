@@ -89,10 +89,13 @@ def test_fields_for_a_method_that_is_ruled_out_are_not_used(tmp_path: Path) -> N
     assert applicable(pairs) == [2, 0, 1]
 
 
-def test_pairs_with_the_same_identifier_in_two_files_are_refused(tmp_path: Path) -> None:
+def test_missing_pairs_and_repeated_identifiers_are_refused(tmp_path: Path) -> None:
     once = write_rows(tmp_path / "b.jsonl", ROWS[:1])
     with pytest.raises(InputError, match=r"row 1: pair 0 of agreement_1 occurs twice; .*row 1"):
         read_minimal_pairs([once, once])
+    for path in (tmp_path, tmp_path / "none"):
+        with pytest.raises(InputError, match="contains no minimal pairs"):
+            pair_files(path)
 
 
 @pytest.mark.parametrize(
@@ -109,12 +112,6 @@ def test_what_is_no_table_is_an_input_error(tmp_path: Path, content: bytes, comp
     file.write_bytes(content)
     with pytest.raises(InputError, match=complaint):
         read_minimal_pairs([file])
-
-
-def test_a_folder_without_tables_says_what_is_expected(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "none"):
-        with pytest.raises(InputError, match="contains no minimal pairs"):
-            pair_files(path)
 
 
 @given(st.integers(1, 12), st.integers(0, 3))

@@ -175,21 +175,21 @@ def test_the_window_is_used_to_its_end_and_not_beyond(load: Load) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("name", "options", "message"),
     [
-        ({"rule": "pll-original"}, "causal model, .* no rule 'pll-original'; it has log-lik"),
-        ({"context": ""}, "must be a text"),
-        ({"context": "long " * CONTEXT}, "must be shorter"),
+        (
+            "gpt2",
+            {"rule": "pll-original"},
+            "causal model, .* no rule 'pll-original'; it has log-lik",
+        ),
+        ("gpt2", {"context": ""}, "must be a text"),
+        ("gpt2", {"context": "long " * CONTEXT}, "must be shorter"),
+        ("bert", {}, "masked language model, not a causal one"),
     ],
 )
-def test_unusable_models_are_refused(load: Load, options: dict[str, str], message: str) -> None:
+def test_unusable(load: Load, name: str, options: dict[str, str], message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        CausalModel(load("gpt2"), **options)
-
-
-def test_a_masked_checkpoint_is_refused(load: Load) -> None:
-    with pytest.raises(ModelError, match="masked language model, not a causal one"):
-        CausalModel(load("bert"))
+        CausalModel(load(name), **options)
 
 
 def _with_a_token_across_words(tokenizer: Any) -> Any:

@@ -95,15 +95,12 @@ def test_end_has_no_word(tokenizer_of: Tokenizers, kind: str, text: str, end_apa
     assert list(encoding.ids) == tokenizer(text)["input_ids"]
 
 
-def test_an_end_mark_without_a_token_of_its_own_is_refused() -> None:
+def test_tokens_of_two_words_or_marks_are_refused() -> None:
     tokenizer = Tokenizer(models.Unigram([("<unk>", 0.0), ("▁dog!", -1.0), ("▁dog", -2.0)], 0))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     fast = fast_tokenizer(tokenizer_object=tokenizer, unk_token="<unk>")
     with pytest.raises(ModelError, match="no separate token for the end mark '!'"):
         encode(fast, Sentence.parse("dog!"))
-
-
-def test_tokens_over_two_words_are_refused() -> None:
     tokenizer = Tokenizer(models.WordLevel({"of the": 0, "<unk>": 1}, unk_token="<unk>"))
     fast = fast_tokenizer(tokenizer_object=tokenizer, unk_token="<unk>")
     with pytest.raises(ModelError, match="spans two words"):

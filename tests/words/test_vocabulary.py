@@ -61,14 +61,6 @@ def test_vocabularies_know_just_frequent_words(sentences: list[Sentence], min_co
     assert set(words.inner) == {w for w, n in inner.items() if n >= min_count}
 
 
-def test_restricting_names_what_was_dropped() -> None:
-    words = Vocabulary(("The", "A"), ("dog", "zyx"), frozenset({"a"}))
-    kept, dropped = words.restrict(lambda ws: np.array([w != "zyx" for w in ws]))
-    assert (kept.inner, dropped) == (("dog",), ("zyx",))
-    with pytest.raises(VocabularyError, match="None of the 4 words"):
-        words.restrict(lambda ws: np.zeros(len(ws), bool))
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [("dog\ntwo words\n", "not a single word"), ("[initial]\n[inner]\n", "at least one word")],
@@ -79,12 +71,17 @@ def test_unusable_files_are_refused(tmp_path: Path, content: str, message: str) 
         Vocabulary.load(tmp_path / "vocab.txt")
 
 
-def test_a_count_below_one_or_too_high_is_refused() -> None:
+def test_counts_and_restrictions_that_leave_nothing_are_refused() -> None:
     sentences = [Sentence.parse("a b")]
     with pytest.raises(VocabularyError, match="at least 1"):
         Vocabulary.from_sentences(sentences, min_count=0)
     with pytest.raises(VocabularyError, match="occurs at least 9 times"):
         Vocabulary.from_sentences(sentences, min_count=9)
+    words = Vocabulary(("The", "A"), ("dog", "zyx"), frozenset({"a"}))
+    kept, dropped = words.restrict(lambda ws: np.array([w != "zyx" for w in ws]))
+    assert (kept.inner, dropped) == (("dog",), ("zyx",))
+    with pytest.raises(VocabularyError, match="None of the 4 words"):
+        words.restrict(lambda ws: np.zeros(len(ws), bool))
 
 
 def test_words_in_brackets_are_words_but_headings_are_not(tmp_path: Path) -> None:

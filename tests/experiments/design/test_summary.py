@@ -39,11 +39,6 @@ def test_balance_is_the_mean_over_trials() -> None:
     np.testing.assert_allclose(*summarise(DESIGN, FREQUENCIES).balance[Condition.CATCH].T)
 
 
-def test_trials_that_take_no_time_are_refused() -> None:
-    with pytest.raises(InputError, match="must be above 0"):
-        summarise(DESIGN, FREQUENCIES, seconds_per_trial=0)
-
-
 def test_the_page_says_whom_catch_trials_leave_out() -> None:
     """By hand: of four trials three must be right; 1 - .99^4 - 4 (.01) .99^3 = .0006; 11 / 16."""
     note = summarise(DESIGN, FREQUENCIES).notes["catch"]
@@ -121,3 +116,5 @@ def test_studies_that_cannot_be_are_refused() -> None:
         sentences_needed(1)
     with pytest.raises(InputError, match="got -1"):
         sentences_needed(3, groups=-1)
+    with pytest.raises(InputError, match="must be above 0"):
+        summarise(DESIGN, FREQUENCIES, seconds_per_trial=0)

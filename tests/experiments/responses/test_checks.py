@@ -23,12 +23,14 @@ def test_a_complete_experiment_has_no_problem() -> None:
     report.raise_errors()
 
 
-def test_two_responses_for_one_trial() -> None:
+def test_two_responses_for_one_trial_and_two_trials_of_one_name() -> None:
     again = replace(RESPONSES[3], rating=1)
     report = check_responses(TRIALS, [*RESPONSES, again])
     assert report.findings == (ResponseFinding(Problem.DUPLICATE, "ann", (again.trial_id,)),)
     with pytest.raises(InputError, match=f"ann rated the same trial.*{again.trial_id}"):
         report.raise_errors()
+    with pytest.raises(InputError, match="'trial-1-0' is in the table of trials twice"):
+        check_responses([*TRIALS, TRIALS[0]], RESPONSES)
 
 
 @pytest.mark.parametrize("rating", [7, -2, 12])
@@ -81,8 +83,3 @@ def test_contradictions(change: dict[str, Any], kept: int, expected: set[Problem
     wrong = replace(RESPONSES[0], **change)
     findings = check_responses(TRIALS, [wrong, *RESPONSES[kept:]]).findings
     assert {(f.problem, f.participant) for f in findings} == {(each, "ann") for each in expected}
-
-
-def test_trials_with_the_same_name_are_refused() -> None:
-    with pytest.raises(InputError, match="'trial-1-0' is in the table of trials twice"):
-        check_responses([*TRIALS, TRIALS[0]], RESPONSES)

@@ -14,13 +14,7 @@ from hypothesis import strategies as st
 from contstim.errors import InputError, ModelError
 from contstim.models.catalog import load_model
 from contstim.models.recurrent.network import read_folder
-from contstim.models.training.loop import (
-    Progress,
-    Trainer,
-    learning_rate,
-    shuffled_batches,
-    sorted_batches,
-)
+from contstim.models.training import loop
 from contstim.models.training.run import split_sentences
 from contstim.models.training.settings import (
     RecurrentSettings,
@@ -36,20 +30,20 @@ from tests.models.training.runs import KINDS, SENTENCES, TRAINING, losses, train
 def test_every_row_is_in_one_batch_and_similar_rows_meet(lengths: list[int], size: int) -> None:
     found = np.array(lengths)
     for batches in (
-        shuffled_batches(found, size, np.random.default_rng(0)),
-        sorted_batches(found, size),
+        loop.shuffled_batches(found, size, np.random.default_rng(0)),
+        loop.sorted_batches(found, size),
     ):
         assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
         assert all(0 < len(batch) <= size for batch in batches)
         assert sum(len(batch) < size for batch in batches) <= 1 + len(lengths) // (64 * size)
-    spans = [found[batch].max() - found[batch].min() for batch in sorted_batches(found, size)]
+    spans = [found[batch].max() - found[batch].min() for batch in loop.sorted_batches(found, size)]
     assert sum(spans) <= found.max() - found.min()
 
 
 def test_every_epoch_has_an_order_of_its_own() -> None:
     lengths = np.full(100, 5)
     first, again, other = (
-        np.concatenate(shuffled_batches(lengths, 8, np.random.default_rng([0, epoch])))
+        np.concatenate(loop.shuffled_batches(lengths, 8, np.random.default_rng([0, epoch])))
         for epoch in (0, 0, 1)
     )
     assert (first == again).all()
@@ -69,7 +63,7 @@ def test_validation_sentences_are_kept_apart(n: int, share: float, seed: int) ->
 @given(st.integers(1, 2_000), st.floats(0.001, 0.999))
 def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero(steps: int, warmup: float) -> None:
     settings = TrainingSettings(warmup=warmup, learning_rate=0.5)
-    rates = np.array([learning_rate(step, steps, settings) for step in range(steps)])
+    rates = np.array([loop.learning_rate(step, steps, settings) for step in range(steps)])
     assert ((rates > 0) & (rates <= 0.5)).all()
     peak = int(rates.argmax())
     assert (np.diff(rates[: peak + 1]) > 0).all()
@@ -134,11 +128,16 @@ def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
         train("rnn", tmp_path / "rnn", broken)
 
 
-def test_a_text_of_less_than_a_batch_is_refused(tmp_path: Path) -> None:
+def test_texts_of_less_than_a_batch_are_refused(tmp_path: Path) -> None:
+    from contstim.models.training.run import train_network
+
     for kind in ("lstm", "bert"):
         with pytest.raises(InputError, match=r"38 remain .* fewer than `batch_size`, 39"):
             train(kind, tmp_path / kind, replace(TRAINING, batch_size=39))
         assert not (tmp_path / kind).exists()
+    for text in ([], [Sentence.parse("Hello there")]):
+        with pytest.raises(InputError, match="fewer than `batch_size`"):
+            train_network(text, tmp_path / "x")
 
 
 def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
@@ -195,14 +194,6 @@ def test_wrong_settings_are_refused(settings: type, wrong: dict[str, float], mes
         settings(**wrong)
 
 
-def test_one_sentence_is_no_text(tmp_path: Path) -> None:
-    from contstim.models.training.run import train_network
-
-    for text in ([], [Sentence.parse("Hello there")]):
-        with pytest.raises(InputError, match="fewer than `batch_size`"):
-            train_network(text, tmp_path / "x")
-
-
 @pytest.mark.parametrize(
     ("kind", "rate"), [("lstm", 1e5), ("bert", 1e5), *((kind, 1e38) for kind in KINDS)]
 )
@@ -214,7 +205,7 @@ def test_a_huge_learning_rate_leaves_no_model(kind: str, rate: float, tmp_path: 
 
 def test_infinite_validation_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last step of an epoch may be the one that spoils the weights."""
-    monkeypatch.setattr(Trainer, "validate", lambda _: math.nan)
+    monkeypatch.setattr(loop.Trainer, "validate", lambda _: math.nan)
     with pytest.raises(ModelError, match="The loss is nan after 5 steps"):
         train("rnn", tmp_path / "rnn")
     assert not (tmp_path / "rnn").exists()
@@ -222,17 +213,17 @@ def test_infinite_validation_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_infinite_weights_are_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A weight that no sentence kept apart uses may be spoilt while all losses are numbers."""
-    trainers: list[Trainer] = []
+    trainers: list[loop.Trainer] = []
 
-    def validate(trainer: Trainer) -> float:
+    def validate(trainer: loop.Trainer) -> float:
         trainers.append(trainer)
         return 3.0 - len(trainers)  # the last epoch is the best
 
-    def spoil(now: Progress) -> None:
+    def spoil(now: loop.Progress) -> None:
         if now.step == now.steps:
             trainers[0].task.network.get_parameter("forwards.bias_hh_l0").data[:] = math.nan
 
-    monkeypatch.setattr(Trainer, "validate", validate)
+    monkeypatch.setattr(loop.Trainer, "validate", validate)
     with pytest.raises(ModelError, match=r"forwards\.bias_hh_l0 that are not finite"):
         train("lstm", tmp_path / "lstm", on_progress=spoil)
     assert not (tmp_path / "lstm" / "model.safetensors").exists()

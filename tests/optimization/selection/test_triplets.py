@@ -29,16 +29,7 @@ from contstim.optimization.selection.triplets import (
 )
 from contstim.optimization.selection.verification import verify_triplets
 from contstim.words.sentence import Sentence
-from tests.optimization.selection.triplet_recount import (
-    by_models,
-    costs,
-    demands,
-    keeps_joint_rules,
-    keeps_rules,
-    keeps_rules_of_pair,
-    ranks,
-    values_of,
-)
+from tests.optimization.selection import triplet_recount
 
 NATURALS = ("Cats sleep.", "Dogs bark 1 1!", "Owls hoot 1 1.", "Cats sleep!", "One dog 1 1.")
 TOKENS = {"One cat": 2, "Two cats ran": 4, "Three dogs ran away": 7, "Dogs sleep": 3}
@@ -128,22 +119,24 @@ def allowed_sets(triplets: list[Triplet], question: TripletQuestion) -> Iterator
         [
             part
             for part in combinations(own, count)
-            if keeps_rules_of_pair(part, own, count, question)
+            if triplet_recount.keeps_rules_of_pair(part, own, count, question)
         ]
         for (_, own), count in zip(
-            by_models(triplets).items(), demands(triplets, question).values(), strict=True
+            triplet_recount.by_models(triplets).items(),
+            triplet_recount.demands(triplets, question).values(),
+            strict=True,
         )
     ]
     for parts in product(*choices):
         chosen = [t for part in parts for t in part]
-        if keeps_joint_rules(chosen, question, COUNTED):
+        if triplet_recount.keeps_joint_rules(chosen, question, COUNTED):
             yield chosen
 
 
 @given(small_questions())
 def test_optimum_of_exhaustive_search(asked: tuple[list[Triplet], TripletQuestion]) -> None:
     triplets, question = asked
-    values = values_of(allowed_sets(triplets, question), triplets, question)
+    values = triplet_recount.values_of(allowed_sets(triplets, question), triplets, question)
     if not values:
         with pytest.raises(InfeasibleError, match="breaks"):
             select_triplets(triplets, question, tokens=COUNTED)
@@ -330,10 +323,12 @@ def test_rules_of_second_account(asked: tuple[list[Triplet], TripletQuestion], d
         r.lower <= sum(w for m, w in zip(r.members, r.weights, strict=True) if m in some) <= r.upper
         for r in build_rules(triplets, question, needs, COUNTED)
     )
-    assert kept == keeps_rules([triplets[place] for place in some], triplets, question, COUNTED)
-    assert worst_ranks(triplets).tolist() == ranks(triplets).tolist()
+    assert kept == triplet_recount.keeps_rules(
+        [triplets[place] for place in some], triplets, question, COUNTED
+    )
+    assert worst_ranks(triplets).tolist() == triplet_recount.ranks(triplets).tolist()
     own_costs, _ = triplet_costs(triplets, question, sum(needs.values()))
-    assert own_costs == pytest.approx(costs(triplets, question), abs=1e-9)
+    assert own_costs == pytest.approx(triplet_recount.costs(triplets, question), abs=1e-9)
 
 
 @given(st.lists(VALUES, min_size=1, max_size=60), st.integers(1, 12))

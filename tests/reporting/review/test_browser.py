@@ -9,14 +9,8 @@ from typing import Any
 import pytest
 
 from contstim.experiments.design.building import triplet_trials
+from contstim.items import reviews
 from contstim.items.item_flags import flag_items
-from contstim.items.reviews import (
-    Decision,
-    ReviewedItem,
-    read_reviews,
-    undecided_items,
-    write_review,
-)
 from contstim.items.stimuli import Condition, Kind, Trial, Triplet
 from contstim.reporting.review import ReviewPage
 from contstim.words.sentence import Sentence
@@ -95,10 +89,10 @@ def download(page: Any, folder: Path) -> Path:
 
 def decided(
     stimuli: Any, reviewer: str, decisions: dict[str, tuple[str, str]]
-) -> list[ReviewedItem]:
+) -> list[reviews.ReviewedItem]:
     return [
-        replace(item, decision=Decision(decision), reason=reason)
-        for item in undecided_items(stimuli, reviewer)
+        replace(item, decision=reviews.Decision(decision), reason=reason)
+        for item in reviews.undecided_items(stimuli, reviewer)
         for decision, reason in [decisions.get(item.item_id, ("", ""))]
     ]
 
@@ -130,9 +124,9 @@ def test_keyboard_reviews_survive_reload_and_are_read(open_page: Open, tmp_path:
     for _ in range(2):
         written = download(page, tmp_path)
         assert written.name == "review.csv"
-        write_review(tmp_path / "python.csv", decided(TRIPLETS, "", decisions))
+        reviews.write_review(tmp_path / "python.csv", decided(TRIPLETS, "", decisions))
         assert written.read_bytes() == (tmp_path / "python.csv").read_bytes()
-        review = read_reviews([written])
+        review = reviews.read_reviews([written])
         review.require_items_of(TRIPLETS, "t.csv")
         assert review.rejected == {"t2", "t3", "t4"}
         page.reload()

@@ -15,12 +15,8 @@ import pytest
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.platforms.jspsych.study import PageSettings
+from contstim.experiments.responses import questionnaire
 from contstim.experiments.responses.admission import Exclusions
-from contstim.experiments.responses.questionnaire import (
-    QuestionAnswer,
-    questions_beside,
-    write_answers,
-)
 from contstim.experiments.responses.table import UNRATED
 from contstim.items.scale import Scale
 from contstim.items.scores import ScoreTable
@@ -467,11 +463,11 @@ def test_methods_tell_what_people_who_are_analysed_said_of_themselves(study: Pat
         facts.participants = {one: False, two: False, three: True}
         facts.analysis = {**facts.analysis, "left_out": {two: "too fast"}}
         ages = zip((one, two, three), ("31", "77", "88"), strict=True)
-        answers = [QuestionAnswer(who, "age", age) for who, age in ages]
-        remark = QuestionAnswer(one, "remarks", "I am Ann")
+        answers = [questionnaire.QuestionAnswer(who, "age", age) for who, age in ages]
+        remark = questionnaire.QuestionAnswer(one, "remarks", "I am Ann")
         responses = facts.path("responses")
         assert responses is not None
-        write_answers(questions_beside(responses), [*answers, remark])
+        questionnaire.write_answers(questionnaire.questions_beside(responses), [*answers, remark])
         assert facts.questions == ["age: mean 31.0, 31 to 31"]
         told = methods(facts).markdown()
         plan = preregistration(facts).markdown()

@@ -313,14 +313,11 @@ def test_unfinished_sessions_count_where_they_can_and_the_page_says_where(tmp_pa
     assert said in (tmp_path / "methods.md").read_text(encoding="utf-8")
 
 
-def test_a_pair_that_never_met_cannot_be_drawn(tmp_path: Path) -> None:
+def test_impossible_pairs_and_names_of_models_are_refused(tmp_path: Path) -> None:
     found = analysed(simulate(conditions=(Condition.NATURAL_CONTROVERSIAL,)))
     with pytest.raises(InputError, match="No trial compares 'a' with 'z'"):
         write_analysis(found, tmp_path, title="t", pair=("a", "z"))
     assert not list(tmp_path.iterdir())
-
-
-def test_a_model_cannot_be_named_as_the_ceiling() -> None:
     with pytest.raises(InputError, match="must not be 'ceiling', which is the noise ceiling"):
         analysed(simulate(("a", "ceiling"), conditions=(Condition.RANDOM_NATURAL,)))
 
