@@ -15,7 +15,10 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from unittest import mock
 
+from typer.testing import CliRunner, Result
+
 from contstim.cli import main
+from contstim.cli.program import app
 
 
 def run(
@@ -50,6 +53,14 @@ def run(
             signal.signal(signal.SIGINT, interrupted)
     assert status in (None, code), f"status {code}\n{out.getvalue()}{err.getvalue()}"
     return CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+
+
+def invoke(command: str, *options: object) -> Result:
+    """Run `contstim` in this folder by Typer's runner; an error is raised as it is."""
+    done = CliRunner().invoke(app, [*command.split(), *map(str, options)])
+    if done.exception is not None:
+        raise done.exception
+    return done
 
 
 def succeed(folder: Path, command: str, *options: str) -> str:

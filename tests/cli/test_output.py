@@ -12,11 +12,6 @@ from contstim.cli import output as progress_module
 from contstim.cli.output import ProgressBars
 
 
-@pytest.fixture
-def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_module, "_SECONDS_PER_LINE", 0.02)
-
-
 def wait_for(captured: pytest.CaptureFixture[str], text: str) -> str:
     """What was printed, as soon as it holds a text."""
     said = ""
@@ -28,10 +23,10 @@ def wait_for(captured: pytest.CaptureFixture[str], text: str) -> str:
     raise AssertionError(f"{text!r} is not in {said[-300:]!r}")
 
 
-@pytest.mark.usefixtures("_often")
 def test_time_left(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """By hand: 600 of 1,000 were there before; 100 took 60 seconds, so that 300 take 180."""
     now = [0.0]
+    monkeypatch.setattr(progress_module, "_SECONDS_PER_LINE", 0.02)
     monkeypatch.setattr(progress_module, "perf_counter", lambda: now[0])
     with ProgressBars() as reporter:
         reporter.progress("triplets", 600, 1000)

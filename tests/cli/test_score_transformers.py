@@ -6,9 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from contstim.cli.program import app
 from contstim.errors import InputError, ModelError
 from contstim.jobs import LocalExecutor
 from contstim.jobs.model_workers import remote_scorers
@@ -18,6 +16,7 @@ from contstim.models.catalog import load_model
 from contstim.models.loading import Loading
 from contstim.testing.platform import read_csv_rows
 from contstim.words.sentence import Sentence
+from tests.cli.running import invoke
 from tests.models import tiny
 
 TEXTS = ("Do you know the hungry teacher?", "She sleeps.", "Do you know the hungry teacher?")
@@ -35,10 +34,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, out: str, *options: str) -> list[dict[str, str]]:
-    paths = ["--sentences", str(folder / "natural.txt"), "--out", str(folder / out), "--quiet"]
-    result = CliRunner().invoke(app, ["score", *paths, "--device", "cpu", *options])
-    if result.exception is not None:
-        raise result.exception
+    paths = ("--sentences", folder / "natural.txt", "--out", folder / out)
+    invoke("score --quiet --device cpu", *paths, *options)
     return read_csv_rows(folder / out)
 
 

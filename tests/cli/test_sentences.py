@@ -4,13 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from contstim.cli.program import app
 from contstim.errors import InputError
 from contstim.testing.platform import read_csv_rows
 from contstim.words.vocabulary import Vocabulary
-from tests.cli.running import run, succeed
+from tests.cli.running import invoke, run, succeed
 
 TEXT = """\
 The dog saw the old house in Rome today
@@ -117,13 +115,8 @@ def test_needs_of_a_study_and_what_rules_cost_are_told(folder: Path) -> None:
     assert "+1 excluded only because it differs from an earlier sentence by one word" in few.stderr
 
 
-def _run(*arguments: str | Path) -> None:
-    command = ["generate", "minimal-pairs", *map(str, arguments)]
-    CliRunner().invoke(app, command, catch_exceptions=False)
-
-
 def test_a_file_for_each_paradigm_and_a_record(tmp_path: Path) -> None:
-    _run("--out", tmp_path, "--per-paradigm", "4", "--only", "binding", "--seed", "2")
+    invoke("generate minimal-pairs --per-paradigm 4 --only binding --seed 2 --out", tmp_path)
     files = sorted(tmp_path.glob("*.jsonl"))
     assert [file.stem for file in files] == [
         *("reflexive_in_own_clause", "reflexive_is_no_subject", "reflexive_needs_c_command")
@@ -139,11 +132,12 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         'field = "syntax"\nphenomenon = "order"\n'
         '[swap]\ngood = "NAME[agr=he] REFL[agr=he]"\nbad = "REFL NAME"\n'
     )
-    _run("--paradigms", own, "--out", tmp_path / "pairs", "--per-paradigm", "2", "--quiet")
+    options = ("--paradigms", own, "--out", tmp_path / "pairs")
+    invoke("generate minimal-pairs --per-paradigm 2 --quiet", *options)
     rows = (tmp_path / "pairs" / "swap.jsonl").read_text().splitlines()
     assert json.loads(rows[0])["sentence_bad"].startswith("Himself ")
 
 
 def test_an_unknown_name_lists_those_there_are(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="paradigm or phenomenon nonsense; the names are"):
-        _run("--out", tmp_path, "--only", "nonsense")
+        invoke("generate minimal-pairs --only nonsense --out", tmp_path)

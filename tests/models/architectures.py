@@ -283,12 +283,7 @@ POSITIONS = (0, 4, 6)
 
 
 class Witness:
-    """A checkpoint read by plain forward passes, one row at a time, in float32.
-
-    Args:
-        folder: the checkpoint.
-        dtype: what its weights are rounded to beforehand.
-    """
+    """A checkpoint, rounded to `dtype`, read by plain passes, one row at a time, in float32."""
 
     def __init__(self, folder: Path, dtype: Precision) -> None:
         from transformers.models.auto import modeling_auto as auto
@@ -391,11 +386,7 @@ class Errors:
 
 
 def compare(folder: Path, dtype: Precision, device: Device = "cpu") -> Errors:
-    """Load a checkpoint as every command does, and compare its scores with the witness.
-
-    Raises:
-        ModelError: it is refused.
-    """
+    """Load a checkpoint as every command does, and compare its scores with the witness."""
     model = load_model(f"hf:{folder}", device=device, dtype=dtype)
     witness = Witness(folder, dtype)
     if not witness.is_causal:

@@ -19,11 +19,7 @@ Draw = Callable[[Path, Sequence[Epoch]], None]
 
 @pytest.fixture(scope="module", autouse=True)
 def draw_curve() -> Iterator[Draw]:
-    """Leave the curves of trainings empty files, as a drawing takes longer than a training.
-
-    Returns:
-        What draws a curve.
-    """
+    """What draws a curve; trainings leave empty files, as a drawing takes longer than they do."""
     draw = record._draw
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(record, "_draw", lambda path, _curve: path.touch())

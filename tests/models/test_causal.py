@@ -192,20 +192,14 @@ def test_unusable(load: Load, name: str, options: dict[str, str], message: str) 
         CausalModel(load(name), **options)
 
 
-def _with_a_token_across_words(tokenizer: Any) -> Any:
-    """The same tokenizer, and a token that reaches from one word into the next."""
-    other = copy.deepcopy(tokenizer)
-    other.add_tokens("of the")
-    return other
-
-
 @pytest.mark.parametrize("position", [0, 2, 4])
 def test_tokens_of_candidates_are_those_of_the_full_sentence(load: Load, position: int) -> None:
     checkpoint = load("gpt2")
     tokenizer = checkpoint.tokenizer
     sentence, words = Sentence.parse("The old dog never sleeps"), (*ALL_WORDS, *ODD_WORDS)
     before = tuple(tokenizer(" ".join(sentence.words[:position]))["input_ids"])
-    crossing = _with_a_token_across_words(tokenizer)
+    crossing = copy.deepcopy(tokenizer)
+    crossing.add_tokens("of the")  # from one word into the next
     assert words_are_independent(tokenizer)
     assert not words_are_independent(crossing)
     quick, careful = (

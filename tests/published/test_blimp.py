@@ -109,9 +109,6 @@ def test_published_averages(blimp: Path, pairs: list[MinimalPair], trigram: Ngra
         assert ours[term][table.columns.index(model)] == pytest.approx(value, abs=1e-9)
 
 
-pytestmark = pytest.mark.published
-
-
 def test_fields_and_kinds_are_those_of_the_published_files(published_data: Path) -> None:
     """Outside witness: the first line of each of the 67 files; two have a remark of their own."""
     published = {}

@@ -108,9 +108,6 @@ def test_published_selection_has_our_ranks_and_a_higher_sum(
     assert selection.certificate.objective < total
 
 
-pytestmark = pytest.mark.published
-
-
 @pytest.fixture(scope="module")
 def triplets(published_data: Path) -> tuple[Triplet, ...]:
     return read_triplets(published_data / "contstimlang")

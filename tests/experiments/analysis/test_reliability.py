@@ -102,10 +102,7 @@ def test_probabilities_are_calibrated(condition: Condition, mean: float, spread:
 def claimed_and_true(condition: Condition, mean: float, share: float) -> tuple[float, float]:
     """Claimed and true shares of unacceptable sentences preferred where most people chose them.
 
-    Args:
-        condition: of all trials.
-        mean: of the hidden values.
-        share: of people who choose sentence_2, at least.
+    `mean` is that of the hidden values, `share` the least of people who choose sentence_2.
     """
     rng, claimed, truth = np.random.default_rng(9), [], []
     for _ in range(60):

@@ -44,13 +44,7 @@ def random_comparisons(n: int, n_models: int = 3, seed: int = 1) -> TrialPrefere
 
 
 def random_group(number: int, ratios: FloatArray, prefers_2: BoolArray) -> GroupRatings:
-    """A group that rated random pairs.
-
-    Args:
-        number: of the group.
-        ratios: (n_trials, n_models), nats.
-        prefers_2: (n_participants, n_trials).
-    """
+    """A group that rated random pairs; ratios (n_trials, n_models), nats; choices (n_people, …)."""
     trials = tuple(
         new_trial(f"{number}-{t}", number, f"First {number} {t}.", f"Second {number} {t}.")
         for t in range(len(ratios))

@@ -3,7 +3,6 @@
 import json
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -20,7 +19,7 @@ from contstim.models.checkpoints.source import foreign_errors
 from contstim.models.loading import Loading
 from contstim.models.tensors import fingerprint
 from tests.models import tiny
-from tests.models.checkpoints.conftest import SENTENCES, Copy
+from tests.models.checkpoints.conftest import SENTENCES, Copy, edit
 from tests.models.tiny import Folder, Load
 
 CAUSAL = {"gpt2", "pythia", "llama", "spaced"}
@@ -61,7 +60,8 @@ def test_fingerprints_ignore_the_place(tiny_checkpoint: Folder, load: Load, tmp_
         same.model.transformer.wpe.weight[0, 0] += 1e-3
     changed = Checkpoint(same.model, same.tokenizer, str(copy), "cpu", "causal")
     assert changed.fingerprint != original.fingerprint
-    _edit(copy / "tokenizer.json", lambda parts: parts["model"].update(merges=[]))
+    model = json.loads((copy / "tokenizer.json").read_text(encoding="utf-8"))["model"]
+    edit(copy / "tokenizer.json", model={**model, "merges": []})
     assert load_checkpoint(str(copy), Loading(device="cpu")).fingerprint != original.fingerprint
 
 
@@ -123,12 +123,6 @@ def test_devices_and_precisions_are_checked(tiny_checkpoint: Folder) -> None:
     if not torch.cuda.is_available():
         with pytest.raises(ModelError, match=r"finds no GPU here\. Use the device cpu"):
             load_checkpoint(location, Loading(device="cuda"))
-
-
-def _edit(path: Path, change: Callable[[dict[str, dict[str, object]]], None]) -> None:
-    parts = json.loads(path.read_text(encoding="utf-8"))
-    change(parts)
-    path.write_text(json.dumps(parts), encoding="utf-8")
 
 
 def test_fingerprints_cover_merges_and_options(load: Load, tmp_path: Path) -> None:

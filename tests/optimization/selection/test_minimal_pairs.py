@@ -85,13 +85,8 @@ def best_by_hand(
     """Exhaustive search over all sets: most kept items, most even shares, best objective.
 
     Of two lists of shares in ascending order, the one that is larger where they first differ is
-    more even. None where there is no set.
-
-    Args:
-        scores: all scores.
-        question: the rules.
-        rows: of minimal pairs that may be chosen; by default all.
-        stay: wrong model, right model and pair_id of kept items.
+    more even. None where there is no set. `rows` are those that may be chosen, by default all,
+    and `stay` the wrong model, right model and pair_id of kept items.
     """
     allowed = range(len(scores.pairs)) if rows is None else rows
     need, n_models = question.per_pair // 2, len(scores.models)

@@ -1,6 +1,7 @@
-"""N-gram models on real text: lmplz's numbers, the main job; estimates of a masked model."""
+"""Models on texts of the 2023 study: real tokenizers, n-gram models and lmplz, estimates."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,14 @@ from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import estimate, train_ngram
 from contstim.models.vocabularies import shared_vocabulary
+from contstim.models.words import (
+    Encoding,
+    encode_batch,
+    place_of,
+    word_and_rest,
+    words_are_independent,
+    words_in_places,
+)
 from contstim.optimization.search.synthesize import synthesize
 from contstim.words.corpus import read_sentences
 from contstim.words.sentence import Sentence
@@ -73,9 +82,6 @@ def test_the_main_job_on_real_text(published_data: Path, models: dict[int, Ngram
     assert again.synthetic == found.synthetic
 
 
-pytestmark = pytest.mark.published
-
-
 def test_estimates_rank_words_as_exact_scores_do(small_models: Path) -> None:
     """Witness: exact scores of the rewritten sentences."""
     model = MaskedModel(load_checkpoint(str(small_models / "bert-mini"), Loading(device="cpu")))
@@ -85,3 +91,32 @@ def test_estimates_rank_words_as_exact_scores_do(small_models: Path) -> None:
     exact = model.replacement_log_probs(sentence, 5, words)
     assert spearmanr(known.estimate, exact).statistic > 0.8
     assert (known.upper_bound >= exact - 1e-4).all()
+
+
+@pytest.fixture(scope="session")
+def tokenizers(published_data: Path) -> Path:
+    """The folder of real tokenizers, with tiny networks, beside the published data."""
+    folder = published_data.parent / "tokenizers"
+    if not folder.is_dir():
+        pytest.skip(f"no tokenizers in {folder}")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["gpt2", "roberta"])
+def test_neighbours_do_not_change_tokens(published_data: Path, tokenizers: Path, name: str) -> None:
+    """Witness: the tokenizer on whole sentences of the study's words."""
+    tokenizer = load_checkpoint(str(tokenizers / name), Loading(device="cpu")).tokenizer
+    assert words_are_independent(tokenizer)
+
+    def cut(sentences: Sequence[Sentence]) -> list[Encoding]:
+        return encode_batch(tokenizer, sentences, special_tokens=False, end_apart=False)
+
+    in_places, words = words_in_places(cut), read_vocabulary(published_data / "contstimlang")
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        chosen = rng.choice(words.inner, 7).tolist()
+        sentence = Sentence((str(rng.choice(words.initial)), *chosen))
+        (encoding,) = cut([sentence])
+        for position, word in enumerate(sentence.words):
+            alone = in_places((word,), place_of(sentence, position))
+            assert alone.tokens[0] == word_and_rest(encoding, position)[0]
