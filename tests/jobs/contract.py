@@ -114,7 +114,11 @@ class SeparateWorkersContract(ExecutorContract):
         with worker_pool(self.make(1), WorkerContext(Loading(device="cpu"))) as pool:
             _, ready = self.next(pool, str)
             pool.executor.send(0, Sleep())
-        assert vanishes(int(re.findall(r"process (\d+)", ready)[0]))
+        assert vanishes(process_of(ready))
+
+
+def process_of(ready: str) -> int:
+    return int(re.findall(r"process (\d+)", ready)[0])
 
 
 def vanishes(process: int) -> bool:
