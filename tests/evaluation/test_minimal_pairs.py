@@ -90,12 +90,12 @@ def test_fields_for_a_method_that_is_ruled_out_are_not_used(tmp_path: Path) -> N
 
 
 def test_missing_pairs_and_repeated_identifiers_are_refused(tmp_path: Path) -> None:
-    once = write_rows(tmp_path / "b.jsonl", ROWS[:1])
-    with pytest.raises(InputError, match=r"row 1: pair 0 of agreement_1 occurs twice; .*row 1"):
-        read_minimal_pairs([once, once])
     for path in (tmp_path, tmp_path / "none"):
         with pytest.raises(InputError, match="contains no minimal pairs"):
             pair_files(path)
+    once = write_rows(tmp_path / "b.jsonl", ROWS[:1])
+    with pytest.raises(InputError, match=r"row 1: pair 0 of agreement_1 occurs twice; .*row 1"):
+        read_minimal_pairs([once, once])
 
 
 @pytest.mark.parametrize(

@@ -106,10 +106,11 @@ def test_a_model_is_gone_before_the_next_is_loaded(
     """
     networks: list[weakref.ref[Any]] = []
     alive: list[int] = []
+    load_scorer = catalog.load_scorer
 
     def load(*args: Any, **options: Any) -> Scorer:
         alive.append(sum(network() is not None for network in networks))
-        model = catalog.load_scorer(*args, **options)
+        model = load_scorer(*args, **options)
         networks.append(weakref.ref(vars(model)["checkpoint"].model))
         return model
 

@@ -89,7 +89,7 @@ def test_the_fingerprint_follows_the_files_content(trained: Path, tmp_path: Path
     assert NgramModel(trained / "3gram.arpa").convention.fingerprint != ours
 
 
-def test_counts_are_words(bigram: NgramModel, english: list[Sentence], tmp_path: Path) -> None:
+def test_words_of_counts(bigram: NgramModel, english: list[Sentence], tmp_path: Path) -> None:
     """Witness: words counted one by one."""
     words = bigram.vocabulary(20)
     starts = [s.words[0] for s in english]
