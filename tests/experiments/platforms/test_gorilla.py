@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms import gorilla
+from contstim.experiments.platforms.gorilla import (
+    PLATFORM,
+    GorillaSettings,
+    export_gorilla,
+    import_gorilla,
+)
 from contstim.experiments.responses.checks import Problem
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials, write_rows
@@ -30,8 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("gorilla")
     path = tmp_path_factory.mktemp("template") / "task.csv"
     path.write_text(TEMPLATE, encoding="utf-8-sig")
-    settings = gorilla.GorillaSettings(path, left="Text a", right="text B", seed=4)
-    return gorilla.export_gorilla(TRIALS, out, settings).path
+    settings = GorillaSettings(path, left="Text a", right="text B", seed=4)
+    return export_gorilla(TRIALS, out, settings).path
 
 
 def test_the_template_is_filled_and_otherwise_kept(folder: Path) -> None:
@@ -68,9 +73,7 @@ def test_wrong_templates(tmp_path: Path, text: str, options: dict[str, Any], mes
     path = tmp_path / "task.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        gorilla.export_gorilla(
-            TRIALS, tmp_path / "out", replace(gorilla.GorillaSettings(path), **options)
-        )
+        export_gorilla(TRIALS, tmp_path / "out", replace(GorillaSettings(path), **options))
 
 
 def data(
@@ -105,7 +108,7 @@ def data(
 
 
 class TestContract(PlatformContract):
-    platform = gorilla.PLATFORM
+    platform = PLATFORM
     left_column = "shown_left"
     sentence_columns = ("sentence_left", "sentence_right")
     is_html = True
@@ -120,7 +123,7 @@ def test_what_was_answered_in_task_builder_2_comes_back(folder: Path, tmp_path: 
     """By trial_id and side, whatever the columns of the sentences are called."""
     planted = PlantedAnswers(TRIALS)
     path = data(folder, tmp_path / "data.csv", planted, prefix="Spreadsheet: ")
-    found = gorilla.import_gorilla([path], TRIALS)
+    found = import_gorilla([path], TRIALS)
     assert list(found.responses) == planted.responses
     assert found.report.findings == ()
 
@@ -135,12 +138,12 @@ def test_columns_of_two_spreadsheets_are_one(folder: Path, tmp_path: Path, delim
             row[f"{name}-ab12"] = row[name] if second else ""
             row[name] = "" if second else row[name]
     path = write_rows(tmp_path / "data.csv", rows, delimiter=delimiter, end=END)
-    found = gorilla.import_gorilla([path], TRIALS)
+    found = import_gorilla([path], TRIALS)
     assert list(found.responses) == planted.responses
     assert f"{path}: skipped 6 rows without a trial_id." in found.notes
     rated = next(row for row in rows if row["trial_id"])
     rated["trial_id-ab12"] = "another"
-    (unreadable,) = gorilla.import_gorilla([write_rows(path, rows, end=END)], TRIALS).unreadable
+    (unreadable,) = import_gorilla([write_rows(path, rows, end=END)], TRIALS).unreadable
     where = f"{path}, line {rows.index(rated) + 2}"
     assert str(unreadable).startswith(f"{where}: trial_id, trial_id-ab12")
 
@@ -157,7 +160,7 @@ def test_who_stops_rates_twice_or_not_at_all_is_named(folder: Path, tmp_path: Pa
     files = [
         write_rows(tmp_path / f"{n}.csv", part, end=END) for n, part in enumerate((rows, [idle]))
     ]
-    found = gorilla.import_gorilla(files, TRIALS)
+    found = import_gorilla(files, TRIALS)
     problems = {(f.problem, f.participant, f.about) for f in found.report.findings}
     assert problems == {
         (Problem.DUPLICATE, "9001", (twice["trial_id"],)),
@@ -174,8 +177,8 @@ def test_exports_of_another_task_are_refused(folder: Path, tmp_path: Path) -> No
     rows = read_csv_rows(path)[:-1]
     others = [row | {"Zone Name": "scale"} for row in rows]
     with pytest.raises(InputError, match=r"No ratings found in .*Name the buttons resp1"):
-        gorilla.import_gorilla([write_rows(path, others, end=END)], TRIALS)
+        import_gorilla([write_rows(path, others, end=END)], TRIALS)
     for row in rows:
         del row["shown_left"]
     with pytest.raises(InputError, match="has no column shown_left; its columns are"):
-        gorilla.import_gorilla([write_rows(path, rows, end=END)], TRIALS)
+        import_gorilla([write_rows(path, rows, end=END)], TRIALS)
