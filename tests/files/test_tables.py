@@ -1,5 +1,7 @@
 """Tables: strict CSV, and numbers and texts of cells."""
 
+from __future__ import annotations
+
 import csv
 import io
 import math
