@@ -1,7 +1,5 @@
 """Fixtures that every room shares: small texts, n-gram models trained on them, checkpoints."""
 
-from __future__ import annotations
-
 import gc
 import os
 import shutil

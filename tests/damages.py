@@ -4,8 +4,6 @@ A damage takes the content of a good file, in bytes, and gives the content of a 
 same where there is nothing in it that could be damaged so.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -21,11 +19,6 @@ Rows = list[list[str]]
 DEEP = "[" * 20_000
 LONG = "7" * 5_000
 HUGE = "1" + "0" * 400
-HALF = r"\ud800"
-
-
-def _random(content: bytes) -> bytes:
-    return random.Random(len(content)).randbytes(1_000)
 
 
 def _middle(content: bytes) -> bytes:
@@ -48,7 +41,7 @@ def _foreign(_: bytes) -> bytes:
 
 ANY: dict[str, Damage] = {
     "empty": lambda _: b"",
-    "random bytes": _random,
+    "random bytes": lambda content: random.Random(len(content)).randbytes(1_000),
     "another program's": _foreign,
 }
 BINARY: dict[str, Damage] = {
@@ -167,7 +160,7 @@ JSON: dict[str, Damage] = {
     "objects for all texts": _every(TEXTS, ': {"a": {"b": 1}}'),
     "true for a text": _values(TEXTS, ": true"),
     "numbers for all texts": _every(TEXTS, ": 3"),
-    "half of a surrogate pair": _values(TEXTS, f': "{HALF}"'),
+    "half of a surrogate pair": _values(TEXTS, r': "\ud800"'),
     "deep for a text": _values(TEXTS, f": {'[' * 300}{']' * 300}"),
     "a text for a number": _values(NUMBER, '"many"'),
     "null for a number": _values(NUMBER, "null"),

@@ -1,7 +1,5 @@
 """How many examples a property is tried on, by the profile of hypothesis."""
 
-from __future__ import annotations
-
 from hypothesis import settings
 
 USUAL = 40  # of a property that says nothing else

@@ -1,7 +1,5 @@
 """Programs that a test ends with Ctrl-C or a kill, in the midst of their work."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import sqlite3

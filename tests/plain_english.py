@@ -5,19 +5,14 @@ that are named by a bare participle or adjective; and variables with vague names
 signal: rewrite the sentence, do not replace the word.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re
 import sys
 import tokenize
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PHRASES = re.compile(
     r"\b(?:what(?:ever)? (?:is|are|was|were|has|have|a|an|the|it|each|this|that|one|they|can|may)"

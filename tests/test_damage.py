@@ -5,8 +5,6 @@ where the damage is harmless, the same result; and nothing is written. A new rea
 `READERS`.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json
@@ -47,18 +45,10 @@ from contstim.experiments.platforms.texts import text_of
 from contstim.experiments.reproduce.published import load_plain
 from contstim.experiments.responses.table import read_responses
 from contstim.files.tables import read_table, write_table
+from contstim.items import stimuli
 from contstim.items.reviews import read_reviews
 from contstim.items.scale import Scale
 from contstim.items.scores import ScoreTable, read_pair_counts, read_token_counts
-from contstim.items.stimuli import (
-    Condition,
-    Kind,
-    Trial,
-    read_pairs,
-    read_stimuli,
-    read_trials,
-    read_triplets,
-)
 from contstim.models.training.acceptability import read_annotations
 from contstim.store import Store, TripletStore
 from contstim.words.corpus import read_sentences
@@ -66,20 +56,11 @@ from contstim.words.frequencies import read_frequencies
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary, read_repeatable
 from tests.damages import DAMAGES, Damage, json_lines
+from tests.experiments.collection.servers import small_study
+from tests.experiments.stimuli import new_trial
 
 TRIALS = [
-    Trial(
-        f"t{n}",
-        1,
-        Condition.CATCH,
-        "",
-        "",
-        Sentence.parse(a),
-        Sentence.parse(b),
-        Kind.NATURAL,
-        Kind.SHUFFLED,
-        "",
-    )
+    new_trial(f"t{n}", 1, a, b, condition=stimuli.Condition.CATCH)
     for n, (a, b) in enumerate([("A b c.", "C b a."), ("D e f.", "F e d."), ("G h.", "H g.")])
 ]
 
@@ -183,46 +164,44 @@ def _stored(path: Path) -> object:
         return kept, triplets.naturals(), triplets.find("key"), triplets.floors("f", "w", 0.25)
 
 
-def _new_store() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "s.sqlite"
-        with Store(path) as store:
-            texts = ["A b.", "C d.", *(f"Sentence {n}." for n in range(500))]
-            store.save("f", "{}", texts, -np.arange(1.0, len(texts) + 1))
-        return path.read_bytes()
+def _made(name: str, write: Callable[[Path], object]) -> Callable[[], bytes]:
+    """The content of a file that a function writes."""
+
+    def content() -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            write(Path(folder) / name)
+            return (Path(folder) / name).read_bytes()
+
+    return content
 
 
-def _new_answers() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "a.sqlite"
-        Recorder(path, "fingerprint").close()
-        with closing(sqlite3.connect(path)) as connection:
-            connection.execute(
-                "INSERT INTO participant (number, participant, study_group, seed, joined, seen) "
-                "VALUES (1, 'p-1', '1', 3, 0, 0)"
-            )
-            for n in range(100):
-                row = (1, f"trial-{n}", 3, 1, n + 1, 900.5, 0, "key", 0, 0)
-                connection.execute(f"INSERT INTO response VALUES ({', '.join('?' * 10)})", row)
-            connection.commit()
-            connection.execute("PRAGMA journal_mode = DELETE")
-        return path.read_bytes()
+def _new_store(path: Path) -> None:
+    with Store(path) as store:
+        texts = ["A b.", "C d.", *(f"Sentence {n}." for n in range(500))]
+        store.save("f", "{}", texts, -np.arange(1.0, len(texts) + 1))
 
 
-def _written(name: str, columns: dict[str, list[object]]) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        write_table(Path(folder) / name, columns)
-        return (Path(folder) / name).read_bytes()
-
-
-def _npz() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "s.npz"
-        table = ScoreTable(
-            tuple(map(Sentence.parse, ("A b.", "C d."))), ("m",), np.array([[-1.0], [-2.0]])
+def _new_answers(path: Path) -> None:
+    Recorder(path, "fingerprint").close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "INSERT INTO participant (number, participant, study_group, seed, joined, seen) "
+            "VALUES (1, 'p-1', '1', 3, 0, 0)"
         )
-        table.write(path)
-        return path.read_bytes()
+        rows = [(1, f"trial-{n}", 3, 1, n + 1, 900.5, 0, "key", 0, 0) for n in range(100)]
+        connection.executemany(f"INSERT INTO response VALUES ({', '.join('?' * 10)})", rows)
+        connection.commit()
+        connection.execute("PRAGMA journal_mode = DELETE")
+
+
+def _new_study(path: Path) -> None:
+    small_study(path.parent, groups=1, trials=1, questions=[], completion={"code": "abc"})
+    path.write_text(json.dumps(json.loads(path.read_text()), indent=1))
+
+
+SCORES = ScoreTable(
+    tuple(map(Sentence.parse, ("A b.", "C d."))), ("m",), np.array([[-1.0], [-2.0]])
+)
 
 
 def _rows(text: str) -> bytes:
@@ -239,38 +218,10 @@ def _value(cell: str) -> object:
         return cell
 
 
-def _labels() -> bytes:
-    return text_of("labels.csv", "en", (Scale.CONFIDENCE,)).encode()
-
-
 def _page(path: Path) -> object:
     return keep_texts(path.parent, PageSettings(), into=path.parent)
 
 
-STUDY = json.dumps(
-    {
-        "version": 1,
-        "id": "abc",
-        "title": "A study",
-        "minutes": 5,
-        "scale": "confidence",
-        "check_attempts": 2,
-        "break_every": 0,
-        "deadline": 0.0,
-        "save": {"to": "server"},
-        "completion": {"code": "abc"},
-        "texts": {},
-        "questions": [],
-        "identify": [],
-        "visit": [],
-        "identities": "hashed",
-        "return_link": "",
-        "groups": {
-            "1": [{"trial_id": "a", "sentence_1": "A b.", "sentence_2": "B a.", "stratum": 0}]
-        },
-    },
-    indent=1,
-).encode()
 FLAT = "id,m\na,-3.5\nb,-2.5\n"
 
 
@@ -314,23 +265,15 @@ KINDS = {"jsonl": "json", "txt": "lines", "md": "lines"}
 
 @dataclass(frozen=True)
 class Reader:
-    """A kind of file: its name, a good one, what reads it, and which damages it may suffer.
+    """A kind of file: its name, a good one, what reads it, and which damages it may suffer."""
 
-    Attributes:
-        name: of the file.
-        content: a good one.
-        read: what commands make of it.
-        beside: other files that stand in the folder.
-        harmless: damages that nothing can tell from a good file, and why.
-        kind: of its damages; see `DAMAGES`. Empty for those that its ending says.
-    """
-
-    name: str
-    content: str | bytes | Callable[[], bytes]
-    read: Callable[[Path], object]
-    beside: dict[str, str] = field(default_factory=dict)
+    name: str  # of the file
+    content: str | bytes | Callable[[], bytes]  # a good one
+    read: Callable[[Path], object]  # what commands make of it
+    beside: dict[str, str] = field(default_factory=dict)  # other files that stand in the folder
+    # Damages that nothing can tell from a good file, and why
     harmless: dict[str, str] = field(default_factory=dict)
-    kind: str = ""
+    kind: str = ""  # of its damages; see `DAMAGES`. Empty for those that its ending says
 
     @property
     def damages(self) -> dict[str, Damage]:
@@ -343,20 +286,20 @@ def _judged(path: Path) -> object:
 
 
 READERS = {
-    "trials": Reader("t.csv", TRIALS_CSV, read_trials),
+    "trials": Reader("t.csv", TRIALS_CSV, stimuli.read_trials),
     "trials as JSON lines": Reader(
         "t.jsonl",
         _rows(TRIALS_CSV),
-        read_trials,
+        stimuli.read_trials,
         harmless={"null for a text": "a trial need not have a source"},
     ),
     "pairs": Reader(
-        "p.csv", PAIRS_CSV, read_pairs, harmless={"header only": "a selection may be empty"}
+        "p.csv", PAIRS_CSV, stimuli.read_pairs, harmless={"header only": "a selection may be empty"}
     ),
     "triplets": Reader(
         "t.csv",
         TRIPLETS_CSV,
-        read_triplets,
+        stimuli.read_triplets,
         harmless={"header only": "a study may have found none"} | SIGNS,
     ),
     "a review": Reader(
@@ -381,14 +324,16 @@ READERS = {
         ScoreTable.from_file,
         harmless=TWICE | SIGNS | {"the last column missing": "a column is a model"},
     ),
-    "scores as arrays": Reader("s.npz", _npz, ScoreTable.from_file),
+    "scores as arrays": Reader("s.npz", _made("s.npz", SCORES.write), ScoreTable.from_file),
     "a Parquet table": Reader(
-        "t.parquet", lambda: _written("t.parquet", {"sentence": ["A b."] * 99}), read_table
+        "t.parquet",
+        _made("t.parquet", lambda p: write_table(p, {"sentence": ["A b."] * 99})),
+        read_table,
     ),
     "stimuli": Reader(
         "s.csv",
         b"sentence\nA b.\nC d.\n",
-        read_stimuli,
+        stimuli.read_stimuli,
         harmless={"a ragged row": "it is a blank line"},
     ),
     "a text": Reader("t.txt", b"A b.\nC d.\n", lambda path: list(read_sentences(path))),
@@ -480,7 +425,9 @@ READERS = {
         {"q.csv": QUALTRICS_CSV},
     ),
     "PCIbex's data": Reader("p.txt", PCIBEX_CSV, lambda p: import_pcibex([p], TRIALS)),
-    "labels of a page": Reader("labels.csv", _labels, _page, harmless=LABELS),
+    "labels of a page": Reader(
+        "labels.csv", text_of("labels.csv", "en", (Scale.CONFIDENCE,)), _page, harmless=LABELS
+    ),
     "examples of a page": Reader(
         "examples.csv",
         b"sentence_1,sentence_2,rating,explanation\nA b.,B a.,2,so\nC d.,D c.,5,so\n",
@@ -491,10 +438,12 @@ READERS = {
         "practice.csv", b"sentence_1,sentence_2\nA b.,B a.\nC d.,D c.\n", _page, harmless=PAGE
     ),
     "a text of a page": Reader("consent.md", b"# Consent\n\nYes.\n", _page, harmless=PAGE),
-    "an exported study": Reader("study.json", STUDY, lambda p: read_study(p.parent)),
-    "a server's answers": Reader("a.sqlite", _new_answers, collected_responses),
+    "an exported study": Reader(
+        "study.json", _made("study.json", _new_study), lambda p: read_study(p.parent)
+    ),
+    "a server's answers": Reader("a.sqlite", _made("a.sqlite", _new_answers), collected_responses),
     "a published pickle": Reader("p.pkl", pickle.dumps(["a", "b"] * 9), load_plain),
-    "a study's store": Reader("s.sqlite", _new_store, _stored, harmless=NEW),
+    "a study's store": Reader("s.sqlite", _made("s.sqlite", _new_store), _stored, harmless=NEW),
 }
 
 
@@ -507,9 +456,7 @@ def _plain(value: object) -> str:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_good_file_is_read_and_a_damaged_one_refused_or_harmless(
-    name: str, tmp_path: Path
-) -> None:
+def test_good_files_are_read_and_damage_refused_or_harmless(name: str, tmp_path: Path) -> None:
     reader = READERS[name]
     good = _folder(reader, tmp_path / "good")
     content = good.read_bytes()

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import partial
@@ -84,9 +82,7 @@ def test_pairs_of_all_models_pass_the_independent_verifier(found: Found, out: Pa
     assert all(name in page for name in NAMES)
 
 
-def test_called_again_it_trains_and_scores_nothing(
-    found: Found, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rerun_scores_nothing(found: Found, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("generate", "synthesize_triplet"):
         monkeypatch.setattr(f"contstim.demo.{name}", None)
     monkeypatch.setattr("contstim.models.training.run.Trainer", None)

@@ -1,7 +1,5 @@
 """The public face, and how light it is."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """Figures of reports as axes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import matplotlib as mpl
@@ -22,7 +20,7 @@ from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
 from contstim.reporting.canvas import styled
 from contstim.words.sentence import Sentence
-from tests.evaluation.judged_tables import simulated
+from tests.evaluation.small_data import simulated
 from tests.experiments import stimuli
 from tests.experiments.analysis.simulation import simulate
 

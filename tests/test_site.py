@@ -1,7 +1,5 @@
 """The documentation: a place and a summary for everything, and no option that there is not."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

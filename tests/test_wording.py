@@ -1,9 +1,13 @@
-"""Numbers in words, and p-values, by hand."""
+"""Numbers in words, p-values and shared errors; installation against the package description."""
 
-from __future__ import annotations
+import importlib
+import re
+import tomllib
+from pathlib import Path
 
 import pytest
 
+from contstim.errors import WorkerError, needing
 from contstim.wording import p_text, quantity
 
 
@@ -34,3 +38,36 @@ def test_one_is_singular_and_nothing_else_is(given: tuple[int, str], said: str) 
 )
 def test_p_values_are_never_zero(p_value: float, text: str) -> None:
     assert p_text(p_value) == text
+
+
+def test_an_extra_that_is_missing_is_named_with_its_installation() -> None:
+    message = r"Collecting needs nothing_of_this_name, .*: pip install 'contstim\[collect\]'\."
+    with pytest.raises(WorkerError, match=message), needing("collect", "Collecting"):
+        importlib.import_module("nothing_of_this_name")
+
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_extras_are_installed_by_one_and_the_same_command() -> None:
+    """Witness: pyproject.toml. The name, not the folder: it works wherever one stands."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = set(settings["project"]["optional-dependencies"])
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("contstim/**/*.py")]
+    texts = {  # texts of a program that continue in the next line are joined
+        str(path.relative_to(ROOT)): re.sub(r'"\n\s*f?"', "", path.read_text(encoding="utf-8"))
+        for path in pages
+    }
+    commands = {
+        (name, command)
+        for name, text in texts.items()
+        for command in re.findall(r"pip install\s+(?!-c)([^`\s.]*\S*)", text)
+        if "{extra}" not in command  # which `needing` fills in
+    }
+    needed = {extra for text in texts.values() for extra in re.findall(r'needing\("(\w+)"', text)}
+    assert {"collect"} < needed <= extras
+    assert len(commands) >= 6
+    for page, command in sorted(commands):
+        found = re.match(r"'contstim\[(\w+)\]'", command)
+        assert found, f"{page}: pip install {command}"
+        assert found[1] in extras

@@ -1,7 +1,5 @@
 """A user's folder, which the tests of several commands begin with."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,11 +1,9 @@
 """Commands as a user gives them, run by the program's entry point in this process.
 
 Another process for each would take most of the time of the tests, to load the same libraries again.
-What only a process of its own shows (signals, closed pipes, encodings) is in `test_endings`, and
+What only a process of its own shows (signals, closed pipes, encodings) is in `test_output`, and
 the first study of the README runs as typed in `test_readme`.
 """
-
-from __future__ import annotations
 
 import io
 import os
@@ -17,15 +15,24 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from unittest import mock
 
+from typer.testing import CliRunner, Result
+
 from contstim.cli import main
+from contstim.cli.program import app
 
 
-def run(folder: Path, *arguments: str) -> CompletedProcess[str]:
-    """Run `contstim` with arguments in a folder, on a terminal of 200 columns."""
+def run(
+    folder: Path, command: str, *options: str, status: int | None = None
+) -> CompletedProcess[str]:
+    """Run `contstim` in a folder, on a terminal of 200 columns; spaces separate a command's words.
+
+    If `status` is given, the command must end with it.
+    """
+    arguments = [*command.split(), *options]
     out, err = io.StringIO(), io.StringIO()
     # As in a terminal: a shell's background jobs ignore it. The program's own lasts until it ends
     interrupted = signal.signal(signal.SIGINT, signal.default_int_handler)
-    status = 0
+    code = 0
     with (
         chdir(folder),
         mock.patch.dict(os.environ, {"COLUMNS": "200"}),
@@ -41,14 +48,21 @@ def run(folder: Path, *arguments: str) -> CompletedProcess[str]:
         try:
             main()
         except SystemExit as ended:
-            status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+            code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
         finally:
             signal.signal(signal.SIGINT, interrupted)
-    return CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
+    assert status in (None, code), f"status {code}\n{out.getvalue()}{err.getvalue()}"
+    return CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
 
-def succeed(folder: Path, *arguments: str) -> str:
-    """What a command prints that has to end well."""
-    done = run(folder, *arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def invoke(command: str, *options: object) -> Result:
+    """Run `contstim` in this folder by Typer's runner; an error is raised as it is."""
+    done = CliRunner().invoke(app, [*command.split(), *map(str, options)])
+    if done.exception is not None and done.exit_code != 3:  # some searches found nothing
+        raise done.exception
+    return done
+
+
+def succeed(folder: Path, command: str, *options: str) -> str:
+    """Return what a command prints, which must end with status 0."""
+    return run(folder, command, *options, status=0).stdout

@@ -1,11 +1,10 @@
-"""`contstim analyze` and `contstim reproduce` as a user runs them."""
-
-from __future__ import annotations
+"""`contstim analyze`, `reproduce`, `mixed` and `controls` as a user runs them."""
 
 import json
 from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +15,9 @@ from contstim.items.stimuli import Condition, trial_columns
 from contstim.models.training_text import sentence_hash
 from contstim.testing.platform import read_csv_rows
 from contstim.words.sentence import Sentence
-from tests.cli.running import run
+from tests.cli.running import run, succeed
 from tests.experiments.analysis.simulation import Experiment, simulate
+from tests.experiments.responses.experiment import make_responses, make_trials, scores_of
 from tests.steps.records import record_of
 from tests.study.small import blank_figures
 
@@ -148,10 +148,91 @@ def test_artificial_participants_are_named_wherever_results_stand(
 
 
 def test_published_data_that_are_not_there(tmp_path: Path) -> None:
-    done = run(tmp_path, "reproduce", "golan2023", "--data", "nowhere", "--out", "out")
-    assert done.returncode == 2
+    done = run(tmp_path, "reproduce", "golan2023", "--data", "nowhere", "--out", "out", status=2)
     assert "nowhere contains no published data" in done.stderr
     (tmp_path / "here" / "contstimlang" / "resources").mkdir(parents=True)
-    done = run(tmp_path, "reproduce", "golan2023", "--data", "here", "--out", "out")
-    assert done.returncode == 2
+    done = run(tmp_path, "reproduce", "golan2023", "--data", "here", "--out", "out", status=2)
     assert "Name this file (--ratings)" in done.stderr
+
+
+COMMON = "mixed --trials trials.csv --responses responses.csv --scores scores.csv --out out".split()
+
+
+def write_experiment(folder: Path, experiment: Experiment) -> None:
+    write_table(folder / "trials.csv", trial_columns(experiment.trials))
+    write_responses(folder / "responses.csv", experiment.responses)
+    experiment.scores.write(folder / "scores.csv")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mixed")
+    write_experiment(folder, simulate(groups=(5, 5), follow=0.8))
+    return folder
+
+
+def test_every_table_is_written_and_the_followed_model_is_first(folder: Path) -> None:
+    said = succeed(folder, *COMMON, "--together", "--people", "intercept")
+    assert "72 trials" in said
+    assert "log-likelihood" in said
+    fits = {row["models"]: row for row in read_csv_rows(folder / "out" / "fits.csv")}
+    assert set(fits) == {"(no model)", "a", "b", "c", "a + b", "a + c", "b + c", "a + b + c"}
+    assert {row["ratings"] for row in fits.values()} == {"360"}
+    assert float(fits["a"]["log_likelihood"]) > float(fits["b"]["log_likelihood"])
+    comparisons = read_csv_rows(folder / "out" / "comparisons.csv")
+    assert [(row["first"], row["second"]) for row in comparisons] == [
+        ("a", "b"),
+        ("a", "c"),
+        ("b", "c"),
+    ]
+    assert {row["family"] for row in comparisons} == {"3 pairs of models"}
+    assert len(read_csv_rows(folder / "out" / "additions.csv")) == 6
+    record = (folder / "out" / "fits.csv.meta.json").read_text(encoding="utf-8")
+    assert '"thresholds": "symmetric"' in record
+    assert '"catch"' not in record
+
+
+def test_what_cannot_be_fitted_ends_with_a_message(tmp_path: Path) -> None:
+    write_experiment(tmp_path, simulate(groups=(1,)))
+    failed = run(tmp_path, *COMMON, status=2)
+    assert "estimate their variance: 1 participant" in failed.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_controls_write_a_table_each(tmp_path: Path, trained: Path) -> None:
+    trials = make_trials()
+    people = {"ann": 1, "bob": 1, "cleo": 2, "dora": 2}
+    write_table(tmp_path / "trials.csv", trial_columns(trials))
+    write_responses(tmp_path / "responses.csv", make_responses(trials, people))
+    scores = scores_of(trials)
+    scores.write(tmp_path / "scores.csv")
+    sentences = list(map(str, scores.sentences or ()))
+    lengths = [float(len(sentence.split())) for sentence in sentences]
+    tokens: dict[str, list[Any]] = {
+        "sentence": sentences,
+        "gpt2": lengths,
+        "rnn": [9.0] * len(sentences),
+    }
+    write_table(tmp_path / "tokens.csv", tokens)
+    write_table(tmp_path / "features.csv", {"sentence": sentences, "words": lengths})
+    (tmp_path / "corpus.txt").write_text("Alpha beta gamma.\nOther alpha.\n")
+    common = "controls --trials trials.csv --responses responses.csv --scores scores.csv --out out"
+    said = succeed(
+        tmp_path,
+        common,
+        *"--tokens tokens.csv --features features.csv --text corpus.txt".split(),
+    )
+    assert "fewer tokens" in said
+    assert "prefers more" in said
+    tables = {}
+    for name in ("token_counts", "feature_preferences"):
+        tables[name] = read_csv_rows(tmp_path / "out" / f"{name}.csv")
+    assert [row["model"] for row in tables["token_counts"]] == ["gpt2", "rnn"] * 2
+    assert {row["feature"] for row in tables["feature_preferences"]} == {"words", "zipf"}
+    model = trained / "2gram.arpa"
+    succeed(tmp_path, common, "--model", f"rnn=kenlm:{model}", "--quiet")
+    record = json.loads((tmp_path / "out" / "controls.meta.json").read_text(encoding="utf-8"))
+    assert model.name in {name.rpartition("/")[2] for name in record["inputs"]}
+    assert record["models"]["rnn"]["specification"] == f"kenlm:{model}"
+    failed = run(tmp_path, common, status=2)
+    assert "no control variables" in failed.stderr

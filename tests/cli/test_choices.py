@@ -1,7 +1,5 @@
 """Two-choice experiments as a user runs them: from the design to the analysis."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator
@@ -95,8 +93,7 @@ def test_tables_that_do_not_say_it_are_refused_until_it_is_named(told: str, fold
     design_for_confidence(folder)
     for command in ("analyze", "mixed", "controls", "export r"):
         more = ["--text", "natural.txt"] if command == "controls" else []
-        failed = run(folder, *command.split(), *TABLES, *more, "--out", "refused")
-        assert failed.returncode == 2, command
+        failed = run(folder, command, *TABLES, *more, "--out", "refused", status=2)
         assert "--scale: choice for 1 (sentence_1) or 2 (sentence_2)" in failed.stderr
         assert not (folder / "refused").exists()
     stated = succeed(folder, "analyze", *TABLES, "--scale", "choice", "--out", "stated", "-q")
@@ -126,8 +123,7 @@ def test_imports_turn_choices_as_choices(folder: Path) -> None:
         pressed, left = n % 3 % 2, 1 + n % 2
         assert response.rating == (left if pressed == 0 else 3 - left)
     design_for_confidence(folder)
-    failed = run(folder, *command)
-    assert failed.returncode == 2
+    failed = run(folder, *command, status=2)
     assert "from left to right, are 1 or 2" in failed.stderr
     first = (folder / "read.csv").read_text()
     succeed(folder, *command, "--scale", "choice")

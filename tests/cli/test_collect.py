@@ -1,7 +1,5 @@
 """`contstim collect` and `contstim simulate` as a user runs them."""
 
-from __future__ import annotations
-
 import json
 import signal
 import socket
@@ -17,7 +15,7 @@ from contstim.experiments.responses.table import read_responses
 from contstim.files.tables import write_table
 from contstim.items.stimuli import Condition, trial_columns
 from contstim.testing.platform import read_csv_rows
-from tests.cli.running import run
+from tests.cli.running import run, succeed
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.servers import CollectProcess, export, small_study
 
@@ -38,8 +36,7 @@ def test_a_study_is_rehearsed_from_server_to_download(planted: Path) -> None:
     server = CollectProcess(planted / "study", planted / "kept" / "answers.sqlite")
     server.start()
     try:
-        done = run(planted, "simulate", *WHO, "--server", server.url, "--out", "sent.csv")
-        assert done.returncode == 0, done.stderr
+        succeed(planted, "simulate", *WHO, "--server", server.url, "--out", "sent.csv")
         header = {"Authorization": f"Bearer {server.token}"}
         given = httpx2.get(f"{server.url}/admin/responses.csv", headers=header, verify=False)
     finally:
@@ -54,8 +51,17 @@ def test_a_study_is_rehearsed_from_server_to_download(planted: Path) -> None:
     endings = ("", ".key", ".meta.json", ".token")
     assert files == [f"answers.sqlite{ending}" for ending in endings]
     database = str(server.database)
-    kept = run(planted, "import", "collected", database, "--trials", "trials.csv", "--out", "k.csv")
-    assert kept.returncode == 0, kept.stderr
+    kept = run(
+        planted,
+        "import",
+        "collected",
+        database,
+        "--trials",
+        "trials.csv",
+        "--out",
+        "k.csv",
+        status=0,
+    )
     assert "3 of 3 participants were simulated" in kept.stderr
     assert (planted / "k.csv").read_bytes() == given.content
     record = json.loads((planted / "sent.csv.meta.json").read_text())
@@ -151,8 +157,7 @@ def test_mistakes_are_explained(planted: Path) -> None:
         (["simulate", *WHO, "--browser", "--out", "r.csv"], "--server"),
         (["simulate", *WHO, "--model", "z", "--out", "r.csv"], "got 'z'"),
     ):
-        done = run(planted, *arguments)
-        assert done.returncode == 2
+        done = run(planted, *arguments, status=2)
         assert done.stderr.startswith("error: "), done.stderr
         assert message in done.stderr
     assert not (planted / "r.csv").exists()

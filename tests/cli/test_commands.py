@@ -1,7 +1,5 @@
 """The commands of the first study as a user gives them, and what is said to mistakes."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3
@@ -173,8 +171,7 @@ def test_bad_input_is_one_message_and_status_2(folder: Path, command: str, named
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
     np.savez(folder / "unequal.npz", a=np.zeros(3), b=np.zeros(2))
-    done = run(folder, *(part.replace("+", " ") for part in command.split()))
-    assert done.returncode == 2, done.stdout + done.stderr
+    done = run(folder, *(part.replace("+", " ") for part in command.split()), status=2)
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
     last = " ".join(done.stderr.strip().splitlines()[-1:])
@@ -201,8 +198,7 @@ def test_a_killed_score_goes_on_where_it_stopped(folder: Path) -> None:
     connection.close()
     assert 0 < kept[0] == kept[1] < 30_000
     assert not (folder / "many.csv").exists()
-    done = run(folder, "score", *MODELS[:2], *arguments[:-1])
-    assert done.returncode == 0, done.stderr
+    succeed(folder, "score", *MODELS[:2], *arguments[:-1])
     table = read_csv_rows(folder / "many.csv")
     assert len({row["sentence"] for row in table}) == 30_000
     planted = [row["sentence"] for row in table if row["kenlm:bigram.arpa"] == "-1234.5"]
@@ -224,30 +220,28 @@ def test_prose_is_excluded_as_prose(folder: Path) -> None:
     assert after == before[1:]
 
 
-def test_sentences_of_the_training_text_are_counted_by_score_and_select(
-    folder: Path, english: list[Sentence]
-) -> None:
+def test_training_sentences_are_counted_when_used(folder: Path, english: list[Sentence]) -> None:
     """Witness: 20 sentences of the training text among new ones, counted by hand."""
     new = [Sentence.parse(line) for line in (folder / "natural.txt").read_text().splitlines()]
     assert (
         "training text"
         not in run(
-            folder, *"score --model kenlm:bigram.arpa --sentences natural.txt --out new.csv".split()
+            folder, "score --model kenlm:bigram.arpa --sentences natural.txt --out new.csv"
         ).stderr
     )
     known = list(dict.fromkeys(english))[:20]
     text = "".join(f"{sentence.text}\n" for sentence in [*known, *new[:60]])
     (folder / "mixed.txt").write_text(text)
     models = "--model kenlm:bigram.arpa --model kenlm:trigram.arpa".split()
-    done = run(folder, "score", *models, *"--sentences mixed.txt --out mixed.csv -q".split())
-    assert done.returncode == 0, done.stderr
+    done = run(
+        folder, "score", *models, *"--sentences mixed.txt --out mixed.csv -q".split(), status=0
+    )
     share = f"20 of 80 sentences (25.0 %) occur in the training text of {models[1]}, {models[3]}"
     assert f"warning: {share}" in done.stderr
     record = json.loads((folder / "mixed.csv.meta.json").read_text())
     assert record["training_text"]["kenlm:bigram.arpa"]["found"] == 20
     select = "select natural --scores mixed.csv --per-pair 5 --out mixed-pairs.csv -q".split()
-    done = run(folder, *select)
-    assert done.returncode == 0, done.stderr
+    done = run(folder, *select, status=0)
     chosen = {row[n] for row in read_csv_rows(folder / "mixed-pairs.csv") for n in SIDES}
     held = len(chosen & {sentence.text for sentence in known})
     record = json.loads((folder / "mixed-pairs.csv.meta.json").read_text())

@@ -1,24 +1,17 @@
 """`contstim compare`, as users type it; the commands that it prints are then typed too."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from contstim.cli.program import app
 from contstim.english import generate
 from contstim.errors import InfeasibleError, InputError, VocabularyError
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import read_pairs, read_triplets
+from tests.cli.running import invoke
 
 pytestmark = pytest.mark.usefixtures("unsaved")
-
-
-def _run(arguments: list[str]) -> str:
-    return CliRunner().invoke(app, arguments, catch_exceptions=False).stdout
 
 
 @pytest.fixture
@@ -28,30 +21,28 @@ def natural(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_printed_commands_do_what_they_say(
+def test_printed_commands_work(
     trained: Path, natural: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Outside witness: the commands themselves, run as printed."""
     monkeypatch.chdir(tmp_path)
     models = [f"kenlm:{trained / name}" for name in ("2gram.arpa", "3gram.arpa")]
     command = ["compare", "--model", models[0], "--model", models[1], "--sentences", str(natural)]
-    shown = _run([*command, "--out", "compared", "--synthesize", "--quiet"])
+    shown = invoke(*command, "--out", "compared", "--synthesize", "--quiet").stdout
     printed = [shlex.split(line) for line in shown.splitlines() if line.startswith("  contstim ")]
     assert [line[1] for line in printed] == ["select", "synthesize", "synthesize"]
     (triplet,) = read_triplets(tmp_path / "compared" / "synthesized.csv")
     for line, found in zip(printed[1:], (triplet.synthetic_1, triplet.synthetic_2), strict=True):
-        assert found.text in _run([*line[1:], "--json"])
-    _run([*printed[0][1:], "--quiet"])
+        assert found.text in invoke(*line[1:], "--json").stdout
+    invoke(*printed[0][1:], "--quiet")
     # As many as sentences tell the two apart: one more pair cannot be had
     pairs = len(read_pairs(tmp_path / "compared" / "pairs.csv"))
     more = [str(pairs + 1) if word == str(pairs) else word for word in printed[0][1:]]
     with pytest.raises(InfeasibleError, match=f"at most {pairs} pairs can be selected"):
-        _run([*more, "--quiet"])
+        invoke(*more, "--quiet")
 
 
-def test_without_words_to_use_the_comparison_stands(
-    trained: Path, natural: Path, tmp_path: Path
-) -> None:
+def test_comparison_without_allowed_words(trained: Path, natural: Path, tmp_path: Path) -> None:
     """A vocabulary that no sentence is made of ends the run only where it was asked for."""
     words = tmp_path / "words.txt"
     words.write_text("zyzzyva\nThe\n")
@@ -60,11 +51,11 @@ def test_without_words_to_use_the_comparison_stands(
         copy = tmp_path / name  # without the counts that lie beside the model
         copy.write_bytes((trained / name).read_bytes())
         command += ["--model", f"kenlm:{copy}"]
-    shown = _run(command)
+    shown = invoke(*command).stdout
     assert "select natural" in shown
     assert "contstim synthesize" not in shown
     with pytest.raises(VocabularyError):
-        _run([*command, "--vocabulary", str(words)])
+        invoke(*command, "--vocabulary", words)
 
 
 def test_tables_alone(tmp_path: Path) -> None:
@@ -73,7 +64,7 @@ def test_tables_alone(tmp_path: Path) -> None:
         rows = [f'"S {row}.",{-row * (-1) ** number}' for row in range(1, 6)]
         path.write_text("\n".join(["sentence,gpt", *rows]))
     files = ["--scores", str(paths[0]), "--scores", str(paths[1])]
-    shown = _run(["compare", *files, "--out", str(tmp_path / "out"), "--quiet"])
+    shown = invoke("compare", *files, "--out", tmp_path / "out", "--quiet").stdout
     assert "-1.000" in shown
     assert "synthesize" not in shown
     assert ScoreTable.from_file(tmp_path / "out" / "scores.csv").models == ("one:gpt", "two:gpt")
@@ -81,6 +72,6 @@ def test_tables_alone(tmp_path: Path) -> None:
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="at least 2 models, got none"):
-        _run(["compare", "--out", str(tmp_path)])
+        invoke("compare --out", tmp_path)
     with pytest.raises(InputError, match="--synthesize needs two models"):
-        _run(["compare", "--out", str(tmp_path), "--synthesize"])
+        invoke("compare --synthesize --out", tmp_path)

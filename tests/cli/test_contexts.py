@@ -1,12 +1,10 @@
 """`--context NAME=TEXT`, old `--prompt`, and `contstim models MODEL`."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
 from contextlib import chdir
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -20,17 +18,14 @@ from contstim.words.sentence import Sentence
 from tests.cli.running import run
 from tests.models import tiny
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-TEXTS = ("Do you know the hungry teacher?", "She sleeps in the garden.")
+QUESTIONS = ("Do you know the hungry teacher?", "She sleeps in the garden.")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sentences, a bigram model, and a causal and a masked checkpoint."""
     place = tmp_path_factory.mktemp("study")
-    (place / "natural.txt").write_text("".join(f"{text}\n" for text in TEXTS), encoding="utf-8")
+    (place / "natural.txt").write_text("".join(f"{text}\n" for text in QUESTIONS), encoding="utf-8")
     tiny.train_ngrams(2, place / "bigram.arpa")
     for name in ("gpt2", "bert"):
         tiny.build(name, place)
@@ -55,7 +50,7 @@ def test_each_model_reads_its_own_context(folder: Path, further: tuple[str, ...]
     code, told = _score(folder, out, *models, "--context", "b=A day. ", *store, *further)
     assert code == 0, told
     rows = list(csv.DictReader((folder / out).read_text(encoding="utf-8").splitlines()))
-    sentences = [Sentence.parse(text) for text in TEXTS]
+    sentences = [Sentence.parse(text) for text in QUESTIONS]
     for name, context in (("a", None), ("b", "A day. ")):
         model = load_model(f"hf:{folder}/gpt2", context=context, device="cpu")
         expected = model.log_probs(sentences)
@@ -80,9 +75,7 @@ def test_each_model_reads_its_own_context(folder: Path, further: tuple[str, ...]
         ("--prompt", ". "),
     ],
 )
-def test_contexts_that_no_model_can_read_are_refused(
-    folder: Path, options: tuple[str, ...]
-) -> None:
+def test_contexts_no_model_can_read_are_refused(folder: Path, options: tuple[str, ...]) -> None:
     models = ("--model", "a=hf:gpt2", "--model", "n=kenlm:bigram.arpa", "--model", "m=hf:bert")
     code, told = _score(folder, "no.csv", *models, *options)
     assert code == 2
@@ -100,8 +93,7 @@ def test_contexts_that_no_model_can_read_are_refused(
     ],
 )
 def test_a_table_about_models(folder: Path, models: list[str], facts: list[str]) -> None:
-    done = run(folder, "models", *models)
-    assert done.returncode == 0, done.stderr
+    done = run(folder, "models", *models, status=0)
     for fact in facts:
         assert fact in done.stdout
 

@@ -1,7 +1,5 @@
 """`select triplets`, the options of `select natural`, and `design`, as a user runs them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
@@ -50,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (folder / "tokens.csv").write_text(tokens)
     (folder / "counts.csv").write_text("model_1,model_2,per_pair\nngram,rnn,0\nbert,gpt,4\n")
-    succeed(folder, *f"{DESIGN} {SMALL} --out designed.csv".split())
+    succeed(folder, f"{DESIGN} {SMALL} --out designed.csv")
     return folder
 
 
@@ -59,7 +57,7 @@ def test_triplets_are_selected_with_a_certificate(folder: Path) -> None:
     options += " --objective controversiality"
     balance = "--token-balance 2 --tokens tokens.csv"
     command = f"select triplets --triplets triplets.csv {options} {balance} --out s.csv"
-    done = run(folder, *command.split())
+    done = run(folder, command)
     assert "--objective controversiality names the better of two models less often" in done.stderr
     chosen = read_triplets(folder / "s.csv")
     counts = Counter((t.model_1, t.model_2) for t in chosen)
@@ -86,8 +84,7 @@ def test_triplets_whose_sentences_are_the_same_are_left_out(folder: Path) -> Non
     )
     write_table(folder / "some.csv", columns_of(Triplet, [found_nothing, *others]))
     options = "--triplets some.csv --per-pair 3 --quantiles 0 --out d.csv"
-    done = run(folder, "select", "triplets", *options.split())
-    assert done.returncode == 0, done.stderr
+    done = run(folder, "select", "triplets", *options.split(), status=0)
     assert f"Left out: 1 of {len(others) + 1} triplets" in done.stderr
     assert first.triplet_id not in {t.triplet_id for t in read_triplets(folder / "d.csv")}
 
@@ -100,8 +97,7 @@ def test_readable_triplets_have_enough_nats(folder: Path) -> None:
     write_table(folder / "poor.csv", columns_of(Triplet, [poor, *others]))
     (folder / "tags.csv").write_text("word,tag,count\nnature,noun,1\n")
     options = "--triplets poor.csv --per-pair 3 --quantiles 0 --tags tags.csv --out r.csv"
-    done = run(folder, "select", "triplets", *options.split())
-    assert done.returncode == 0, done.stderr
+    done = run(folder, "select", "triplets", *options.split(), status=0)
     assert f"Left out: 1 of {len(others) + 1} triplets, with less than 5 nats on" in done.stderr
     assert poor.triplet_id not in {t.triplet_id for t in read_triplets(folder / "r.csv")}
     assert "tags.csv has less than half of the words" in done.stderr
@@ -113,8 +109,8 @@ def test_readable_triplets_have_enough_nats(folder: Path) -> None:
 def test_sentences_of_an_earlier_study_are_left_out(folder: Path) -> None:
     """Witness: the same call in this process."""
     first = "select natural --scores scores.csv --per-pair 2 --out first.csv"
-    succeed(folder, *first.split())
-    succeed(folder, *first.replace("first", "second").split(), "--exclude", "first.csv")
+    succeed(folder, first)
+    succeed(folder, first.replace("first", "second"), "--exclude", "first.csv")
     used = {s for p in read_pairs(folder / "first.csv") for s in (p.sentence_1, p.sentence_2)}
     second = read_pairs(folder / "second.csv")
     assert not used & {s for p in second for s in (p.sentence_1, p.sentence_2)}
@@ -126,8 +122,7 @@ def test_sentences_of_an_earlier_study_are_left_out(folder: Path) -> None:
 
 
 def test_a_design_comes_with_a_summary_and_a_certificate(folder: Path) -> None:
-    done = run(folder, *f"{DESIGN} {SMALL} --seed 3 --out trials.csv".split())
-    assert done.returncode == 0, done.stderr
+    done = run(folder, f"{DESIGN} {SMALL} --seed 3 --out trials.csv", status=0)
     assert "warning" not in done.stderr
     summary = (folder / "trials.csv.summary.md").read_text()
     assert "With 4 groups no signed-rank test" in summary
@@ -159,21 +154,19 @@ def reject(folder: Path, table: str, stimuli: Sequence[Stimulus], *places: int) 
 def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
     """From selections to a design: each command keeps what was not rejected, and says so."""
     select = "select natural --scores scores.csv --per-pair 2 --out"
-    succeed(folder, *select.split(), "p1.csv")
+    succeed(folder, select, "p1.csv")
     first = read_pairs(folder / "p1.csv")
     reject(folder, "rp.csv", first, 1)
-    done = run(folder, *select.split(), "p2.csv", "--review", "rp.csv")
-    assert done.returncode == 0, done.stderr
+    done = run(folder, select, "p2.csv", "--review", "rp.csv", status=0)
     assert len(set(first) & set(read_pairs(folder / "p2.csv"))) == 5
 
     select = "select triplets --triplets triplets.csv --per-pair 3 --quantiles 0 --out"
-    succeed(folder, *select.split(), "t1.csv")
+    succeed(folder, select, "t1.csv")
     triplets_before = read_triplets(folder / "t1.csv")
     reject(folder, "rt.csv", triplets_before, 4, 8)
-    done = run(folder, *select.split(), "t2.csv", "--review", "rt.csv")
-    assert done.returncode == 0, done.stderr
+    done = run(folder, select, "t2.csv", "--review", "rt.csv", status=0)
     assert len(set(triplets_before) & set(read_triplets(folder / "t2.csv"))) == 16
-    done = run(folder, *select.replace("--per-pair 3", "--per-pair 2").split(), "t3.csv",
+    done = run(folder, select.replace("--per-pair 3", "--per-pair 2"), "t3.csv",
                "--review", "rt.csv")  # fmt: skip
     kept = {t.triplet_id for t in triplets_before} - {triplets_before[n].triplet_id for n in (4, 8)}
     lost = kept - {t.triplet_id for t in read_triplets(folder / "t3.csv")}
@@ -182,16 +175,16 @@ def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
     assert "--per-pair" in done.stderr
 
     design = "design --triplets t1.csv --sentences natural.txt --groups 3 --twins"
-    succeed(folder, *design.split(), *SMALL.split(), "--out", "d1.csv")
+    succeed(folder, design, *SMALL.split(), "--out", "d1.csv")
     before = read_trials(folder / "d1.csv")
     place = next(i for i, trial in enumerate(before) if trial.condition == "catch")
     reject(folder, "rd.csv", before, place)
-    refused = run(folder, *f"{design} {SMALL} --review rd.csv --review rt.csv --out d2.csv".split())
-    assert refused.returncode == 2
+    refused = run(
+        folder, f"{design} {SMALL} --review rd.csv --review rt.csv --out d2.csv", status=2
+    )
     assert "Run 'contstim select triplets --review FILE' first" in refused.stderr
     again = f"{design} {SMALL} --review rd.csv --review rt.csv --out d2.csv".replace("t1", "t2")
-    done = run(folder, *again.split(), "--seed", "9")
-    assert done.returncode == 0, done.stderr
+    done = run(folder, again, "--seed", "9", status=0)
     after = read_trials(folder / "d2.csv")
     assert len(after) == len(before)
     assert len(set(before) & set(after)) == len(before) - 1 - 2 * 3
@@ -239,7 +232,7 @@ def test_bad_input_is_one_message_and_status_2(folder: Path, command: str, named
     for name, content in BAD.items():
         (folder / name).write_text(content)
     before = set(folder.iterdir())
-    done = run(folder, *command.split())
+    done = run(folder, command)
     assert (done.returncode, done.stdout) == (2, "")
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("error: ")

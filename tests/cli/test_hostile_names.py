@@ -1,19 +1,15 @@
 """Models whose names are formulas, markup, HTML and table signs, from scores to figures."""
 
-from __future__ import annotations
-
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from contstim.cli.program import app
 from contstim.items.scores import ScoreTable
 from contstim.models.vocabularies import counts_path
 from contstim.words.sentence import Sentence
-from tests.cli.running import run as run_program
+from tests.cli.running import invoke, run
 
 NAMES = (
     r"$\frac$ [v2] [bold] <b> &amp; a|b `x`.arpa",
@@ -42,13 +38,6 @@ def folder(
     return tmp_path
 
 
-def run(command: str, *options: str) -> str:
-    done = CliRunner().invoke(app, [*command.split(), *options])
-    if done.exception is not None:
-        raise done.exception
-    return done.output
-
-
 class _Texts(HTMLParser):
     """The texts of a page's cells, as a browser reads them."""
 
@@ -69,19 +58,19 @@ def test_from_scores_to_figures(folder: Path) -> None:
     """Witnesses: every command ends well; the page, read back, holds the names letter by letter."""
     names = [f"kenlm:{name}" for name in NAMES]
     given = [option for name in names for option in ("--model", name)]
-    run("score --sentences natural.txt --out scores.csv", *given)
+    invoke("score --sentences natural.txt --out scores.csv", *given)
     assert ScoreTable.from_file(folder / "scores.csv").models == tuple(names)
-    run("select natural --scores scores.csv --per-pair 2 --out pairs.csv")
+    invoke("select natural --scores scores.csv --per-pair 2 --out pairs.csv")
     few = "--groups 1 --random-per-group 2 --catch-per-group 2"
-    run(f"design --pairs pairs.csv --sentences natural.txt {few} --out trials.csv")
-    run("score --sentences trials.csv --out trial-scores.csv -q", *given)
-    run(
+    invoke(f"design --pairs pairs.csv --sentences natural.txt {few} --out trials.csv")
+    invoke("score --sentences trials.csv --out trial-scores.csv -q", *given)
+    invoke(
         "simulate --trials trials.csv --scores trial-scores.csv --participants 4 --noise 1 "
         "--out responses.csv --model",
         names[0],
     )
     inputs = "--trials trials.csv --responses responses.csv --scores trial-scores.csv"
-    shown = run(f"analyze {inputs} --min-catch 0 --out results")
+    shown = invoke(f"analyze {inputs} --min-catch 0 --out results").output
     for name in names:
         assert f": {name}\n" in shown
     page = _Texts()
@@ -89,8 +78,8 @@ def test_from_scores_to_figures(folder: Path) -> None:
     assert set(names) <= page.texts
     assert not page.tags & {"b", "bold"}
     assert {path.stem for path in (folder / "results" / "figures").glob("*.png")} >= {"ranks"}
-    run(f"controls {inputs} --text natural.txt --min-catch 0 --out controls", *given)
-    run("evaluate blimp --data pairs-to-judge.csv --out blimp", *given)
+    invoke(f"controls {inputs} --text natural.txt --min-catch 0 --out controls", *given)
+    invoke("evaluate blimp --data pairs-to-judge.csv --out blimp", *given)
     assert (folder / "blimp" / "profile.png").is_file()
     rows = [
         line
@@ -107,7 +96,7 @@ def test_a_name_longer_than_the_file_system_takes(folder: Path, option: str) -> 
     given[option] = "x" * 300 + ".arpa" * (option == "--model") + ".csv" * (option == "--out")
     before = {path.name for path in folder.iterdir()}
     options = [part for item in given.items() for part in item]
-    done = run_program(folder, "score", *options, "--store", "s.sqlite")
+    done = run(folder, "score", *options, "--store", "s.sqlite")
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("error: ")
     assert "Traceback" not in done.stderr

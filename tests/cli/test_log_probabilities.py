@@ -1,13 +1,9 @@
 """What needs log-probabilities refuses scores that are something else, before any work."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from contstim.cli.program import app
 from contstim.errors import InputError, ModelError
 from contstim.files.tables import write_table
 from contstim.items.stimuli import Condition, Kind, Trial, trial_columns
@@ -15,14 +11,9 @@ from contstim.models.catalog import load_model, load_scorer
 from contstim.optimization.search.synthesize import synthesize, synthesize_pair, synthesize_triplet
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
+from tests.cli.running import invoke
 
 RANDOM = Condition.RANDOM_NATURAL
-
-
-def refused(*arguments: str) -> str:
-    done = CliRunner().invoke(app, [*arguments])
-    assert isinstance(done.exception, ModelError), done.output
-    return str(done.exception)
 
 
 @pytest.mark.parametrize("transform", ["+mean", "+slor:1.arpa"])
@@ -45,23 +36,21 @@ def test_a_simulation_reads_what_the_scores_are_from_their_record(folder: Path) 
         for n, (first, second) in enumerate(zip(sentences[::2], sentences[1::2], strict=True))
     ]
     write_table(folder / "trials.csv", trial_columns(trials))
-    models = ("--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa+mean")
-    score = ["score", *models, "--sentences", "natural.txt", "--out", "s.csv", "-q"]
-    assert CliRunner().invoke(app, score).exit_code == 0
-    inputs = ("--trials", "trials.csv", "--scores", "s.csv", "--out", "r.csv")
-    told = refused("simulate", *inputs, "--model", "kenlm:3.arpa+mean")
-    assert "their unit is nats per token" in told
-    fine = CliRunner().invoke(app, ["simulate", *inputs, "--model", "kenlm:2.arpa", "--noise", "1"])
-    assert fine.exit_code == 0, fine.exception
+    models = "--model kenlm:2.arpa --model kenlm:3.arpa+mean"
+    invoke(f"score {models} --sentences natural.txt --out s.csv -q")
+    simulate = "simulate --trials trials.csv --scores s.csv --out r.csv --model"
+    with pytest.raises(ModelError, match="their unit is nats per token"):
+        invoke(simulate, "kenlm:3.arpa+mean")
+    invoke(simulate, "kenlm:2.arpa", "--noise", "1")
     record = folder / "s.csv.meta.json"
     known = record.read_text()
     for damage in ('{"models": 3}', '{"models": {"kenlm:2.arpa": 3}}', "[]", "{", ""):
         record.write_text(damage)
-        done = CliRunner().invoke(app, ["simulate", *inputs, "--model", "kenlm:2.arpa"])
-        assert isinstance(done.exception, InputError), damage
+        with pytest.raises(InputError):
+            invoke(simulate, "kenlm:2.arpa")
     record.write_text(known)
-    design = ("--sentences", "natural.txt", "--groups", "1", "--random-per-group", "1")
-    rest = ("--catch-per-group", "1", "--out", "d.csv")
-    assert CliRunner().invoke(app, ["design", *design, *rest]).exit_code == 0
-    assert "nats per token" in refused("power", "--trials", "d.csv", *inputs[2:])
+    few = "--groups 1 --random-per-group 1 --catch-per-group 1"
+    invoke(f"design --sentences natural.txt {few} --out d.csv")
+    with pytest.raises(ModelError, match="nats per token"):
+        invoke("power --trials d.csv --scores s.csv --out r.csv")
     assert not (folder / "r.csv.power.csv").exists()

@@ -1,7 +1,5 @@
 """`--model NAME=SPECIFICATION` in the commands that load models, and what the terminal shows."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil
@@ -9,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from contstim.cli.program import app
 from contstim.errors import ModelError
 from contstim.items.stimuli import read_triplets
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.vocabularies import counts_path
 from contstim.optimization.jobs.tasks import TripletTask
+from tests.cli.running import invoke
 
 pytestmark = pytest.mark.usefixtures("unsaved")
 LONG = "a-rather-long-folder-name/of-models-trained-in-november"
@@ -31,14 +28,6 @@ def _long_names_on_80_columns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def run(command: str, *options: str) -> Result:
-    done = CliRunner().invoke(app, [*command.split(), *options])
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    assert done.exit_code == 0, done.output
-    return done
-
-
 def models(*texts: str) -> list[str]:
     return [option for text in texts for option in ("--model", text)]
 
@@ -47,15 +36,13 @@ def refuse(*_arguments: object) -> None:
     raise AssertionError("computed again")
 
 
-def test_names_head_columns_and_another_name_scores_nothing_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_renamed_models_are_not_scored_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: the scores under the specification; the model refuses to score a second time."""
     plain = models("kenlm:2.arpa", "kenlm:3.arpa")
-    run("score --sentences natural.txt --out plain.csv -q", *plain)
+    invoke("score --sentences natural.txt --out plain.csv -q", *plain)
     monkeypatch.setattr(NgramModel, "log_probs", refuse)
     named = models("2-gram=kenlm:2.arpa", "the other=kenlm:3.arpa")
-    run("score --sentences natural.txt --out named.csv -q", *named)
+    invoke("score --sentences natural.txt --out named.csv -q", *named)
     tables = [
         list(csv.reader((folder / f"{name}.csv").read_text().splitlines()))
         for name in ("plain", "named")
@@ -70,10 +57,10 @@ def test_another_name_searches_nothing_again(folder: Path, monkeypatch: pytest.M
     """Witness: the triplets under the specifications, renamed by hand."""
     options = "triplets --sentences natural.txt --vocabulary vocab.txt --per-pair 1 --frame none"
     options += " --out t.csv"
-    run(f"{options} -q", *models("kenlm:2.arpa", "kenlm:3.arpa"))
+    invoke(f"{options} -q", *models("kenlm:2.arpa", "kenlm:3.arpa"))
     found = read_triplets(folder / "t.csv")
     monkeypatch.setattr(TripletTask, "perform", refuse)
-    done = run(options, *models("two=kenlm:2.arpa", "three=kenlm:3.arpa"))
+    done = invoke(options, *models("two=kenlm:2.arpa", "three=kenlm:3.arpa"))
     renamed = [replace(one, model_1="two", model_2="three") for one in found]
     assert list(read_triplets(folder / "t.csv")) == renamed
     record = json.loads((folder / "t.csv.meta.json").read_text())
@@ -87,7 +74,7 @@ def test_the_reference_may_be_named_as_the_model_that_it_is(folder: Path) -> Non
     options = "evaluate desiderata --sentences natural.txt --frequencies natural.txt -q --out"
     tables = []
     for number, reference in enumerate(("three", "kenlm:3.arpa")):
-        run(f"{options} {number}", *named, "--reference", reference)
+        invoke(f"{options} {number}", *named, "--reference", reference)
         tables.append((folder / str(number) / "desiderata.csv").read_text())
     assert tables[0] == tables[1]
     assert ',"three",' in tables[0]
@@ -106,5 +93,5 @@ def test_the_reference_may_be_named_as_the_model_that_it_is(folder: Path) -> Non
 @pytest.mark.parametrize("second", ["kenlm:2.arpa", "b=./2.arpa", "a=kenlm:3.arpa"])
 def test_every_command_refuses_a_model_given_twice(folder: Path, command: str, second: str) -> None:
     with pytest.raises(ModelError, match=r"are the same model|got several models named"):
-        run(command, *models("a=kenlm:2.arpa", second))
+        invoke(command, *models("a=kenlm:2.arpa", second))
     assert not any((folder / name).is_file() for name in ("o.csv", "o.txt"))

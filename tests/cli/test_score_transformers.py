@@ -1,16 +1,12 @@
 """`contstim score` with transformers: sums, words, and options."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from contstim.cli.program import app
 from contstim.errors import InputError, ModelError
 from contstim.jobs import LocalExecutor
 from contstim.jobs.model_workers import remote_scorers
@@ -20,10 +16,8 @@ from contstim.models.catalog import load_model
 from contstim.models.loading import Loading
 from contstim.testing.platform import read_csv_rows
 from contstim.words.sentence import Sentence
+from tests.cli.running import invoke
 from tests.models import tiny
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEXTS = ("Do you know the hungry teacher?", "She sleeps.", "Do you know the hungry teacher?")
 
@@ -40,10 +34,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, out: str, *options: str) -> list[dict[str, str]]:
-    paths = ["--sentences", str(folder / "natural.txt"), "--out", str(folder / out), "--quiet"]
-    result = CliRunner().invoke(app, ["score", *paths, "--device", "cpu", *options])
-    if result.exception is not None:
-        raise result.exception
+    paths = ("--sentences", folder / "natural.txt", "--out", folder / out)
+    invoke("score --quiet --device cpu", *paths, *options)
     return read_csv_rows(folder / out)
 
 
@@ -104,12 +96,9 @@ def test_context_and_precision_reach_the_model_and_the_record(folder: Path) -> N
     assert record["models"][model]["rule"] == "chain"
 
 
-def test_words_are_not_written_as_arrays(folder: Path) -> None:
+def test_words_need_a_table_and_log_probabilities(folder: Path) -> None:
     with pytest.raises(InputError, match=r"cannot be \.npz\. Name one of \.csv"):
         run(folder, "words.npz", "--model", f"hf:{folder}/gpt2", "--per-word")
-
-
-def test_transformed_scores_have_no_words(folder: Path) -> None:
     with pytest.raises(
         ModelError, match=r"log-likelihood\+mean\) are not .* A score for each word needs log-prob"
     ):
@@ -177,9 +166,7 @@ def test_workers_tell_bounds_as_the_model_itself_does(folder: Path) -> None:
         ("chain-mixture", ("--per-word",), "Remove --bounds or --per-word"),
     ],
 )
-def test_bounds_of_other_scores_are_refused(
-    folder: Path, rule: str, more: tuple[str, ...], message: str
-) -> None:
+def test_other_bounds_refused(folder: Path, rule: str, more: tuple[str, ...], message: str) -> None:
     bounds = ("--bounds", str(folder / "never.csv"))
     with pytest.raises(InputError, match=message):
         run(folder, "no.csv", "--model", f"hf:{folder}/bert@{rule}", *bounds, *more)

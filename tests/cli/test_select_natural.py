@@ -1,21 +1,17 @@
 """`contstim select natural` on scores that leave nothing to choose, and `contstim near-pairs`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from contstim.cli.program import app
 from contstim.errors import InfeasibleError
 from contstim.items.minimal_pair_scores import MinimalPairScores
 from contstim.items.scores import ScoreTable
 from contstim.testing.platform import read_csv_rows
 from contstim.words.sentence import Sentence
-from tests.cli.running import run, succeed
+from tests.cli.running import invoke, run, succeed
 
 
 @pytest.mark.parametrize("alike", [True, False])
@@ -27,12 +23,12 @@ def test_pairs_on_which_models_agree_are_named(tmp_path: Path, *, alike: bool) -
     texts = ("Cats see dogs.", "Dogs hear birds.", "Birds eat seeds.", "Seeds make trees.")
     sentences = tuple(map(Sentence.parse, texts))
     ScoreTable(sentences, ("a", "b"), np.stack([first, other], axis=1)).write(scores)
-    command = ["select", "natural", "--scores", str(scores), "--per-pair", "1", "--out", str(out)]
+    command = f"select natural --scores {scores} --per-pair 1 --out {out}"
     if alike:
         with pytest.raises(InfeasibleError, match="at most 0 pairs can be selected"):
-            CliRunner().invoke(app, command, catch_exceptions=False)
-        command.append("--agreeing")
-    done = CliRunner().invoke(app, command, catch_exceptions=False)
+            invoke(command)
+        command += " --agreeing"
+    done = invoke(command)
     (pair,) = read_csv_rows(out)
     assert ("both models prefer the same sentence" in done.stderr) == alike
     assert (pair["trial_id"] in done.stderr) == alike
@@ -51,6 +47,5 @@ def test_what_is_found_is_told(folder: Path) -> None:
     row = next(line for line in shown.splitlines() if "three" in line)
     assert f" {len(pairs.pairs)} " in row
     (folder / "natural.txt").write_text("Stop.\nThe xylophone sleeps.\n", encoding="utf-8")
-    done = run(folder, *arguments)
-    assert done.returncode == 3
+    done = run(folder, *arguments, status=3)
     assert "2 sentences skipped: a single word, words outside the vocabulary" in done.stderr

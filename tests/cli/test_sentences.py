@@ -1,18 +1,14 @@
 """`contstim vocabulary`, `sentences` and `generate minimal-pairs` as a user runs them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from contstim.cli.program import app
 from contstim.errors import InputError
 from contstim.testing.platform import read_csv_rows
 from contstim.words.vocabulary import Vocabulary
-from tests.cli.running import run
+from tests.cli.running import invoke, run, succeed
 
 TEXT = """\
 The dog saw the old house in Rome today
@@ -33,14 +29,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _dropped(folder: Path) -> dict[str, str]:
-    return {row["word"]: row["reason"] for row in read_csv_rows(folder / "v.txt.dropped.csv")}
-
-
 def _vocabulary(folder: Path, *options: str) -> Vocabulary:
     command = ("vocabulary", "--text", "text.txt", "--min-count", "1", "--out", "v.txt")
-    done = run(folder, *command, *options)
-    assert done.returncode == 0, done.stderr
+    succeed(folder, *command, *options)
     return Vocabulary.load(folder / "v.txt")
 
 
@@ -53,7 +44,8 @@ def test_words_of_a_messy_text_by_hand(folder: Path) -> None:
         *("dog", "saw", "the", "house", "in", "today", "yesterday", "of", "and", "can", "see"),
         *("now", "met", "last", "has", "us"),
     }
-    reasons = _dropped(folder)
+    rows = read_csv_rows(folder / "v.txt.dropped.csv")
+    reasons = {row["word"]: row["reason"] for row in rows}
     assert reasons["Rome"] == reasons["Anna"] == reasons["May"] == "a name"
     assert reasons["n"] == reasons["U"] == "a single letter"
     assert reasons["fucking"] == "on the block list"
@@ -67,18 +59,15 @@ def test_words_of_a_messy_text_by_hand(folder: Path) -> None:
 def test_whole_sentences_of_a_messy_text_by_hand(folder: Path) -> None:
     """Witness: chosen by hand. Of the first two, which differ by a word, one stays."""
     command = ("sentences", "--text", "text.txt", "--repeats", "--words", "8-9")
-    done = run(folder, *command, "--out", "s.txt")
-    assert done.returncode == 0, done.stderr
+    succeed(folder, *command, "--out", "s.txt")
     assert (folder / "s.txt").read_text(encoding="utf-8").splitlines() == [
         "The dog saw the old house in Rome today.",
         "We can see the old house of Anna now.",
         "In the old house the dog has met us.",
     ]
-    every = run(folder, *command, "--every-line", "--out", "all.txt")
-    assert every.returncode == 0, every.stderr
+    succeed(folder, *command, "--every-line", "--out", "all.txt")
     assert len((folder / "all.txt").read_text(encoding="utf-8").splitlines()) == 9
-    without_names = run(folder, *command, "--names", "0", "--out", "few.txt")
-    assert without_names.returncode == 0, without_names.stderr
+    succeed(folder, *command, "--names", "0", "--out", "few.txt")
     assert (folder / "few.txt").read_text(
         encoding="utf-8"
     ) == "In the old house the dog has met us.\n"
@@ -94,11 +83,11 @@ def test_whole_sentences_of_a_messy_text_by_hand(folder: Path) -> None:
         ("vocabulary --text text.txt --without text.txt --out v.txt", "is not a single word"),
         ("sentences --text text.txt --words eight --out s.txt", "got 'eight'"),
         ("sentences --text text.txt --words 9-8 --out s.txt", "got '9-8'"),
+        ("sentences --text text.txt --groups 3 --out s.txt", "need --for-models"),
     ],
 )
 def test_bad_choices_are_named(folder: Path, command: str, message: str) -> None:
-    done = run(folder, *command.split())
-    assert done.returncode == 2
+    done = run(folder, command, status=2)
     assert message in done.stderr
 
 
@@ -108,11 +97,11 @@ STUDY = "--for-models 2 --triplets-per-pair 1 --pairs-per-pair 0 --random-per-gr
 def test_needs_of_a_study_and_what_rules_cost_are_told(folder: Path) -> None:
     """Witness: the same command with the rule loosened, and the sum by hand."""
     command = ("sentences", "--text", "text.txt", "--repeats", "--words", "9", "--out", "s.txt")
-    enough = run(folder, *command, *STUDY.split(), "--groups", "3", "--catch-per-group", "0")
-    assert enough.returncode == 0, enough.stderr
+    enough = run(
+        folder, *command, *STUDY.split(), "--groups", "3", "--catch-per-group", "0", status=0
+    )
     assert "in all" in enough.stdout
-    few = run(folder, *command, *STUDY.split(), "--groups", "3", "--catch-per-group", "2")
-    assert few.returncode == 3
+    few = run(folder, *command, *STUDY.split(), "--groups", "3", "--catch-per-group", "2", status=3)
     stay = len((folder / "s.txt").read_text(encoding="utf-8").splitlines())
     assert f"{7 - stay} sentences are missing for a study of 2 models" in few.stderr
     record = json.loads((folder / "s.txt.meta.json").read_text(encoding="utf-8"))
@@ -126,19 +115,8 @@ def test_needs_of_a_study_and_what_rules_cost_are_told(folder: Path) -> None:
     assert "+1 excluded only because it differs from an earlier sentence by one word" in few.stderr
 
 
-def test_numbers_of_a_study_need_the_study(folder: Path) -> None:
-    done = run(folder, "sentences", "--text", "text.txt", "--groups", "3", "--out", "s.txt")
-    assert done.returncode == 2
-    assert "need --for-models" in done.stderr
-
-
-def _run(*arguments: str | Path) -> None:
-    command = ["generate", "minimal-pairs", *map(str, arguments)]
-    CliRunner().invoke(app, command, catch_exceptions=False)
-
-
 def test_a_file_for_each_paradigm_and_a_record(tmp_path: Path) -> None:
-    _run("--out", tmp_path, "--per-paradigm", "4", "--only", "binding", "--seed", "2")
+    invoke("generate minimal-pairs --per-paradigm 4 --only binding --seed 2 --out", tmp_path)
     files = sorted(tmp_path.glob("*.jsonl"))
     assert [file.stem for file in files] == [
         *("reflexive_in_own_clause", "reflexive_is_no_subject", "reflexive_needs_c_command")
@@ -154,11 +132,12 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         'field = "syntax"\nphenomenon = "order"\n'
         '[swap]\ngood = "NAME[agr=he] REFL[agr=he]"\nbad = "REFL NAME"\n'
     )
-    _run("--paradigms", own, "--out", tmp_path / "pairs", "--per-paradigm", "2", "--quiet")
+    options = ("--paradigms", own, "--out", tmp_path / "pairs")
+    invoke("generate minimal-pairs --per-paradigm 2 --quiet", *options)
     rows = (tmp_path / "pairs" / "swap.jsonl").read_text().splitlines()
     assert json.loads(rows[0])["sentence_bad"].startswith("Himself ")
 
 
 def test_an_unknown_name_lists_those_there_are(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="paradigm or phenomenon nonsense; the names are"):
-        _run("--out", tmp_path, "--only", "nonsense")
+        invoke("generate minimal-pairs --only nonsense --out", tmp_path)

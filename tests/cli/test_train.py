@@ -1,7 +1,5 @@
 """`contstim train rnn|lstm|bilstm|gpt2|bert` as a user runs it."""
 
-from __future__ import annotations
-
 import json
 import signal
 from pathlib import Path
@@ -9,14 +7,12 @@ from pathlib import Path
 import pytest
 import safetensors.torch
 import torch
-from typer.testing import CliRunner
 
-from contstim.cli.program import app
 from contstim.models.training.loop import Progress
 from contstim.reporter import Reporter
 from contstim.testing.platform import read_csv_rows
 from contstim.words.sentence import Sentence
-from tests.cli.running import run
+from tests.cli.running import invoke, run
 
 TINY = "--embedding 8 --hidden 8 --epochs 3 --learning-rate 0.02 --device cpu".split()
 
@@ -30,29 +26,23 @@ def folder(tmp_path: Path, english: list[Sentence]) -> Path:
 
 
 def test_a_trained_model_is_scored_by_name_and_by_folder(folder: Path) -> None:
-    runner, out = CliRunner(), str(folder / "lstm")
-    train = ["train", "lstm", "--text", str(folder / "corpus.txt"), "--out", out, *TINY]
-    done = runner.invoke(app, train)
-    assert done.exit_code == 0, done.output
+    out = str(folder / "lstm")
+    done = invoke("train lstm", "--text", folder / "corpus.txt", "--out", out, *TINY)
     assert f"Load it as lstm:{out}" in done.stderr
     assert "validation perplexity" in done.stderr
     record = json.loads((folder / "lstm" / "training.json").read_text())
     assert record["settings"]["embedding"] == 8
-    scores = str(folder / "scores.csv")
-    natural = ["--sentences", str(folder / "more.txt"), "--out", scores]
+    paths = ("--sentences", folder / "more.txt", "--out", folder / "scores.csv")
     log_probs = []
     for model in (f"lstm:{out}", out):
-        done = runner.invoke(app, ["score", "--model", model, *natural, "--per-word"])
-        assert done.exit_code == 0, done.output
-        log_probs.append([row["log_prob"] for row in read_csv_rows(Path(scores))])
+        invoke("score --per-word --model", model, *paths)
+        log_probs.append([row["log_prob"] for row in read_csv_rows(folder / "scores.csv")])
     named, bare = log_probs
     assert named == bare
     assert len(named) == 8
 
 
-def test_an_interrupted_training_goes_on_by_the_same_command(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_command_resumes_a_training(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: the weights of the same training, never interrupted."""
     train = ["train", "rnn", "--text", "corpus.txt", *TINY, "--batch-size", "8", "--out"]
 

@@ -1,7 +1,5 @@
 """What `contstim verify` says after a model was trained anew, whichever command had used it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,9 +50,7 @@ def test_what_is_written_is_what_is_printed(folder: Path) -> None:
     assert (folder / "found.json").read_text() == printed
 
 
-def test_a_new_commit_of_a_hub_model_makes_results_stale(
-    folder: Path, hub_model: Callable[[str], str]
-) -> None:
+def test_a_new_commit_on_the_hub_is_stale(folder: Path, hub_model: Callable[[str], str]) -> None:
     name = hub_model("a" * 40)
     score = ("score", "--model", f"small=hf:{name}", *NATURAL, "--out", "scores.csv", "--quiet")
     succeed(folder, *score)

@@ -1,16 +1,13 @@
 """`contstim vocabulary` with models: which words stay, and what is written about them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from contstim.cli.program import app
 from contstim.testing.platform import read_csv_rows
 from contstim.words.vocabulary import Vocabulary
+from tests.cli.running import invoke
 from tests.models import tiny
 
 
@@ -25,19 +22,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def run(folder: Path, *options: str) -> None:
-    paths = ["--text", str(folder / "text.txt"), "--out", str(folder / "out.txt"), "--quiet"]
-    result = CliRunner().invoke(app, ["vocabulary", *paths, "--min-count", "1", *options])
-    if result.exception is not None:
-        raise result.exception
-
-
 def test_words_that_tokenizers_cut_alike_and_a_table_of_all(folder: Path) -> None:
     """Witness: the table read back; of each row, all token counts are equal or the word is gone."""
     models = [f"hf:{folder / name}" for name in ("gpt2", "bert")]
     named = [option for model in models for option in ("--model", model)]
     table = ("--table", str(folder / "tokens.csv"))
-    run(folder, *named, "--same-token-count", "--every-word", *table)
+    paths = ("--text", folder / "text.txt", "--out", folder / "out.txt", *table)
+    invoke("vocabulary --min-count 1 --same-token-count --every-word --quiet", *named, *paths)
     kept = Vocabulary.load(folder / "out.txt")
     rows = read_csv_rows(folder / "tokens.csv")
     assert {row["word"] for row in rows} >= {"teacher", "hospitals", "Unbelievably"}

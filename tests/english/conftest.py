@@ -1,7 +1,5 @@
 """Derivations that several test files look at."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

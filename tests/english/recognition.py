@@ -4,8 +4,6 @@ Top-down with memory: where can a symbol that begins at a word end? (Unger 1968;
 recursion, so that this ends.) Symbols whose first words do not fit are not tried.
 """
 
-from __future__ import annotations
-
 import functools
 
 from contstim.english import Symbol, lexicon

@@ -1,7 +1,5 @@
 """The grammar written out, against the toolkit's own unification and against plain tables."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Any

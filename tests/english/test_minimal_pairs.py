@@ -1,7 +1,5 @@
 """The paradigms that ship: what they make, against witnesses that know nothing of templates."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Paradigms that users write: what they may say, and what is said to them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -109,46 +107,48 @@ def test_what_cannot_be_understood_is_named(tmp_path: Path, text: str, message: 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "good = 'XYZ'\nbad = '\"a\"'",
-            "XYZ is not a category of the grammar; the categories are .*NP",
+        *(
+            (f"[one]\n{text}", message)
+            for text, message in [
+                (
+                    "good = 'XYZ'\nbad = '\"a\"'",
+                    "XYZ is not a category of the grammar; the categories are .*NP",
+                ),
+                ("good = 'N[sem=adult x]'\nbad = '\"a\"'", "cannot read .*Expected comma"),
+                ("good = 'N[sem=unicorn]'\nbad = '\"a\"'", r"no words match N.sem=unicorn."),
+                (
+                    "good = 'NAME[sem=adult] V[form=past, frame=unicorn] REFL'\nbad = '\"a\"'",
+                    r"no words match NAME.sem=adult. V.form=past, frame=unicorn. REFL",
+                ),
+                (
+                    "good = 'NAME[sem=adult] N[sem=adult x] REFL'\nbad = '\"a\"'",
+                    r"cannot read 'N.sem=adult x.': Expected comma",
+                ),
+                ("good = 'NAME'\nbad = 'NAME{agr=they}'", "has only 0 distinct pairs"),
+                ("good = 'NP[role=asked, sem=adult]'\nbad = 'NP{agr=they}'", "is a phrase"),
+                (
+                    "good = 'NAME \"a\"'\nbad = '\"b\"'\nprefix = 'one'",
+                    "do not begin in the same way",
+                ),
+                (
+                    "good = 'NAME N'\nbad = 'NAME N'\nprefix = 'two'\ncritical = 'N'",
+                    "has only 0 distinct",
+                ),
+            ]
         ),
-        ("good = 'N[sem=adult x]'\nbad = '\"a\"'", "cannot read .*Expected comma"),
-        ("good = 'N[sem=unicorn]'\nbad = '\"a\"'", r"no words match N.sem=unicorn."),
-        (
-            "good = 'NAME[sem=adult] V[form=past, frame=unicorn] REFL'\nbad = '\"a\"'",
-            r"no words match NAME.sem=adult. V.form=past, frame=unicorn. REFL",
+        *(
+            (f"rules = '{rule}'\n[one]\ngood = 'X NAME'\nbad = 'NAME X'", message)
+            for rule, message in [
+                ("X -> X THE [1.0]", "is recursive"),
+                ("X -> THE", "rules of X must end in a probability"),
+                ("X -> THE[ [1.0]", "Cannot read the rules of a paradigm file"),
+                ('X -> "the" [1.0]', "'the' is not a category"),
+                ("X -> THE [nan]", "is not a category"),
+            ]
         ),
-        (
-            "good = 'NAME[sem=adult] N[sem=adult x] REFL'\nbad = '\"a\"'",
-            r"cannot read 'N.sem=adult x.': Expected comma",
-        ),
-        ("good = 'NAME'\nbad = 'NAME{agr=they}'", "has only 0 distinct pairs"),
-        ("good = 'NP[role=asked, sem=adult]'\nbad = 'NP{agr=they}'", "is a phrase"),
-        ("good = 'NAME \"a\"'\nbad = '\"b\"'\nprefix = 'one'", "do not begin in the same way"),
-        ("good = 'NAME N'\nbad = 'NAME N'\nprefix = 'two'\ncritical = 'N'", "has only 0 distinct"),
     ],
 )
 def test_what_the_grammar_cannot_do_is_named(tmp_path: Path, text: str, message: str) -> None:
-    paradigms = read_paradigms(_file(tmp_path, f"[one]\n{text}"))
-    with pytest.raises(InputError, match=message):
-        generate_pairs(1, seed=0, paradigms=paradigms)
-
-
-@pytest.mark.parametrize(
-    ("rule", "message"),
-    [
-        ("X -> X THE [1.0]", "is recursive"),
-        ("X -> THE", "rules of X must end in a probability"),
-        ("X -> THE[ [1.0]", "Cannot read the rules of a paradigm file"),
-        ('X -> "the" [1.0]', "'the' is not a category"),
-        ("X -> THE [nan]", "is not a category"),
-    ],
-)
-def test_rules_of_ones_own_that_cannot_work_are_named(
-    tmp_path: Path, rule: str, message: str
-) -> None:
-    text = f"rules = '{rule}'\n[one]\ngood = 'X NAME'\nbad = 'NAME X'"
     with pytest.raises(InputError, match=message):
         generate_pairs(1, seed=0, paradigms=read_paradigms(_file(tmp_path, text)))
 

@@ -1,7 +1,5 @@
 """Tables of judged sentences, by hand; LI-Adger's files are tested on the published data."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -9,7 +7,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.evaluation.acceptability import read_judgements
-from tests.evaluation.judged_tables import ITEMS, write
+from tests.evaluation.small_data import ITEMS, write
 
 
 def test_every_acceptable_sentence_of_an_item_meets_every_unacceptable_one(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Accuracies, their correlations, contrasts and profiles."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binned_statistic, pearsonr

@@ -1,25 +1,24 @@
-"""Comparisons against SciPy, against counting by hand, and against what the commands then do."""
+"""Comparisons of models and of restarts against SciPy, counting by hand, and commands.
 
-from __future__ import annotations
+Matthews correlations are Pearson's r of two binary variables.
+"""
 
 import math
+from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from scipy import stats
+from scipy.stats import contingency
 
 from contstim.english import generate
 from contstim.errors import InputError, ScoreError, VocabularyError
-from contstim.evaluation.comparison import (
-    comparison_findings,
-    contest_start,
-    disagreements,
-    gather,
-    join_tables,
-    model_agreements,
-)
+from contstim.evaluation import comparison
+from contstim.evaluation.restarts import majority, matthews
 from contstim.items.scores import ScoreTable
 from contstim.models.ngram.adapter import NgramModel
 from contstim.reporting.report import Report
@@ -39,7 +38,7 @@ def test_correlations_are_scipys_and_agreement_is_counted_by_hand() -> None:
     rng = np.random.default_rng(1)
     x = np.round(rng.normal(size=30), 1)
     y = np.round(x + rng.normal(size=30), 1)
-    (found,) = model_agreements(_table(x.tolist(), y.tolist()))
+    (found,) = comparison.model_agreements(_table(x.tolist(), y.tolist()))
     assert found["spearman"] == pytest.approx(stats.spearmanr(x, y).statistic)
     assert found["pearson"] == pytest.approx(stats.pearsonr(x, y).statistic)
     alike = [
@@ -50,17 +49,17 @@ def test_correlations_are_scipys_and_agreement_is_counted_by_hand() -> None:
 
 
 def test_infinite_scores_have_ranks_and_constant_ones_no_correlation() -> None:
-    (found,) = model_agreements(_table([-np.inf, 1, 2, 3], [0, 1, 3, 2]))
+    (found,) = comparison.model_agreements(_table([-np.inf, 1, 2, 3], [0, 1, 3, 2]))
     assert found["pearson"] == pytest.approx(stats.pearsonr([1, 2, 3], [1, 3, 2]).statistic)
     assert found["spearman"] == pytest.approx(stats.spearmanr([0, 1, 2, 3], [0, 1, 3, 2]).statistic)
-    (found,) = model_agreements(_table([1, 1, 1], [1, 2, 3]))
+    (found,) = comparison.model_agreements(_table([1, 1, 1], [1, 2, 3]))
     assert math.isnan(found["spearman"])
     assert found["agreement"] == 0.5
 
 
 def test_disagreements_are_the_largest_gains_in_rank() -> None:
     """Outside witness: ranks written by hand, 1/4 2/4 3/4 4/4 against 4/4 1/4 3/4 2/4."""
-    found = disagreements(_table([-4, -3, -2, -1], [-1, -4, -2, -3]), top=2)
+    found = comparison.disagreements(_table([-4, -3, -2, -1], [-1, -4, -2, -3]), top=2)
     assert [(d["model_1"], d["sentence"], d["rank_1"], d["rank_2"]) for d in found] == [
         ("m0", "Sentence 0.", 0.25, 1.0),
         ("m1", "Sentence 3.", 0.5, 1.0),
@@ -73,39 +72,38 @@ def test_tables_are_joined_by_how_sentences_read() -> None:
     """Outside witness: the rows that both tables have, picked by hand."""
     one = _table([-1, -2, -3], texts=("One bird sings.", "Two birds sing", "Three do."))
     other = _table([-6, -5, -4], [-9, -8, -7], texts=("Three do.", "Two birds sing.", "Four do."))
-    joined, lacks = join_tables({"a": one, "b": other})
+    joined, lacks = comparison.join_tables({"a": one, "b": other})
     assert list(map(str, joined.sentences or ())) == ["Two birds sing.", "Three do."]
     assert joined.models == ("a:m0", "b:m0", "m1")
     np.testing.assert_array_equal(joined.log_probs, [[-2, -5, -8], [-3, -6, -9]])
     assert lacks == {"a": ("Four do.",), "b": ("One bird sings.",)}
 
 
-def test_tables_that_cannot_be_joined_are_named() -> None:
+def test_what_cannot_be_joined_or_compared_is_named(
+    bigram: NgramModel, trigram: NgramModel
+) -> None:
     one = _table([-1, -2], texts=("One bird sings.", "Two birds sing."))
     with pytest.raises(ScoreError, match="got 0 of 4"):
-        join_tables({"a": one, "b": _table([-1, -2], texts=("Three do.", "Four do."))})
+        comparison.join_tables({"a": one, "b": _table([-1, -2], texts=("Three do.", "Four do."))})
     with pytest.raises(ScoreError, match="a must have a column 'sentence'"):
-        join_tables({"a": ScoreTable(None, ("m",), np.zeros((2, 1)))})
+        comparison.join_tables({"a": ScoreTable(None, ("m",), np.zeros((2, 1)))})
+    with pytest.raises(InputError, match="at least 2 models, got 2-gram"):
+        comparison.gather({}, [bigram], generate(5, seed=0))
+    with pytest.raises(InputError, match="no sentences for the models"):
+        comparison.gather({}, [bigram, trigram])
 
 
 def test_models_and_tables_together(bigram: NgramModel, trigram: NgramModel) -> None:
     """Outside witness: scores asked for one by one."""
     sentences = generate(20, seed=4)
     given = ScoreTable(tuple(sentences[:15]), ("published",), np.arange(15.0)[:, None])
-    table, left_out = gather({"mine": given}, [bigram, trigram], sentences)
+    table, left_out = comparison.gather({"mine": given}, [bigram, trigram], sentences)
     assert table.models == ("published", "2-gram", "3-gram")
     expected = [trigram.log_probs([sentence])[0] for sentence in table.sentences or ()]
     np.testing.assert_allclose(table.column("3-gram"), expected)
     assert left_out == {s.text: "not among the sentences of mine" for s in sentences[15:]}
-    table, left_out = gather({"mine": given}, [bigram])
+    table, left_out = comparison.gather({"mine": given}, [bigram])
     assert (table.sentences, left_out) == (tuple(sentences[:15]), {})
-
-
-def test_what_cannot_be_compared_is_said(bigram: NgramModel, trigram: NgramModel) -> None:
-    with pytest.raises(InputError, match="at least 2 models, got 2-gram"):
-        gather({}, [bigram], generate(5, seed=0))
-    with pytest.raises(InputError, match="no sentences for the models"):
-        gather({}, [bigram, trigram])
 
 
 def test_the_start_is_the_sentence_that_all_find_likely_and_may_change(tmp_path: Path) -> None:
@@ -114,21 +112,55 @@ def test_the_start_is_the_sentence_that_all_find_likely_and_may_change(tmp_path:
     table = _table([-1, -2, -3, -5, -6], [-1, -2, -3, -6, -7], texts=texts)
     path, models = tmp_path / "words.txt", [MockModel(lambda _: 0.0, name) for name in "ab"]
     Vocabulary(("The", "A", "Go"), ("the", "dog", "ran", "cat"), frozenset()).save(path)
-    assert contest_start(models, table, path)[0] == Sentence.parse("The dog ran.")
+    assert comparison.contest_start(models, table, path)[0] == Sentence.parse("The dog ran.")
     table = _table([-1, -2, -3, -np.inf, -6], [-1, -2, -3, -6, -7], texts=texts)
-    assert contest_start(models, table, path)[0] == Sentence.parse("A cat ran.")
+    assert comparison.contest_start(models, table, path)[0] == Sentence.parse("A cat ran.")
     path.write_text("fox")
     with pytest.raises(VocabularyError, match="Each sentence contains a word outside"):
-        contest_start(models, table, path)
+        comparison.contest_start(models, table, path)
 
 
 def test_findings_of_a_comparison_are_complete() -> None:
     """The folder that they are written into is tested once, in `test_folder.py`."""
     table = _table([-4, -3, -2, -1], [-1, -4, -2, -3], [-1, -2, -3, -4])
-    found = comparison_findings(table, top=1, left_out={"Gone.": "why"}, commands=["do"])
+    found = comparison.comparison_findings(table, top=1, left_out={"Gone.": "why"}, commands=["do"])
     assert list(found.tables["scores"]) == ["sentence", *table.models]
     page = Report(found.title, found.parts).markdown()
     assert "- `do`" in page
     assert "Excluded: 1 sentence" in page
     assert found.tables["left_out"] == {"sentence": ["Gone."], "reason": ["why"]}
     assert len(found.summary.rows) == 3
+
+
+CELLS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60)
+
+
+@given(CELLS)
+def test_matthews_is_pearsons_r_of_two_classes(cells: list[tuple[bool, bool]]) -> None:
+    labels, predicted = np.array(cells, np.bool_).T
+    assume(0 < labels.sum() < len(labels) and 0 < predicted.sum() < len(labels))
+    assert matthews(labels, predicted) == pytest.approx(np.corrcoef(labels, predicted)[0, 1])
+    table = contingency.crosstab(labels, predicted).count
+    assert abs(matthews(labels, predicted)) == pytest.approx(
+        contingency.association(table, method="cramer")
+    )
+
+
+def test_matthews_by_hand() -> None:
+    labels = np.array([1, 1, 1, 1, 0, 0, 0, 0], np.bool_)
+    predicted = np.array([1, 1, 1, 0, 1, 1, 0, 0], np.bool_)
+    assert matthews(labels, predicted) == pytest.approx((3 * 2 - 2 * 1) / math.sqrt(5 * 4 * 4 * 3))
+    assert matthews(labels, labels) == 1
+    assert matthews(labels, ~labels) == -1
+    assert matthews(labels, np.ones(8, np.bool_)) == 0
+
+
+@given(st.lists(st.lists(st.floats(0.01, 0.99), min_size=3, max_size=3), min_size=1))
+def test_an_odd_number_of_classifiers_votes(rows: list[list[float]]) -> None:
+    expected = [Counter(p > 0.5 for p in row).most_common(1)[0][0] for row in rows]
+    assert majority(np.array(rows)).tolist() == expected
+
+
+def test_classifiers_that_tie_say_what_they_are_surer_of() -> None:
+    probabilities = np.array([[0.9, 0.2], [0.6, 0.1], [0.7, 0.8], [0.1, 0.4]])
+    assert majority(probabilities).tolist() == [True, False, True, False]

@@ -1,7 +1,5 @@
 """Criteria, shares, correlations and pairs apart. Witnesses: scipy, numpy, and counting by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,7 +18,7 @@ from contstim.evaluation.criteria import (
     z_scores,
 )
 from contstim.evaluation.judged_scores import JudgedScores
-from tests.evaluation.judged_tables import simulated
+from tests.evaluation.small_data import simulated
 
 
 def test_z_scores_are_those_of_scipy() -> None:
@@ -59,9 +57,7 @@ def test_criteria_by_hand(people: float, model: float, blimp: bool, half: bool, 
 
 
 @given(st.floats(-3, 3), st.floats(-3, 3), st.floats(0.01, 9))
-def test_the_adc_is_symmetric_and_grows_with_delta(
-    people: float, model: float, delta: float
-) -> None:
+def test_adc_is_symmetric_and_grows_with_delta(people: float, model: float, delta: float) -> None:
     first, second = np.array([people]), np.array([model])
     met = criterion_met(delta, first, second)
     assert met == criterion_met(delta, second, first) == criterion_met(delta, -first, -second)
@@ -109,9 +105,7 @@ def test_correlations_and_fits_are_those_of_scipy(found: AcceptabilityEvaluation
         assert fit["spearman"] == pytest.approx(np.corrcoef(*ranks)[0, 1])
 
 
-def test_what_passes_the_adc_and_fails_blimp_is_disputed_by_people(
-    found: AcceptabilityEvaluation,
-) -> None:
+def test_pairs_passing_only_the_adc_are_disputed(found: AcceptabilityEvaluation) -> None:
     """The ADC asks for equal signs, so a negative delta that it accepts is people's too."""
     apart = criteria_apart(found)
     assert {model for model, _, _ in apart} == set(found.models)

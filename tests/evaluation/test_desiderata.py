@@ -1,7 +1,5 @@
 """Word scores, whole evaluations and published findings, computed another way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,17 +9,7 @@ from scipy import stats
 
 from contstim.english import generate
 from contstim.errors import InputError, ModelError
-from contstim.evaluation.desiderata import (
-    Desiderata,
-    check_carriers,
-    check_claims,
-    desiderata_findings,
-    evaluate_desiderata,
-    in_carrier,
-    score_words,
-    split_effect,
-    unreadable,
-)
+from contstim.evaluation import desiderata
 from contstim.items.scores import ScoreTable
 from contstim.models.catalog import load_model, load_scorer
 from contstim.models.ngram.adapter import NgramModel
@@ -41,7 +29,7 @@ def frequencies(english: list[Sentence]) -> WordFrequencies:
 
 def test_a_words_score_under_a_trigram_is_what_it_adds(trigram: NgramModel) -> None:
     """Outside witness: KenLM's scores with and without the word, ends of sentences apart."""
-    scores, _ = score_words(trigram, WORDS, CARRIERS)
+    scores, _ = desiderata.score_words(trigram, WORDS, CARRIERS)
 
     def of_words(*texts: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         terms = trigram.token_log_probs([Sentence.parse(text) for text in texts])
@@ -53,15 +41,15 @@ def test_a_words_score_under_a_trigram_is_what_it_adds(trigram: NgramModel) -> N
 
 
 @pytest.mark.parametrize("rule", ["pll-original", "pll-whole-word"])
-def test_a_words_score_under_a_masked_model_is_that_of_its_own_tokens(
-    tiny_checkpoint: Callable[[str], Path], rule: str
-) -> None:
+def test_masked_words_have_own_tokens(tiny_checkpoint: Callable[[str], Path], rule: str) -> None:
     """Outside witness: the network asked with its masks set by hand."""
     import torch
     import transformers
 
     folder = tiny_checkpoint("bert")
-    scores, tokens = score_words(load_model(f"hf:{folder}@{rule}"), ["zebra"], CARRIERS[:1])
+    scores, tokens = desiderata.score_words(
+        load_model(f"hf:{folder}@{rule}"), ["zebra"], CARRIERS[:1]
+    )
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     network = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
     ids = tokenizer("My word is zebra.", return_tensors="pt")["input_ids"]
@@ -83,7 +71,7 @@ def test_an_evaluation_is_its_parts(
 ) -> None:
     """Outside witness: numpy.corrcoef on scores computed one by one."""
     sentences = generate(40, seed=5)
-    found = evaluate_desiderata(
+    found = desiderata.evaluate_desiderata(
         [bigram, trigram], sentences, WORDS, frequencies, carriers=CARRIERS, reference=trigram
     )
     scores = {m.name: np.array([m.log_probs([s])[0] for s in sentences]) for m in (bigram, trigram)}
@@ -98,40 +86,36 @@ def test_an_evaluation_is_its_parts(
     mean = found.word_scores[0].mean(axis=1)
     assert one["frequency_r"] == pytest.approx(np.corrcoef(mean, logs)[0, 1])
     assert (one["split_words"], one["split_in_text"]) == (0, 0)
-    findings = desiderata_findings(found)
+    findings = desiderata.desiderata_findings(found)
     assert "40 sentences, 6 words in 2 carriers" in Report("", findings.parts).markdown()
     assert found.to_frame()["length_r"].tolist() == [row["length_r"] for row in found.rows]
     names = {"desiderata", "claims", "carriers", "scores", "tokens", "words", "left_out"}
     assert names == findings.tables.keys()
 
 
-def test_words_that_a_model_does_not_know_are_left_out(
-    bigram: NgramModel, frequencies: WordFrequencies
-) -> None:
+def test_unknown_words_are_left_out(bigram: NgramModel, frequencies: WordFrequencies) -> None:
     words = [*WORDS, "zyzzyva"]
-    assert list(unreadable([bigram], words, CARRIERS)) == ["zyzzyva"]
-    found = evaluate_desiderata(
+    assert list(desiderata.unreadable([bigram], words, CARRIERS)) == ["zyzzyva"]
+    found = desiderata.evaluate_desiderata(
         [bigram], generate(10, seed=5), words, frequencies, carriers=CARRIERS
     )
     assert found.words == WORDS
     assert found.words_left_out == {"zyzzyva": "unknown to 2-gram"}
 
 
-def test_what_cannot_be_evaluated_is_said(
-    bigram: NgramModel, frequencies: WordFrequencies, trained: Path
-) -> None:
+def test_bad_input(bigram: NgramModel, frequencies: WordFrequencies, trained: Path) -> None:
     few = generate(3, seed=5)
     with pytest.raises(InputError, match="needs at least 4 sentences, got 3"):
-        evaluate_desiderata([bigram], few, WORDS, frequencies, carriers=CARRIERS)
+        desiderata.evaluate_desiderata([bigram], few, WORDS, frequencies, carriers=CARRIERS)
     many = generate(9, seed=5)
     words = ["cat", "xyz", "zyx"]
     with pytest.raises(InputError, match=r"at least 4 words, got 1 \(2 were excluded"):
-        evaluate_desiderata([bigram], many, words, frequencies, carriers=CARRIERS)
+        desiderata.evaluate_desiderata([bigram], many, words, frequencies, carriers=CARRIERS)
     with pytest.raises(InputError, match="need a carrier"):
-        evaluate_desiderata([bigram], many, WORDS, frequencies, carriers=[])
+        desiderata.evaluate_desiderata([bigram], many, WORDS, frequencies, carriers=[])
     mean = load_scorer(f"kenlm:{trained / '2gram.arpa'}+mean")
     with pytest.raises(ModelError, match=r"per token\. The score of each word needs log-prob"):
-        evaluate_desiderata([mean], many, WORDS, frequencies, carriers=CARRIERS)
+        desiderata.evaluate_desiderata([mean], many, WORDS, frequencies, carriers=CARRIERS)
 
 
 def test_the_advantage_of_split_words_is_what_was_put_in() -> None:
@@ -139,7 +123,9 @@ def test_the_advantage_of_split_words_is_what_was_put_in() -> None:
     log_frequencies = np.array([-1.0, -2.0, -3.0, -4.0, -5.0, -6.0])
     split = np.array([False, False, True, False, True, True])
     scores = 2 * log_frequencies + 3 * split + 1
-    share, single, several, advantage, error = split_effect(scores, log_frequencies, split)
+    share, single, several, advantage, error = desiderata.split_effect(
+        scores, log_frequencies, split
+    )
     assert share == 0.5
     assert single == pytest.approx((-1 - 3 - 7) / 3)
     assert several == pytest.approx((-2 - 6 - 8) / 3)
@@ -149,17 +135,19 @@ def test_the_advantage_of_split_words_is_what_was_put_in() -> None:
 
 def test_carriers_hold_a_word_in_their_gap() -> None:
     for carrier, text, place in (("My _ is here!", "My cat is here!", 1), ("_", "cat.", 0)):
-        check_carriers([carrier])
-        assert in_carrier(carrier, ["cat"]) == (place, [Sentence.parse(text)])
+        desiderata.check_carriers([carrier])
+        assert desiderata.in_carrier(carrier, ["cat"]) == (place, [Sentence.parse(text)])
     for carrier in ("My word", "_ and _", "My _s", ""):
         with pytest.raises(InputError, match="A carrier must contain"):
-            check_carriers([carrier])
+            desiderata.check_carriers([carrier])
 
 
 N = 60
 
 
-def _found(noises: tuple[float, float], lift: float, *, names: tuple[str, str]) -> Desiderata:
+def _found(
+    noises: tuple[float, float], lift: float, *, names: tuple[str, str]
+) -> desiderata.Desiderata:
     """Scores of two rules that follow length and frequency with more or less noise."""
     rng = np.random.default_rng(2)
     tokens = rng.integers(4, 30, N).astype(float)
@@ -176,7 +164,7 @@ def _found(noises: tuple[float, float], lift: float, *, names: tuple[str, str]) 
     more = ("score_of_several", "advantage_of_several", "advantage_error")
     rows = tuple({"model": name, **dict.fromkeys((*cells, *more), 0.1)} for name in names)
     word_tokens = 1 + np.stack([split, split], axis=1).astype(np.int64)
-    return Desiderata(
+    return desiderata.Desiderata(
         rows, (), names, "causal", ("_",), table, np.stack([tokens, tokens], axis=1),
         tuple(f"w{i}" for i in range(N)), logs, np.stack(words)[:, :, None], word_tokens, (), {},
     )  # fmt: skip
@@ -188,7 +176,7 @@ NAMES = ("hf:x@pll-original", "hf:x@pll-word-l2r")
 def test_findings_hold_where_scores_were_made_so() -> None:
     """Outside witnesses: what was put in, and scipy.stats.pearsonr."""
     found = _found((20.0, 1.0), lift=5.0, names=NAMES)
-    results = tuple(check_claims(found))
+    results = tuple(desiderata.check_claims(found))
     assert [one["verdict"] for one in results] == ["holds"] * 4
     length = results[0]
     expected = stats.pearsonr(-found.scores.column(NAMES[0]), found.tokens[:, 0]).statistic
@@ -200,12 +188,12 @@ def test_findings_hold_where_scores_were_made_so() -> None:
 def test_what_an_interval_across_zero_says_is_undecided() -> None:
     """Two rules made alike: intervals hold zero, whichever number comes out higher."""
     found = _found((10.0, 10.0), lift=0.0, names=NAMES)
-    results = tuple(check_claims(found))
+    results = tuple(desiderata.check_claims(found))
     assert {one["original"] < one["adapted"] for one in results} == {True, False}
     for one in results:
         assert (one["verdict"] == "undecided") == (one["low"] <= 0 <= one["high"])
     assert "undecided" in {one["verdict"] for one in results}
-    findings = desiderata_findings(found)
+    findings = desiderata.desiderata_findings(found)
     assert findings.tables["claims"]["verdict"] == [one["verdict"] for one in results]
     page = Report(findings.title, findings.parts).markdown()
     assert "| undecided |" in page
@@ -215,7 +203,7 @@ def test_what_an_interval_across_zero_says_is_undecided() -> None:
 def test_the_interval_is_scipys_bootstrap() -> None:
     """Outside witness: scipy.stats.bootstrap of the paired difference, percentile method."""
     found = _found((20.0, 10.0), lift=0.0, names=NAMES)
-    (length, *_) = check_claims(found)
+    (length, *_) = desiderata.check_claims(found)
     rows = (-found.scores.column(NAMES[0]), -found.scores.column(NAMES[1]), found.tokens[:, 0])
 
     def difference(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> float:

@@ -1,7 +1,5 @@
 """Scores from models and from tables of every kind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from contstim.items.scores import ScoreTable
 from contstim.models.catalog import load_model
 from contstim.models.ngram.adapter import NgramModel
 from contstim.words.sentence import Sentence
-from tests.evaluation.judged_tables import ITEMS, write
+from tests.evaluation.small_data import ITEMS, write
 
 IDS = ("a1", "a2", "a3", "a4", "b1", "b2", "c1", "c2")
 
@@ -33,7 +31,7 @@ def table(path: Path, header: str, rows: list[str]) -> Path:
     return write(path, "\n".join([header, *rows, ""]))
 
 
-def test_models_score_what_they_can_read(
+def test_unreadable_rows_are_empty(
     judgements: Judgements, trigram: NgramModel, tiny_checkpoint: Callable[[str], Path]
 ) -> None:
     long = Sentence.parse("the dog " * 100)
@@ -59,9 +57,7 @@ def test_rows_are_found_by_identifier_in_any_order(judgements: Judgements, tmp_p
     assert published_scores(judgements, path, choose("n_zscores")).values[3, 0] == 3
 
 
-def test_rows_are_found_by_sentence_with_or_without_end_mark(
-    judgements: Judgements, tmp_path: Path
-) -> None:
+def test_rows_are_found_without_end_mark_too(judgements: Judgements, tmp_path: Path) -> None:
     texts = judgements.texts
     for name, texted in (("bare.csv", "bare"), ("text.csv", "text")):
         rows = [f'"{getattr(text, texted)}",{i}' for i, text in enumerate(texts)]
@@ -81,9 +77,7 @@ def test_rows_without_identifiers_are_found_by_sentence(tmp_path: Path) -> None:
         published_scores(unnamed, table(tmp_path / "s.csv", "id,m", [f"{i},{i}" for i in range(8)]))
 
 
-def test_an_identifier_of_another_sentence_is_refused(
-    judgements: Judgements, tmp_path: Path
-) -> None:
+def test_identifiers_of_other_sentences_are_refused(judgements: Judgements, tmp_path: Path) -> None:
     texts = [one.bare for one in judgements.texts]
     same = [f"{i},  {t.replace(' ', '  ')} .,1" for i, t in zip(IDS, texts, strict=True)]
     path = tmp_path / "s.csv"
@@ -95,9 +89,7 @@ def test_an_identifier_of_another_sentence_is_refused(
         published_scores(judgements, table(path, "id,sentence,m", rows))
 
 
-def test_columns_that_tell_of_sentences_are_no_models(
-    judgements: Judgements, tmp_path: Path
-) -> None:
+def test_columns_about_sentences_are_no_models(judgements: Judgements, tmp_path: Path) -> None:
     about = "index,Index,length,n_tokens,item,row,phenomenon,sent_length,judgement,label"
     rows = [f"{name},{','.join(['1'] * 10)},{i}" for i, name in enumerate(IDS)]
     path = table(tmp_path / "s.csv", f"id,{about},m", rows)

@@ -1,8 +1,7 @@
-"""Facts about one model, against counts of their own and scores of reloaded models."""
-
-from __future__ import annotations
+"""Facts about one model, and the folder that every evaluation writes."""
 
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from math import prod
 from pathlib import Path
 
@@ -11,7 +10,8 @@ import pytest
 from safetensors import safe_open
 
 from contstim.english import generate
-from contstim.errors import ModelError
+from contstim.errors import InputError, ModelError
+from contstim.evaluation.folder import data_hash
 from contstim.evaluation.overview import context_gain, context_scores, model_overview
 from contstim.files.arrays import FloatArray
 from contstim.models.base import Convention, Scorer
@@ -102,3 +102,13 @@ def test_a_model_that_can_score_nothing_is_refused() -> None:
 
     with pytest.raises(ModelError, match="too long"):
         model_overview(Refuses())
+
+
+def test_the_hash_is_of_names_and_contents(tmp_path: Path) -> None:
+    """Witness: hashlib on the bytes written out by hand."""
+    for name, content in (("b.txt", "two"), ("a.txt", "one")):
+        (tmp_path / name).write_text(content)
+    expected = sha256(b"a.txt\x003\x00oneb.txt\x003\x00two").hexdigest()
+    assert data_hash([tmp_path / "b.txt", tmp_path / "a.txt"]) == expected
+    with pytest.raises(InputError, match="Cannot read"):
+        data_hash([tmp_path / "c.txt"])

@@ -1,10 +1,8 @@
 """Scores against plain ratings of single sentences. Witness: SciPy, and formulas by hand."""
 
-from __future__ import annotations
-
 import json
 import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,14 +12,10 @@ from contstim.errors import InputError
 from contstim.evaluation.acceptability import Judgements, read_judgements
 from contstim.evaluation.judged_scores import JudgedScores
 from contstim.evaluation.ratings import RatingEvaluation, evaluate_ratings
+from contstim.files.arrays import FloatArray
 from contstim.files.tables import read_table, write_table
 from contstim.steps.evaluation import EvaluateAcceptability
 from contstim.words.sentence import Sentence
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from contstim.files.arrays import FloatArray
 
 
 def evaluation(ratings: FloatArray, scores: FloatArray) -> RatingEvaluation:
@@ -76,9 +70,7 @@ def test_sentences_count_that_have_a_rating_and_every_score() -> None:
 
 @pytest.mark.parametrize("column", ["judgement", "rating", "mean_rating"])
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet", ".jsonl"])
-def test_plain_ratings_are_read_from_every_kind_of_table(
-    tmp_path: Path, column: str, ending: str
-) -> None:
+def test_plain_ratings_are_read_from_all_tables(tmp_path: Path, column: str, ending: str) -> None:
     """Of several ratings of a sentence the mean counts."""
     path = tmp_path / f"ratings{ending}"
     texts = ["It rains.", "It rain.", "It rains"]

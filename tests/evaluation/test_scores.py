@@ -1,9 +1,8 @@
 """Sentences, and both sides of pairs, under models."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,14 +13,9 @@ from contstim.evaluation.scores import PairScores, pair_scores_from_table, score
 from contstim.items.scores import ScoreTable
 from contstim.models.base import Continuation
 from contstim.models.catalog import load_model
+from contstim.models.ngram.adapter import NgramModel
 from contstim.words.sentence import Sentence
-from tests.evaluation.blimp_files import write_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from contstim.models.ngram.adapter import NgramModel
+from tests.evaluation.small_data import write_folder
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Made-up stimuli that several tests of experiments ask about."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 from contstim.experiments.design.building import Design, build_design

@@ -1,7 +1,5 @@
 """Minimal pairs on their way through an experiment: trials, people's answers, the grammar."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -18,28 +16,20 @@ from contstim.experiments.design.building import Design, build_design
 from contstim.experiments.design.summary import summarise
 from contstim.experiments.responses.table import Response
 from contstim.files.tables import columns_of, write_table
+from contstim.items import stimuli
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import (
-    Condition,
-    ControversialMinimalPair,
-    Kind,
-    read_controversial_minimal_pairs,
-    read_stimuli,
-    read_trials,
-    trial_columns,
-)
 from contstim.words.frequencies import WordFrequencies
 from contstim.words.sentence import Sentence
 
 
-def pair(number: int) -> ControversialMinimalPair:
+def pair(number: int) -> stimuli.ControversialMinimalPair:
     """Model b is right in every second pair, model a in the others."""
     models = ("a", "b") if number % 2 else ("b", "a")
     good, bad = (
         Sentence.parse(f"{text} {number}.") for text in ("The cats sleep", "Cat the sleep")
     )
     paradigm = f"p{number % 3}"
-    return ControversialMinimalPair(
+    return stimuli.ControversialMinimalPair(
         f"minimal-{number}", *models, paradigm, str(number), good, bad, -30.0, -20.0, -20.0, -30.0
     )
 
@@ -72,12 +62,15 @@ def test_trials_are_shared_out_evenly_and_read_back(design: Design, tmp_path: Pa
     for trial in design.trials:
         made_of = by_id[trial.source_id]
         assert (trial.sentence_1, trial.sentence_2) == (made_of.good, made_of.bad)
-        assert (trial.kind_1, trial.kind_2) == (Kind.ACCEPTABLE, Kind.UNACCEPTABLE)
-        assert (trial.condition, trial.paradigm) == (Condition.MINIMAL_PAIR, made_of.paradigm)
+        assert (trial.kind_1, trial.kind_2) == (stimuli.Kind.ACCEPTABLE, stimuli.Kind.UNACCEPTABLE)
+        assert (trial.condition, trial.paradigm) == (
+            stimuli.Condition.MINIMAL_PAIR,
+            made_of.paradigm,
+        )
     told = summarise(design, WordFrequencies.of([PAIRS[0].good]), seconds_per_trial=8.0)
-    assert told.roles == {(Condition.MINIMAL_PAIR, "acceptable – unacceptable"): (1, 6, 6)}
-    write_table(tmp_path / "trials.csv", trial_columns(design.trials))
-    assert read_trials(tmp_path / "trials.csv") == design.trials
+    assert told.roles == {(stimuli.Condition.MINIMAL_PAIR, "acceptable – unacceptable"): (1, 6, 6)}
+    write_table(tmp_path / "trials.csv", stimuli.trial_columns(design.trials))
+    assert stimuli.read_trials(tmp_path / "trials.csv") == design.trials
 
 
 def test_agreement_with_the_grammar_and_models_is_counted_by_paradigm(design: Design) -> None:
@@ -119,16 +112,16 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
     path = tmp_path / "minimal.csv"
     path.write_text("sentence,a,b\nCats sleep.,-9,-8\n")
     with pytest.raises(InputError, match="of minimal pairs of 'contstim select minimal-pairs': it"):
-        read_controversial_minimal_pairs(path)
-    write_table(path, columns_of(ControversialMinimalPair, PAIRS))
-    assert read_controversial_minimal_pairs(path) == PAIRS
-    assert read_stimuli(path) == [*(p.good for p in PAIRS), *(p.bad for p in PAIRS)]
+        stimuli.read_controversial_minimal_pairs(path)
+    write_table(path, columns_of(stimuli.ControversialMinimalPair, PAIRS))
+    assert stimuli.read_controversial_minimal_pairs(path) == PAIRS
+    assert stimuli.read_stimuli(path) == [*(p.good for p in PAIRS), *(p.bad for p in PAIRS)]
     for values, message in (
         ({"bad": PAIRS[0].good}, "row 0: good and bad must be different"),
         ({"model_2": "b"}, "row 0"),
         ({"trial_id": "minimal-1"}, "minimal-1"),
     ):
         rows = (replace(PAIRS[0], **values), *PAIRS[1:])
-        write_table(path, columns_of(ControversialMinimalPair, rows))
+        write_table(path, columns_of(stimuli.ControversialMinimalPair, rows))
         with pytest.raises(InputError, match=message):
-            read_controversial_minimal_pairs(path)
+            stimuli.read_controversial_minimal_pairs(path)

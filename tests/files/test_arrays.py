@@ -1,7 +1,5 @@
 """NumPy's files, written by NumPy and then damaged."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zipfile

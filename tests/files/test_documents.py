@@ -1,26 +1,12 @@
 """JSON and TOML, held against the formats' own rules (RFC 8259, I-JSON RFC 7493, TOML 1.0)."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from contstim.errors import InputError
-from contstim.files.documents import (
-    DEEPEST,
-    parse_json,
-    parse_json_object,
-    parse_toml,
-    read_json,
-    read_json_lines,
-    read_json_object,
-    read_toml,
-)
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from contstim.files import documents
 
 NOT_JSON = {
     "empty": "",
@@ -36,7 +22,7 @@ NOT_JSON = {
     "name twice": '{"a": 1, "a": 2}',
     "deep lists": '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}",
     "deep objects": '{"a": ' * 5_000 + "1" + "}" * 5_000,
-    "a little too deep": "[" * (DEEPEST + 1) + "1" + "]" * (DEEPEST + 1),
+    "a little too deep": "[" * (documents.DEEPEST + 1) + "1" + "]" * (documents.DEEPEST + 1),
     "two values": "{} {}",
     "control character": '{"a": "\x01"}',
 }
@@ -58,13 +44,13 @@ NOT_TOML = {
 @pytest.mark.parametrize("text", NOT_JSON.values(), ids=NOT_JSON)
 def test_what_is_not_json_is_refused_by_the_name_of_its_source(text: str) -> None:
     with pytest.raises(InputError, match=r"^study\.json is not readable JSON: .{3,120}$"):
-        parse_json(text, "study.json")
+        documents.parse_json(text, "study.json")
 
 
 @pytest.mark.parametrize("text", NOT_TOML.values(), ids=NOT_TOML)
 def test_what_is_not_toml_is_refused_by_the_name_of_its_source(text: str) -> None:
     with pytest.raises(InputError, match=r"^own\.toml is not readable TOML: .{3,120}$"):
-        parse_toml(text, "own.toml")
+        documents.parse_toml(text, "own.toml")
 
 
 @pytest.mark.parametrize(
@@ -78,25 +64,30 @@ def test_what_is_not_toml_is_refused_by_the_name_of_its_source(text: str) -> Non
 )
 def test_what_the_standard_library_writes_is_read_back(value: object) -> None:
     for ascii_only in (True, False):
-        assert parse_json(json.dumps(value, ensure_ascii=ascii_only), "x") == value
+        assert documents.parse_json(json.dumps(value, ensure_ascii=ascii_only), "x") == value
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "3", '"text"'])
 def test_another_value_than_an_object_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="is not a JSON object"):
-        parse_json_object(text, "x")
+        documents.parse_json_object(text, "x")
 
 
 def test_bytes_are_utf_8_with_or_without_a_mark() -> None:
-    assert parse_json(b'\xef\xbb\xbf{"a": "\xc3\xa1"}', "x") == {"a": "á"}
-    assert parse_toml(b'\xef\xbb\xbfa = "\xc3\xa1"\r\nb = 1', "x") == {"a": "á", "b": 1}
+    assert documents.parse_json(b'\xef\xbb\xbf{"a": "\xc3\xa1"}', "x") == {"a": "á"}
+    assert documents.parse_toml(b'\xef\xbb\xbfa = "\xc3\xa1"\r\nb = 1', "x") == {"a": "á", "b": 1}
     for encoding in ("utf-16", "latin-1"):
         with pytest.raises(InputError, match=r"^x is not UTF-8 \(byte"):
-            parse_json('{"a": "á"}'.encode(encoding), "x")
+            documents.parse_json('{"a": "á"}'.encode(encoding), "x")
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
-    for read in (read_json, read_json_object, read_json_lines, read_toml):
+    for read in (
+        documents.read_json,
+        documents.read_json_object,
+        documents.read_json_lines,
+        documents.read_toml,
+    ):
         with pytest.raises(InputError, match=r"Cannot read .*absent: No such file"):
             read(tmp_path / "absent")
         with pytest.raises(InputError, match=r"Cannot read .*: Is a directory"):
@@ -108,7 +99,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 def test_a_bad_line_of_json_lines_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"a": "x\u2028y"}\n\n{"a": 2}\n')
-    assert read_json_lines(path) == [(1, {"a": "x\u2028y"}), (3, {"a": 2})]
+    assert documents.read_json_lines(path) == [(1, {"a": "x\u2028y"}), (3, {"a": 2})]
     path.write_text('{"a": 1}\n\n[2]\n')
     with pytest.raises(InputError, match=r"rows\.jsonl, line 3 is not a JSON object"):
-        read_json_lines(path)
+        documents.read_json_lines(path)

@@ -1,7 +1,5 @@
 """Records beside outputs: against checksums by hashlib, and dates as given."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -96,9 +94,7 @@ def test_versions_are_those_of_what_is_installed(monkeypatch: pytest.MonkeyPatch
         records._library_version.cache_clear()
 
 
-def test_an_input_on_another_drive_is_named_by_its_whole_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_drives_have_full_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def as_on_windows(*_paths: object) -> str:
         raise ValueError("path is on mount 'D:', start on mount 'C:'")
 

@@ -38,9 +38,7 @@ CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters='"' 
 
 
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=4), st.data())
-def test_a_cut_file_never_loses_a_row_in_silence(
-    rows: list[tuple[str, str]], data: st.DataObject
-) -> None:
+def test_cut_files_lose_no_row_silently(rows: list[tuple[str, str]], data: st.DataObject) -> None:
     """Property: a cut table is refused, or what is read begins the rows that were written."""
     file = io.StringIO(newline="")
     csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator=END).writerows([("a", "b"), *rows])
@@ -239,9 +237,7 @@ SHEETS = {
 
 
 @pytest.mark.parametrize("name", SHEETS)
-def test_tables_are_read_as_spreadsheets_of_all_countries_write_them(
-    tmp_path: Path, name: str
-) -> None:
+def test_tables_of_spreadsheets_of_all_countries_are_read(tmp_path: Path, name: str) -> None:
     content, encoding, expected = SHEETS[name]
     raw = content.encode(encoding.removesuffix("-cut"))
     path = tmp_path / "table.csv"

@@ -1,7 +1,5 @@
 """Correlations against numpy and scipy, and where there is none."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Flags of stimuli: what is noticed in which item, and what is not; witnesses by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -133,9 +131,7 @@ def test_similar_items_are_named_and_quoted() -> None:
 
 
 @given(st.lists(st.tuples(*[st.text("ab", min_size=1, max_size=2)] * 3), min_size=2, max_size=8))
-def test_similar_items_are_those_that_differ_by_at_most_a_word(
-    words: list[tuple[str, ...]],
-) -> None:
+def test_similar_items_differ_by_at_most_a_word(words: list[tuple[str, ...]]) -> None:
     """Witness: every pair of items, compared word by word."""
     items = [pair(n, " ".join(three), " ".join("x" * (4 + n))) for n, three in enumerate(words)]
     similar = {f.item_id for f in flag_items(items).flags if f.kind is FlagKind.SIMILAR}
@@ -180,9 +176,7 @@ TAGGED = FlagSettings(tags=english_tags())
         (FlagKind.FREQUENCY, "People go.", "Men go.", "Gibbons go."),
     ],
 )
-def test_synthetic_sentences_are_looked_at_beside_their_natural_one(
-    kind: FlagKind, natural: str, good: str, bad: str
-) -> None:
+def test_flags_compare_with_natural_ones(kind: FlagKind, natural: str, good: str, bad: str) -> None:
     """Witness: by hand; 12 characters more are not yet flagged, 13 are."""
     flags = flag_items([triplet(1, natural, good, bad)], TAGGED).flags
     assert [item_id for item_id, _ in of_kind(flags, kind)] == ["t1"]

@@ -32,9 +32,7 @@ TABLE = TagTable("by hand", tuple(TaggedWord(*row) for row in COUNTS))
         ("Dogs xyzzy old cats.", {1}, {1}),  # no word of the table
     ],
 )
-def test_misfits_are_new_words_that_hardly_ever_have_the_tag(
-    synthetic: str, changed: set[int], misfits: set[int]
-) -> None:
+def test_misfits_rarely_have_the_tag(synthetic: str, changed: set[int], misfits: set[int]) -> None:
     """Witness: positions and shares counted by hand in a table of eight words."""
     found = match(NATURAL, Sentence.parse(synthetic), TABLE)
     assert ({*found.changed}, {*found.misfits}) == (changed, misfits)

@@ -1,7 +1,5 @@
 """Tables of minimal pairs with scores: what is written is read, and damage is named."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

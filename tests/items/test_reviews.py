@@ -1,10 +1,8 @@
 """Reviews of stimuli: what they hold on disk, and which reviews are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +13,7 @@ from contstim.items.reviews import (
     Decision,
     ItemKind,
     Review,
+    ReviewedItem,
     Stimulus,
     changed_positions,
     read_reviews,
@@ -23,11 +22,6 @@ from contstim.items.reviews import (
 )
 from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
 from contstim.words.sentence import Sentence
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from contstim.items.reviews import ReviewedItem
 
 
 def triplet(number: int) -> Triplet:

@@ -1,7 +1,5 @@
 """The scales of answers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Tables of scores and counts: files give back what was written, ranks are SciPy's."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -85,21 +83,20 @@ def test_nan_and_infinity_are_named_by_sentence_and_model(bad: float) -> None:
         ScoreTable((CATS, DOGS), ("lstm", "rnn"), np.array([[-1, -2], [-1, bad]]))
 
 
-def test_names_that_repeat_are_named() -> None:
+def test_impossible_tables_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ScoreError, match="got twice: rnn"):
         ScoreTable(None, ("rnn", "lstm", "rnn"), np.zeros((1, 3)))
+    np.savez(tmp_path / "scores.npz", rnn=np.zeros((3, 2)))
+    with pytest.raises(ScoreError, match=r"rnn has shape \(3, 2\)"):
+        ScoreTable.from_file(tmp_path / "scores.npz")
+    with pytest.raises(ScoreError, match="at least two sentences"):
+        ScoreTable(None, ("a",), np.zeros((1, 1))).agreement()
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 1), (3,)])
 def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ScoreError, match="sentences × models"):
         ScoreTable(tuple(map(Sentence.parse, "abc")), ("rnn", "lstm"), np.zeros(shape))
-
-
-def test_arrays_of_more_dimensions_are_refused(tmp_path: Path) -> None:
-    np.savez(tmp_path / "scores.npz", rnn=np.zeros((3, 2)))
-    with pytest.raises(ScoreError, match=r"rnn has shape \(3, 2\)"):
-        ScoreTable.from_file(tmp_path / "scores.npz")
 
 
 @pytest.mark.parametrize(
@@ -137,9 +134,7 @@ def test_arrays_of_more_dimensions_are_refused(tmp_path: Path) -> None:
         ("s.parquet", "no parquet at all", "not a readable Parquet file"),
     ],
 )
-def test_unusable_files_name_the_culprit(
-    tmp_path: Path, name: str, content: str, message: str
-) -> None:
+def test_bad_files_name_the_culprit(tmp_path: Path, name: str, content: str, message: str) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         ScoreTable.from_file(tmp_path / name)
@@ -209,11 +204,6 @@ def test_agreement_counts_every_pair(rows: list[tuple[int, int]], impossible: bo
                 for i, j in pairs
             )
             assert found[m, k] == pytest.approx(alike / len(pairs))
-
-
-def test_agreement_needs_a_pair() -> None:
-    with pytest.raises(ScoreError, match="at least two sentences"):
-        ScoreTable(None, ("a",), np.zeros((1, 1))).agreement()
 
 
 def test_tokens_are_the_rows_of_a_table_of_words(tmp_path: Path) -> None:

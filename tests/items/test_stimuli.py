@@ -1,7 +1,5 @@
 """Pairs, triplets and trials on disk."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -9,17 +7,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.files.tables import columns_of, write_table
-from contstim.items.stimuli import (
-    Condition,
-    Kind,
-    Pair,
-    Trial,
-    Triplet,
-    read_pairs,
-    read_trials,
-    read_triplets,
-    trial_columns,
-)
+from contstim.items import stimuli
 from contstim.words.sentence import Sentence
 from tests.optimization.selection.tables import choose, random_table
 
@@ -27,42 +15,42 @@ from tests.optimization.selection.tables import choose, random_table
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_pairs_come_back_bit_for_bit(tmp_path: Path, suffix: str) -> None:
     pairs = choose(random_table(), per_pair=4).pairs
-    write_table(tmp_path / f"pairs{suffix}", columns_of(Pair, pairs))
-    assert read_pairs(tmp_path / f"pairs{suffix}") == pairs
+    write_table(tmp_path / f"pairs{suffix}", columns_of(stimuli.Pair, pairs))
+    assert stimuli.read_pairs(tmp_path / f"pairs{suffix}") == pairs
 
 
 def test_columns_of_pairs_csv_are_the_contract(tmp_path: Path) -> None:
-    write_table(tmp_path / "pairs.csv", columns_of(Pair, []))
+    write_table(tmp_path / "pairs.csv", columns_of(stimuli.Pair, []))
     assert (tmp_path / "pairs.csv").read_text() == (
         '"trial_id","model_1","model_2","sentence_1","sentence_2","row_1","row_2",'
         '"rank_1_model_1","rank_1_model_2","rank_2_model_1","rank_2_model_2"\n'
     )
-    assert read_pairs(tmp_path / "pairs.csv") == ()
+    assert stimuli.read_pairs(tmp_path / "pairs.csv") == ()
 
 
 def test_malformed_pairs_are_named(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
-    write_table(path, columns_of(Pair, choose(random_table(), per_pair=1).pairs))
+    write_table(path, columns_of(stimuli.Pair, choose(random_table(), per_pair=1).pairs))
     header, first, *rest = path.read_text().splitlines()
     path.write_text("\n".join([header.replace("row_2", "line_2"), first, *rest]))
     with pytest.raises(InputError, match="not a table of pairs: it lacks row_2"):
-        read_pairs(path)
+        stimuli.read_pairs(path)
     cells = first.split(",")
     path.write_text("\n".join([header, ",".join([*cells[:5], "second", *cells[6:]])]))
     with pytest.raises(InputError, match="row 0: 'second' under row_1 is not a whole number"):
-        read_pairs(path)
+        stimuli.read_pairs(path)
 
 
 def test_pairs_without_texts_come_back_and_half_a_pair_is_refused(tmp_path: Path) -> None:
     table = replace(random_table(), sentences=None)
     pairs = choose(table, per_pair=1).pairs
     path = tmp_path / "pairs.csv"
-    write_table(path, columns_of(Pair, pairs))
+    write_table(path, columns_of(stimuli.Pair, pairs))
     assert pairs[0].sentence_1 is None
-    assert read_pairs(path) == pairs
+    assert stimuli.read_pairs(path) == pairs
     path.write_text(path.read_text().replace('"","",', '"A b","",', 1))
     with pytest.raises(InputError, match="row 0 has one sentence; expected two, or none"):
-        read_pairs(path)
+        stimuli.read_pairs(path)
 
 
 def test_selections_become_tables_of_pandas() -> None:
@@ -75,43 +63,43 @@ def test_selections_become_tables_of_pandas() -> None:
     assert frame["rank_1_model_1"].tolist() == [pair.rank_1_model_1 for pair in selection.pairs]
 
 
-TRIAL = Trial(
+TRIAL = stimuli.Trial(
     "trial-1",
     3,
-    Condition.NATURAL_SYNTHETIC,
+    stimuli.Condition.NATURAL_SYNTHETIC,
     "bigram",
     "gpt2",
     Sentence.parse("She said “no”."),
     Sentence.parse("She said 'never'."),
-    Kind.NATURAL,
-    Kind.SYNTHETIC_1,
+    stimuli.Kind.NATURAL,
+    stimuli.Kind.SYNTHETIC_1,
     "triplet-1",
 )
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_trials_come_back_with_conditions_and_kinds(tmp_path: Path, suffix: str) -> None:
-    write_table(tmp_path / f"trials{suffix}", trial_columns([TRIAL]))
-    (back,) = read_trials(tmp_path / f"trials{suffix}")
+    write_table(tmp_path / f"trials{suffix}", stimuli.trial_columns([TRIAL]))
+    (back,) = stimuli.read_trials(tmp_path / f"trials{suffix}")
     assert back == TRIAL
-    assert isinstance(back.condition, Condition)
-    assert isinstance(back.kind_2, Kind)
+    assert isinstance(back.condition, stimuli.Condition)
+    assert isinstance(back.kind_2, stimuli.Kind)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_what_other_programs_write_is_read(tmp_path: Path, suffix: str) -> None:
     """Whole numbers as 3.0, and null (in CSV an empty cell) where there is no text."""
-    cells = columns_of(Trial, [TRIAL])
+    cells = columns_of(stimuli.Trial, [TRIAL])
     cells |= {"group": [3.0], "source_id": [None]}
     write_table(tmp_path / f"trials{suffix}", cells)
-    assert read_trials(tmp_path / f"trials{suffix}") == (replace(TRIAL, source_id=""),)
+    assert stimuli.read_trials(tmp_path / f"trials{suffix}") == (replace(TRIAL, source_id=""),)
     write_table(tmp_path / f"trials{suffix}", cells | {"group": [3.5]})
     with pytest.raises(InputError, match="under group is not a whole number"):
-        read_trials(tmp_path / f"trials{suffix}")
+        stimuli.read_trials(tmp_path / f"trials{suffix}")
 
 
 def test_columns_of_trials_csv_are_the_contract(tmp_path: Path) -> None:
-    write_table(tmp_path / "trials.csv", trial_columns([]))
+    write_table(tmp_path / "trials.csv", stimuli.trial_columns([]))
     assert (tmp_path / "trials.csv").read_text() == (
         '"trial_id","group","condition","model_1","model_2","sentence_1","sentence_2",'
         '"kind_1","kind_2","source_id"\n'
@@ -122,10 +110,10 @@ EMPTY = "is not a sentence. A sentence needs at least one word"
 CATCH = replace(
     TRIAL,
     trial_id="trial-2",
-    condition=Condition.CATCH,
+    condition=stimuli.Condition.CATCH,
     model_1="",
     model_2="",
-    kind_2=Kind.SHUFFLED,
+    kind_2=stimuli.Kind.SHUFFLED,
     sentence_1=Sentence.parse("A b c."),
     sentence_2=Sentence.parse("C b a."),
 )
@@ -157,19 +145,17 @@ CATCH = replace(
         ({"kind_1": "wild"}, "row 1: 'wild' under kind_1 is not a kind of sentence"),
     ],
 )
-def test_trials_that_cannot_be_are_refused_when_they_are_read(
-    tmp_path: Path, change: dict[str, object], message: str
-) -> None:
+def test_bad_trials_are_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
     path = tmp_path / "trials.jsonl"
-    columns = columns_of(Trial, [TRIAL, CATCH])
+    columns = columns_of(stimuli.Trial, [TRIAL, CATCH])
     for name, cell in change.items():
         columns[name][1] = cell
     write_table(path, columns)
     with pytest.raises(InputError, match=message):
-        read_trials(path)
+        stimuli.read_trials(path)
 
 
-TRIPLET = Triplet(
+TRIPLET = stimuli.Triplet(
     "t-1",
     "a",
     "b",
@@ -192,24 +178,22 @@ TRIPLET = Triplet(
         ({"natural": None}, f"row 0: None under natural {EMPTY}"),
     ],
 )
-def test_triplets_that_cannot_be_are_refused_when_they_are_read(
-    tmp_path: Path, change: dict[str, object], message: str
-) -> None:
+def test_bad_triplets_are_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
     path = tmp_path / "triplets.jsonl"
     cells = {name: [cell] for name, cell in change.items()}
-    write_table(path, columns_of(Triplet, [TRIPLET]) | cells)
+    write_table(path, columns_of(stimuli.Triplet, [TRIPLET]) | cells)
     with pytest.raises(InputError, match=message):
-        read_triplets(path)
+        stimuli.read_triplets(path)
 
 
 def test_tables_of_stimuli_name_a_row_twice(tmp_path: Path) -> None:
-    write_table(tmp_path / "t.csv", columns_of(Triplet, [TRIPLET, TRIPLET]))
+    write_table(tmp_path / "t.csv", columns_of(stimuli.Triplet, [TRIPLET, TRIPLET]))
     with pytest.raises(InputError, match="the triplet_id 't-1' in rows 0 and 1"):
-        read_triplets(tmp_path / "t.csv")
+        stimuli.read_triplets(tmp_path / "t.csv")
     pair = choose(random_table(), per_pair=1).pairs[0]
-    write_table(tmp_path / "p.csv", columns_of(Pair, [pair, pair]))
+    write_table(tmp_path / "p.csv", columns_of(stimuli.Pair, [pair, pair]))
     with pytest.raises(InputError, match=r"the trial_id '.*' in rows 0 and 1"):
-        read_pairs(tmp_path / "p.csv")
-    write_table(tmp_path / "none.csv", trial_columns([]))
+        stimuli.read_pairs(tmp_path / "p.csv")
+    write_table(tmp_path / "none.csv", stimuli.trial_columns([]))
     with pytest.raises(InputError, match="a header but no rows"):
-        read_trials(tmp_path / "none.csv")
+        stimuli.read_trials(tmp_path / "none.csv")

@@ -1,7 +1,5 @@
 """Guarantees of every executor, under a pool; each one's tests inherit these classes."""
 
-from __future__ import annotations
-
 import os
 import re
 import time
@@ -120,9 +118,7 @@ class SeparateWorkersContract(ExecutorContract):
 
 
 def process_of(ready: str) -> int:
-    found = re.search(r"process (\d+)", ready)
-    assert found is not None
-    return int(found[1])
+    return int(re.findall(r"process (\d+)", ready)[0])
 
 
 def vanishes(process: int) -> bool:

@@ -1,7 +1,5 @@
 """A driver with two workers on a Ray of its own, which waits to be killed; a program of its own."""
 
-from __future__ import annotations
-
 import time
 
 from contstim.jobs.pool import worker_pool

@@ -5,8 +5,6 @@ Usage: python scoring_driver.py MODEL SENTENCES OUT
 Each line is the number of scores that are in the store by then.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Workers of this process."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator

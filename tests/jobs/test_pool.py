@@ -1,7 +1,5 @@
 """Time limits of tasks, workers that are silent, and what becomes of either."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import inf
 from pathlib import Path
@@ -83,9 +81,7 @@ class Watched(LocalExecutor):
         return self.pool.silent_workers()
 
 
-def test_who_is_silent_for_too_long_is_told_and_nobody_else(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_silent_workers_are_named_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(10, monkeypatch)
     told = []
     for second in range(1, 20):

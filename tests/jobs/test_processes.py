@@ -1,7 +1,5 @@
 """Workers in processes of this machine."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path
@@ -38,9 +36,14 @@ def test_work_that_lets_no_thread_run_is_no_silence(tmp_path: Path) -> None:
             time.sleep(0.01)
 
 
-def test_no_worker_is_refused() -> None:
+def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(InputError, match="`workers` must be 1 or more, not 0"):
         ProcessExecutor(0)
+    with (
+        pytest.raises(InputError, match="`device_map` spreads a model over several GPUs"),
+        worker_pool(ProcessExecutor(2), WorkerContext(Loading(device_map="auto"))),
+    ):
+        pass
 
 
 def test_gpus_are_those_that_cuda_may_see(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -71,14 +74,6 @@ def test_processes_have_the_gpus_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_pa
             assert isinstance(reply, Reply)
             seen[number] = reply.result
     assert seen == {0: "5", 1: "7", 2: "5"}
-
-
-def test_a_model_is_not_spread_over_the_one_gpu_of_a_process() -> None:
-    with (
-        pytest.raises(InputError, match="`device_map` distributes a model over several GPUs"),
-        worker_pool(ProcessExecutor(2), WorkerContext(Loading(device_map="auto"))),
-    ):
-        pass
 
 
 def test_a_job_that_may_use_one_processor_gets_one_process() -> None:

@@ -1,7 +1,5 @@
 """Jobs on Ray: two workers on this machine."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -44,9 +42,7 @@ class TestRay(SeparateWorkersContract):
         return RayExecutor(workers)
 
 
-def test_actors_score_sentences_as_the_model_itself_does(
-    trained: Path, english: list[Sentence]
-) -> None:
+def test_actors_score_sentences_as_the_model_does(trained: Path, english: list[Sentence]) -> None:
     """Witness: the model in this process."""
     path = trained / "2gram.arpa"
     executor = RayExecutor(2)
@@ -67,9 +63,7 @@ def test_more_workers_than_there_is_room_for_are_refused(tmp_path: Path) -> None
         pass
 
 
-def test_a_cluster_that_cannot_be_reached_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreachable_clusters_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import ray
 
     ray.shutdown()

@@ -1,7 +1,5 @@
 """What a driver that was killed leaves behind is ended; what it has not started is left alone."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -57,9 +55,7 @@ def test_a_driver_that_dies_takes_its_own_processes_along(
     assert ended == (set() if done else {"marked", "writer"})
 
 
-def test_a_driver_that_dies_before_it_names_a_folder(
-    processes: dict[str, subprocess.Popen[bytes]],
-) -> None:
+def test_a_driver_that_dies_before_naming_it(processes: dict[str, subprocess.Popen[bytes]]) -> None:
     subprocess.run([sys.executable, watcher.__file__, "ours"], input=b"", check=True, timeout=60)
     assert processes["marked"].wait(10) == -signal.SIGKILL
     assert processes["writer"].poll() is None

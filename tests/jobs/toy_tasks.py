@@ -1,7 +1,5 @@
 """Tasks for tests of executors; a module of its own, because other processes import it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

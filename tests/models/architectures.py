@@ -5,8 +5,6 @@ The witness loads a checkpoint by `from_pretrained` alone and reads one row at a
 padding, no cache, nothing of contstim.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, permutations
@@ -47,20 +45,14 @@ _LINEAR |= {"linear_key_head_dim": 8, "linear_value_head_dim": 8}
 
 @dataclass(frozen=True)
 class Architecture:
-    """A network of `transformers`, by the beginning of the names of its classes.
+    """A network of `transformers`, by the beginning of the names of its classes."""
 
-    Attributes:
-        head: the class of the network.
-        config: the class of its configuration.
-        settings: of the configuration, beside the vocabulary.
-        refused: the message with which it must be refused; empty if its scores must be right.
-        not_in: precisions in which the library cannot compute it, and it must be refused.
-    """
-
-    head: str
-    config: str
-    settings: dict[str, Any]
+    head: str  # the class of the network
+    config: str  # the class of its configuration
+    settings: dict[str, Any]  # of the configuration, beside the vocabulary
+    # The message with which it must be refused; empty if its scores must be right
     refused: str = ""
+    # Precisions in which the library cannot compute it, and it must be refused
     not_in: tuple[Precision, ...] = ()
 
 
@@ -291,12 +283,7 @@ POSITIONS = (0, 4, 6)
 
 
 class Witness:
-    """A checkpoint read by plain forward passes, one row at a time, in float32.
-
-    Args:
-        folder: the checkpoint.
-        dtype: what its weights are rounded to beforehand.
-    """
+    """A checkpoint, rounded to `dtype`, read by plain passes, one row at a time, in float32."""
 
     def __init__(self, folder: Path, dtype: Precision) -> None:
         from transformers.models.auto import modeling_auto as auto
@@ -382,23 +369,15 @@ class Witness:
 
 @dataclass(frozen=True)
 class Errors:
-    """The largest difference between a model and the witness in each kind of score, nats.
+    """The largest difference between a model and the witness in each kind of score, nats."""
 
-    Attributes:
-        log_probs: of whole sentences, in one batch.
-        replaced: of sentences with a word replaced, at the first, a middle and the last position.
-        bounds: by which an upper bound lies below the truth.
-        continued: of continuations; of a masked model, of the mean over all orders.
-        float32: of whole sentences, computed in float32 whatever the precision.
-        longest: the largest of all scores compared, nats.
-    """
-
-    log_probs: float
+    log_probs: float  # of whole sentences, in one batch
+    # Of sentences with a word replaced, at the first, a middle and the last position
     replaced: float
-    bounds: float
-    continued: float
-    float32: float
-    longest: float
+    bounds: float  # by which an upper bound lies below the truth
+    continued: float  # of continuations; of a masked model, of the mean over all orders
+    float32: float  # of whole sentences, computed in float32 whatever the precision
+    longest: float  # the largest of all scores compared, nats
 
     @property
     def largest(self) -> float:
@@ -407,11 +386,7 @@ class Errors:
 
 
 def compare(folder: Path, dtype: Precision, device: Device = "cpu") -> Errors:
-    """Load a checkpoint as every command does, and compare its scores with the witness.
-
-    Raises:
-        ModelError: it is refused.
-    """
+    """Load a checkpoint as every command does, and compare its scores with the witness."""
     model = load_model(f"hf:{folder}", device=device, dtype=dtype)
     witness = Witness(folder, dtype)
     if not witness.is_causal:

@@ -1,7 +1,5 @@
 """Model tests run networks in one thread."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -19,20 +17,12 @@ from tests.models.tiny import Folder, Load, Tokenizers
 Draw = Callable[[Path, Sequence[Epoch]], None]
 
 
-def _leave_empty(path: Path, _curve: Sequence[Epoch]) -> None:
-    path.touch()
-
-
 @pytest.fixture(scope="module", autouse=True)
 def draw_curve() -> Iterator[Draw]:
-    """Leave the curves of trainings empty files, as a drawing takes longer than a training.
-
-    Returns:
-        What draws a curve.
-    """
+    """What draws a curve; trainings leave empty files, as a drawing takes longer than they do."""
     draw = record._draw
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record, "_draw", _leave_empty)
+        patch.setattr(record, "_draw", lambda path, _curve: path.touch())
         yield draw
 
 

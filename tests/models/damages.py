@@ -1,7 +1,5 @@
 """What can be wrong with a file, whoever wrote it: a dozen damages for every kind of file."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections.abc import Callable
@@ -17,10 +15,6 @@ def _replaced(by: Callable[[bytes], bytes]) -> Damage:
     return damage
 
 
-def _missing(path: Path) -> None:
-    path.unlink()
-
-
 def _folder(path: Path) -> None:
     path.unlink()
     path.mkdir()
@@ -28,16 +22,11 @@ def _folder(path: Path) -> None:
 
 def _foreign(path: Path) -> None:
     """The content of another file of the same model, or of a table."""
-    others = sorted(other for other in path.parent.iterdir() if other not in (path,))
-    files = [other for other in others if other.is_file()]
+    files = sorted(p for p in path.parent.iterdir() if p != path and p.is_file())
     if files:
         shutil.copyfile(files[0], path)
     else:
         path.write_text('"sentence","model"\n"A dog barks.",-3.5\n')
-
-
-def _random(content: bytes) -> bytes:
-    return random.Random(0).randbytes(len(content) or 100)
 
 
 def _flipped(content: bytes) -> bytes:
@@ -47,13 +36,13 @@ def _flipped(content: bytes) -> bytes:
 
 
 DAMAGES: dict[str, Damage] = {
-    "missing": _missing,
+    "missing": Path.unlink,
     "empty": _replaced(lambda _: b""),
     "a folder": _folder,
     "its first byte": _replaced(lambda content: content[:1]),
     "cut in the middle": _replaced(lambda content: content[: len(content) // 2]),
     "cut at the end": _replaced(lambda content: content[:-5]),
-    "random bytes": _replaced(_random),
+    "random bytes": _replaced(lambda c: random.Random(0).randbytes(len(c) or 100)),
     "zeros": _replaced(lambda content: bytes(len(content))),
     "one byte changed": _replaced(_flipped),
     "another file": _foreign,

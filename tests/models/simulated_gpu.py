@@ -53,13 +53,9 @@ _set_data = _tensor.data.__set__
 
 
 class OnDevice(torch.Tensor):
-    """A tensor of the simulated device.
+    """A tensor of the simulated device."""
 
-    Attributes:
-        numbers: what it holds, a tensor of the CPU.
-    """
-
-    numbers: torch.Tensor
+    numbers: torch.Tensor  # what it holds, a tensor of the CPU
 
     @staticmethod
     def __new__(cls, numbers: torch.Tensor) -> OnDevice:
@@ -94,21 +90,15 @@ class OnDevice(torch.Tensor):
 
 
 class SimulatedGPU(_mode):  # type: ignore[misc]
-    """What happens on the simulated device.
-
-    Attributes:
-        waits: the operations so far for which the host waited.
-        operations: how many operations the device has computed.
-        at_copies: how many of them there had been at each copy to the host.
-    """
+    """What happens on the simulated device."""
 
     latest: SimulatedGPU
 
     def __init__(self) -> None:
         super().__init__()
-        self.waits: list[str] = []
-        self.operations = 0
-        self.at_copies: list[int] = []
+        self.waits: list[str] = []  # the operations so far for which the host waited
+        self.operations = 0  # how many operations the device has computed
+        self.at_copies: list[int] = []  # how many of them there had been at each copy to the host
         SimulatedGPU.latest = self
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

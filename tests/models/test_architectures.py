@@ -3,8 +3,6 @@
 The witness is a plain forward pass, see `architectures`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +16,7 @@ from contstim.models.base import Continuation
 from contstim.models.catalog import load_model
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading, Precision
-from tests.models.architectures import (
-    ARCHITECTURES,
-    TOLERANCES,
-    TRIED,
-    compare,
-    save,
-    save_tokenizer,
-)
+from tests.models import architectures
 
 hf: Any = transformers
 
@@ -33,35 +24,37 @@ hf: Any = transformers
 BY_DEFAULT = {"GPT-2", "Gemma 2", "Moshi", "Jamba (hybrid)", "BERT", "DeBERTa"}
 SCORED = [
     pytest.param(name, marks=[] if name in BY_DEFAULT else [pytest.mark.slow])
-    for name, architecture in ARCHITECTURES.items()
+    for name, architecture in architectures.ARCHITECTURES.items()
     if not architecture.refused
 ]
-REFUSED = [name for name, architecture in ARCHITECTURES.items() if architecture.refused]
+REFUSED = [
+    name for name, architecture in architectures.ARCHITECTURES.items() if architecture.refused
+]
 # Remarks of the library about configurations as small as these
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.mark.parametrize("name", SCORED)
 def test_scores_are_those_of_a_plain_forward_pass(name: str, tmp_path: Path) -> None:
-    architecture = ARCHITECTURES[name]
-    folder = save(name, tmp_path)
+    architecture = architectures.ARCHITECTURES[name]
+    folder = architectures.save(name, tmp_path)
     precisions: tuple[Precision, ...] = ("float32", "bfloat16")
     for precision in precisions:
         if precision in architecture.not_in:
             with pytest.raises(ModelError, match=f"cannot compute in {precision} "):
-                compare(folder, precision)
+                architectures.compare(folder, precision)
             continue
-        errors = compare(folder, precision)
-        assert errors.largest <= TOLERANCES[precision] * errors.longest
+        errors = architectures.compare(folder, precision)
+        assert errors.largest <= architectures.TOLERANCES[precision] * errors.longest
         # the scores of a result, whatever the precision of a search
-        assert errors.float32 <= TOLERANCES["float32"] * errors.longest
+        assert errors.float32 <= architectures.TOLERANCES["float32"] * errors.longest
     model = load_model(f"hf:{folder}", device="cpu")
     if architecture.head.endswith("MaskedLM"):
         with pytest.raises(ModelError, match="only the words before them"):
-            model.continuation_log_probs([Continuation(TRIED[0], 1)])
+            model.continuation_log_probs([Continuation(architectures.TRIED[0], 1)])
         return
     # A later word changes nothing before it; an earlier one can
-    sentence = TRIED[1]
+    sentence = architectures.TRIED[1]
     plain, late, early = model.token_log_probs(
         [sentence, sentence.replace(len(sentence) - 1, "dogs"), sentence.replace(0, "dogs")]
     )
@@ -74,11 +67,9 @@ def test_scores_are_those_of_a_plain_forward_pass(name: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_what_has_no_probability_of_the_next_word_is_refused(
-    name: str, precision: Precision, tmp_path: Path
-) -> None:
-    folder = save(name, tmp_path)
-    architecture = ARCHITECTURES[name]
+def test_unsuitable_networks_are_refused(name: str, precision: Precision, tmp_path: Path) -> None:
+    folder = architectures.save(name, tmp_path)
+    architecture = architectures.ARCHITECTURES[name]
     cannot = f"cannot compute in {precision} "
     reason = cannot if precision in architecture.not_in else architecture.refused
     with pytest.raises(ModelError, match=reason):
@@ -87,9 +78,9 @@ def test_what_has_no_probability_of_the_next_word_is_refused(
 
 def test_a_network_to_which_earlier_words_make_no_difference_is_refused(tmp_path: Path) -> None:
     """Without what attention puts out, each token is read by itself."""
-    n_tokens = len(save_tokenizer(tmp_path))
+    n_tokens = len(architectures.save_tokenizer(tmp_path))
     model = hf.LlamaForCausalLM(
-        hf.LlamaConfig(vocab_size=n_tokens, **ARCHITECTURES["Llama"].settings)
+        hf.LlamaConfig(vocab_size=n_tokens, **architectures.ARCHITECTURES["Llama"].settings)
     )
     with torch.no_grad():
         for layer in model.model.layers:
@@ -102,8 +93,8 @@ def test_a_network_to_which_earlier_words_make_no_difference_is_refused(tmp_path
 @pytest.mark.parametrize("stem", ["Bert", "FNet", "XLNet"])
 def test_a_classifier_that_reads_padding_is_refused(stem: str, tmp_path: Path) -> None:
     """XLNet looks for the end of a text where the padding is."""
-    tokenizer = save_tokenizer(tmp_path)
-    settings = dict(ARCHITECTURES["BERT" if stem == "Bert" else stem].settings)
+    tokenizer = architectures.save_tokenizer(tmp_path)
+    settings = dict(architectures.ARCHITECTURES["BERT" if stem == "Bert" else stem].settings)
     config = getattr(hf, f"{stem}Config")(
         vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id, **settings
     )

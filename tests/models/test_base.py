@@ -1,7 +1,5 @@
 """What the base classes give for nothing, and what they refuse."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

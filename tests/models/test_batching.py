@@ -1,7 +1,5 @@
 """Rows in batches: every row once, results in their places, memory that runs out."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -14,13 +12,7 @@ import torch
 
 from contstim.errors import ModelError
 from contstim.files.arrays import IntArray
-from contstim.models.batching import (
-    Budget,
-    forward_in_batches,
-    log_softmax32,
-    single_input,
-    to_device,
-)
+from contstim.models import batching
 
 ROWS = [[1, 2, 3], [4], [5, 6, 7, 8, 9], [1, 2], [3, 3, 3], [7]]
 
@@ -37,7 +29,7 @@ def sums(rows: list[list[int]], budget: int, fits: int = 10**6) -> tuple[list[in
         result[batch] = (ids * attention).sum(1).numpy()
         sizes.append(ids.numel())
 
-    forward_in_batches(rows, run, pad=99, budget=Budget(budget))
+    batching.forward_in_batches(rows, run, pad=99, budget=batching.Budget(budget))
     return result.tolist(), sizes
 
 
@@ -71,9 +63,9 @@ def test_a_row_that_does_not_fit_is_refused() -> None:
 
 
 def test_an_input_that_is_no_batch_says_what_did_not_fit() -> None:
-    with pytest.raises(ModelError, match="7 tokens does not fit"), single_input(7, "cpu"):
+    with pytest.raises(ModelError, match="7 tokens does not fit"), batching.single_input(7, "cpu"):
         raise torch.OutOfMemoryError("no room")
-    with pytest.raises(RuntimeError, match="shapes"), single_input(7, "cpu"):
+    with pytest.raises(RuntimeError, match="shapes"), batching.single_input(7, "cpu"):
         raise RuntimeError("shapes cannot be multiplied")
 
 
@@ -89,7 +81,7 @@ def test_results_that_are_written_later_are_the_same_and_none_counts_twice() -> 
         return lambda: np.add(total, part, out=total)
 
     with pytest.warns(RuntimeWarning):
-        forward_in_batches(ROWS, run, pad=0, budget=Budget(12))
+        batching.forward_in_batches(ROWS, run, pad=0, budget=batching.Budget(12))
     assert failed
     assert total.item() == sum(map(sum, ROWS))
 
@@ -99,7 +91,7 @@ def test_errors_of_another_kind_are_not_swallowed() -> None:
         raise RuntimeError("shapes cannot be multiplied")
 
     with pytest.raises(RuntimeError, match="shapes"):
-        forward_in_batches(ROWS, run, pad=0, budget=Budget(10))
+        batching.forward_in_batches(ROWS, run, pad=0, budget=batching.Budget(10))
 
 
 @pytest.mark.parametrize(
@@ -124,12 +116,12 @@ def test_every_library_s_words_for_no_memory_are_understood(message: str) -> Non
         sizes.append(len(ids))
 
     with pytest.warns(RuntimeWarning):
-        forward_in_batches(ROWS, run, pad=0, budget=Budget(100))
+        batching.forward_in_batches(ROWS, run, pad=0, budget=batching.Budget(100))
     assert sum(sizes) == len(ROWS)
 
 
 def test_what_did_not_fit_is_not_tried_again() -> None:
-    budget, failed = Budget(100), []
+    budget, failed = batching.Budget(100), []
 
     def run(ids: torch.Tensor, *_: object) -> None:
         if ids.numel() > 6:
@@ -137,30 +129,28 @@ def test_what_did_not_fit_is_not_tried_again() -> None:
             raise torch.OutOfMemoryError("no room")
 
     with pytest.warns(RuntimeWarning):
-        forward_in_batches(ROWS, run, pad=0, budget=budget)
+        batching.forward_in_batches(ROWS, run, pad=0, budget=budget)
     first = len(failed)
     assert first > 0
     for _ in range(10):
-        forward_in_batches(ROWS, run, pad=0, budget=budget)
+        batching.forward_in_batches(ROWS, run, pad=0, budget=budget)
     assert len(failed) == first
     assert budget.tokens >= 1
 
 
 def test_log_softmax_is_computed_in_float32_and_keeps_float64() -> None:
     logits = torch.tensor([[10.0, 10.01, -50.0]])
-    half = log_softmax32(logits.bfloat16())
+    half = batching.log_softmax32(logits.bfloat16())
     assert half.dtype == torch.float32
     assert half.exp().sum() == pytest.approx(1, abs=1e-6)
-    assert log_softmax32(logits.double()).dtype == torch.float64
+    assert batching.log_softmax32(logits.double()).dtype == torch.float64
 
 
 def test_a_gpu_takes_larger_batches() -> None:
-    assert Budget.for_device("cpu").tokens < Budget.for_device("cuda").tokens
+    assert batching.Budget.for_device("cpu").tokens < batching.Budget.for_device("cuda").tokens
 
 
-def test_indices_reach_a_gpu_from_pinned_memory_without_waiting(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_indices_reach_a_gpu_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: what PyTorch is asked for, since here is no GPU."""
     asked: list[str] = []
 
@@ -174,10 +164,10 @@ def test_indices_reach_a_gpu_from_pinned_memory_without_waiting(
 
     monkeypatch.setattr(torch.Tensor, "pin_memory", pin)
     monkeypatch.setattr(torch.Tensor, "to", copy)
-    to_device(np.arange(3), "cuda:1")
+    batching.to_device(np.arange(3), "cuda:1")
     assert asked == ["pin", "copy to cuda:1, go on"]
     asked.clear()
-    to_device(np.arange(3), "cpu")
+    batching.to_device(np.arange(3), "cpu")
     assert asked == ["copy to cpu, wait"]
 
 

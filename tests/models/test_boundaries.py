@@ -1,7 +1,5 @@
 """Classes of tokens, and probabilities within them."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 
@@ -78,9 +76,7 @@ def test_probabilities_are_those_within_the_token_s_class() -> None:
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert", "xlm"])
 @pytest.mark.parametrize("words", [(0, 1), (0, 0)], ids=["two words", "a word of two tokens"])
-def test_sentences_of_one_pattern_have_probabilities_that_sum_to_one(
-    load: Load, kind: str, words: tuple[int, int]
-) -> None:
+def test_one_pattern_has_sum_of_one(load: Load, kind: str, words: tuple[int, int]) -> None:
     """One order of uncovering is a distribution over the sentences with as many tokens per word."""
     checkpoint = load(kind)
     network = MaskedNetwork(checkpoint, by_words=True)

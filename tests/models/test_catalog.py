@@ -1,7 +1,5 @@
 """Models by their names, their files and commits, and one model at a time in memory."""
 
-from __future__ import annotations
-
 import shutil
 import weakref
 from collections.abc import Callable
@@ -13,16 +11,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from contstim.errors import ModelError
+from contstim.models import catalog
 from contstim.models.base import Scorer
-from contstim.models.catalog import (
-    check_model,
-    hub_commits,
-    load_model,
-    load_scorer,
-    model_files,
-    one_at_a_time,
-    parameter_count,
-)
 from contstim.models.families import FAMILIES
 from contstim.models.loading import Loading
 from contstim.models.specifications import CATALOGUE, hub_commit, parse_model, parse_models
@@ -84,25 +74,27 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_files_of_a_model(specification: str, files: set[str]) -> None:
-    assert {path.as_posix() for path in model_files([specification])} == files
-    assert hub_commits([specification]) == {}
+    assert {path.as_posix() for path in catalog.model_files([specification])} == files
+    assert catalog.hub_commits([specification]) == {}
 
 
 @pytest.mark.usefixtures("folder")
 def test_commits_are_those_of_the_cache(hub_model: Callable[[str], str]) -> None:
     name = hub_model("a" * 40)
     specifications = [f"hf:{name}", f"server:http://h/v1#m?tokenizer={name}", "hf:no/such"]
-    assert hub_commits(specifications) == {name: "a" * 40}
+    assert catalog.hub_commits(specifications) == {name: "a" * 40}
     hub_model("b" * 40)
-    assert hub_commits(specifications) == {name: "b" * 40}
+    assert catalog.hub_commits(specifications) == {name: "b" * 40}
     assert hub_commit("no/such") == hub_commit("not/a/name") == hub_commit("./x") == ""
 
 
 def test_weights_of_a_network_are_counted(tmp_path: Path) -> None:
     """By hand: a matrix of 2 by 3 and a vector of 4."""
     save_file({"a": np.zeros((2, 3)), "b": np.zeros(4)}, tmp_path / "model.safetensors")
-    assert parameter_count(str(tmp_path)) == 10
-    assert parameter_count(str(tmp_path / "none")) == parameter_count("no/such") == 0
+    assert catalog.parameter_count(str(tmp_path)) == 10
+    assert (
+        catalog.parameter_count(str(tmp_path / "none")) == catalog.parameter_count("no/such") == 0
+    )
 
 
 def test_a_model_is_gone_before_the_next_is_loaded(
@@ -114,6 +106,7 @@ def test_a_model_is_gone_before_the_next_is_loaded(
     """
     networks: list[weakref.ref[Any]] = []
     alive: list[int] = []
+    load_scorer = catalog.load_scorer
 
     def load(*args: Any, **options: Any) -> Scorer:
         alive.append(sum(network() is not None for network in networks))
@@ -126,7 +119,7 @@ def test_a_model_is_gone_before_the_next_is_loaded(
     for name, folder in copies.items():
         shutil.copytree(tiny_checkpoint(name), folder)
     names = [f"hf:{folder}" for folder in copies.values()]
-    for (model,) in one_at_a_time(parse_models(names), CPU):
+    for (model,) in catalog.one_at_a_time(parse_models(names), CPU):
         model.scores([SENTENCE])
         del model
     (tmp_path / "s.txt").write_text("The dog sleeps.\nA cat runs.\n")
@@ -138,14 +131,14 @@ def test_a_model_is_gone_before_the_next_is_loaded(
 def test_two_rules_of_a_checkpoint_share_its_network(tiny_checkpoint: Folder) -> None:
     name = f"hf:{tiny_checkpoint('pythia')}"
     both = parse_models([name, f"{name}@chain"])
-    seen = [id(vars(models[0])["checkpoint"]) for models in one_at_a_time(both, CPU)]
+    seen = [id(vars(models[0])["checkpoint"]) for models in catalog.one_at_a_time(both, CPU)]
     assert seen[0] == seen[1]
 
 
 def test_results_are_those_of_models_loaded_together(tiny_checkpoint: Folder) -> None:
     names = [f"hf:{tiny_checkpoint(name)}" for name in ("gpt2", "pythia")]
-    together = [load_model(name, device="cpu").log_probs([SENTENCE])[0] for name in names]
-    turns = one_at_a_time(parse_models(names), CPU)
+    together = [catalog.load_model(name, device="cpu").log_probs([SENTENCE])[0] for name in names]
+    turns = catalog.one_at_a_time(parse_models(names), CPU)
     apart = [models[0].scores([SENTENCE])[0] for models in turns]
     assert np.array_equal(apart, together)
 
@@ -167,9 +160,9 @@ def test_the_last_model_is_checked_before_the_first_is_loaded(
         (bad / "config.json").write_text("null")
     names = [f"hf:{tiny_checkpoint('gpt2')}", "x.nonsense" if damage == "name" else f"hf:{bad}"]
     with pytest.raises(ModelError, match=message):
-        next(one_at_a_time(parse_models(names)))
+        next(catalog.one_at_a_time(parse_models(names)))
 
 
 def test_a_missing_ngram_file_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"There is no .*gone\.arpa"):
-        check_model(parse_model(f"kenlm:{tmp_path / 'gone.arpa'}"))
+        catalog.check_model(parse_model(f"kenlm:{tmp_path / 'gone.arpa'}"))

@@ -3,8 +3,6 @@
 Surprisal of whole words: that a word ends counts to it, and a sentence's sum stays.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from dataclasses import replace
@@ -122,9 +120,7 @@ def test_for_one_pattern_of_tokens_chain_probabilities_add_up_to_one(load: Load,
 
 @pytest.mark.parametrize("rule", ["log-likelihood", "chain"])
 @pytest.mark.parametrize("name", NAMES)
-def test_replacements_equal_rewritten_sentences_and_bounds_hold(
-    load: Load, name: str, rule: str
-) -> None:
+def test_replacements_equal_rewriting_and_bounds_hold(load: Load, name: str, rule: str) -> None:
     model = CausalModel(load(name), rule=rule, context="Once upon a time, ")
     words = [*ALL_WORDS[::2], *ODD_WORDS]
     for sentence in (PARSED[0], Sentence.parse("Stop!")):
@@ -179,30 +175,21 @@ def test_the_window_is_used_to_its_end_and_not_beyond(load: Load) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("name", "options", "message"),
     [
-        ({"rule": "pll-original"}, r"causal model, .* no rule 'pll-original'\. Use one of log-lik"),
-        ({"context": ""}, "must be a text"),
-        ({"context": "long " * CONTEXT}, "must be shorter"),
+        (
+            "gpt2",
+            {"rule": "pll-original"},
+            "causal model, .* no rule 'pll-original'; it has log-lik",
+        ),
+        ("gpt2", {"context": ""}, "must be a text"),
+        ("gpt2", {"context": "long " * CONTEXT}, "must be shorter"),
+        ("bert", {}, "masked language model, not a causal one"),
     ],
 )
-def test_what_cannot_be_scored_is_refused(
-    load: Load, options: dict[str, str], message: str
-) -> None:
+def test_unusable(load: Load, name: str, options: dict[str, str], message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        CausalModel(load("gpt2"), **options)
-
-
-def test_a_masked_checkpoint_is_refused(load: Load) -> None:
-    with pytest.raises(ModelError, match="masked language model, not a causal one"):
-        CausalModel(load("bert"))
-
-
-def _with_a_token_across_words(tokenizer: Any) -> Any:
-    """The same tokenizer, and a token that reaches from one word into the next."""
-    other = copy.deepcopy(tokenizer)
-    other.add_tokens("of the")
-    return other
+        CausalModel(load(name), **options)
 
 
 @pytest.mark.parametrize("position", [0, 2, 4])
@@ -211,7 +198,8 @@ def test_tokens_of_candidates_are_those_of_the_full_sentence(load: Load, positio
     tokenizer = checkpoint.tokenizer
     sentence, words = Sentence.parse("The old dog never sleeps"), (*ALL_WORDS, *ODD_WORDS)
     before = tuple(tokenizer(" ".join(sentence.words[:position]))["input_ids"])
-    crossing = _with_a_token_across_words(tokenizer)
+    crossing = copy.deepcopy(tokenizer)
+    crossing.add_tokens("of the")  # from one word into the next
     assert words_are_independent(tokenizer)
     assert not words_are_independent(crossing)
     quick, careful = (
@@ -251,9 +239,7 @@ def test_words_add_up_to_the_sentence(model_of: Callable[[str], CausalModel], na
         assert [term.log_prob for term in before] != [term.log_prob for term in after]
 
 
-def test_a_word_is_its_tokens_times_its_end_over_its_beginning(
-    model_of: Callable[[str], CausalModel],
-) -> None:
+def test_words_are_tokens_times_end_over_beginning(model_of: Callable[[str], CausalModel]) -> None:
     """Witness: the formula of Pimentel & Meister (2024), with transformers alone."""
     model, sentence = model_of("gpt2"), READ[0]
     checkpoint = model.checkpoint
@@ -339,9 +325,7 @@ def test_words_share_all_probability_between_them(letters: CausalModel) -> None:
     assert abs(sums["plain"] - sums["corrected"]) > 0.05
 
 
-def test_models_of_words_need_no_correction_and_others_are_refused_by_name(
-    tiny_checkpoint: Folder, load: Load
-) -> None:
+def test_only_models_of_words_need_no_correction(tiny_checkpoint: Folder, load: Load) -> None:
     checkpoint = load("gpt2")
     with pytest.raises(ModelError, match="already preserves word boundaries"):
         CausalModel(checkpoint, rule="chain").completed_word_log_probs(READ)

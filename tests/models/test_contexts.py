@@ -1,7 +1,5 @@
 """The context of causal models, of tokenizers as published models have them, built on disk."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

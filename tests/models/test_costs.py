@@ -1,7 +1,5 @@
 """Every row and token that passes through a network is counted, and nothing else is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -69,9 +67,7 @@ def test_tallies_nest_and_end() -> None:
     assert outer.total == inner.total + Cost(1, 13, 1)
 
 
-def test_seconds_of_networks_count_in_every_tally_and_nowhere_else(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_seconds_of_networks_count_in_every_tally(monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: a clock that goes on by one at every look."""
     ticks = iter(range(100))
     monkeypatch.setattr("contstim.models.costs.perf_counter", lambda: float(next(ticks)))

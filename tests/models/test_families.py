@@ -1,7 +1,5 @@
 """A family that another package adds, found by its entry point, on the command line."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re
@@ -139,17 +137,13 @@ def test_wrong_rules_and_unknown_families_are_told_as_ever() -> None:
         ),
     ],
 )
-def test_a_broken_addition_names_the_package(
-    installed: Path, code: str, entry: str, message: str
-) -> None:
+def test_broken_additions_are_named(installed: Path, code: str, entry: str, message: str) -> None:
     install(installed, "other", code, entry)
     with pytest.raises(ModelError, match=re.escape(message)):
         parse_model(f"{entry.split()[0]}:here")
 
 
-def test_built_in_families_are_found_without_looking_further(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_built_in_families_are_found_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: the look-up itself, made to fail."""
     monkeypatch.setattr("contstim.files.plugins.entry_points", None)
     assert parse_model("hf:gpt2").family == "hf"

@@ -3,8 +3,6 @@
 Witness: PyTorch's own settings, which it tells by `fp32_precision` for each kind of operation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -119,9 +117,7 @@ def test_networks_compute_products_as_float32(wish: str, tiny_checkpoint: Folder
     assert told() == before
 
 
-def test_before_pytorch_2_9_the_older_settings_are_used(
-    free: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_older_settings_before_pytorch_2_9(free: None, monkeypatch: pytest.MonkeyPatch) -> None:
     del free
     monkeypatch.setattr("contstim.models.batching._kinds_of_operations", list)
     before = told()

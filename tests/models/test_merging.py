@@ -1,7 +1,5 @@
 """Calls of several searches in common batches: the results of each by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -10,21 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from contstim.models import merging
 from contstim.models.batching import Budget
 from contstim.models.catalog import load_model
 from contstim.models.causal.network import CausalNetwork, Prefix
 from contstim.models.costs import Tally, counting, timed
 from contstim.models.masked.network import MaskedNetwork
-from contstim.models.merging import (
-    Answer,
-    NetworkCall,
-    alone,
-    answer,
-    compute_all,
-    is_merged,
-    merged,
-    runner,
-)
 from contstim.words.sentence import Sentence
 from tests.models.tiny import Folder, Load
 
@@ -35,10 +24,10 @@ def doubling(
     budget: Budget,
     sizes: list[int],
     fits: int = 10**6,
-) -> NetworkCall:
+) -> merging.NetworkCall:
     """Twice rows of numbers; some fail."""
 
-    def together(calls: Sequence[NetworkCall]) -> list[torch.Tensor]:
+    def together(calls: Sequence[merging.NetworkCall]) -> list[torch.Tensor]:
         assert torch.is_inference_mode_enabled()
         longest = max(call.shape[1] for call in calls)
         size = longest * sum(call.shape[0] for call in calls)
@@ -49,7 +38,7 @@ def doubling(
         sizes.append(size)
         return [2 * call.ids for call in calls]
 
-    call = NetworkCall(module, budget, numbers, None, lambda: together([call])[0], together)
+    call = merging.NetworkCall(module, budget, numbers, None, lambda: together([call])[0], together)
     return call
 
 
@@ -57,14 +46,14 @@ def rows(*shape: int) -> torch.Tensor:
     return torch.ones(shape)
 
 
-def result(call: NetworkCall) -> Any:
-    return answer(call) if is_merged() else call.compute()
+def result(call: merging.NetworkCall) -> Any:
+    return merging.answer(call) if merging.is_merged() else call.compute()
 
 
 def doubled(number: float) -> list[float]:
     """By a call that may be merged; for tests of executors."""
     call = doubling(number * rows(1, 1), torch.nn.Identity(), Budget(10), [])
-    with merged():
+    with merging.merged():
         numbers: list[float] = result(call).flatten().tolist()
     return numbers
 
@@ -77,7 +66,7 @@ def test_calls_of_a_network_share_batches_within_its_budget() -> None:
         doubling(number * rows(2, length), module, budget, sizes)
         for number, length in enumerate([2, 3, 1, 2])
     ]
-    results = compute_all(calls)
+    results = merging.compute_all(calls)
     # The rows of three with two of two, padded; then the others, for which there was no room
     assert sizes == [12, 8]
     for call, result in zip(calls, results, strict=True):
@@ -87,7 +76,7 @@ def test_calls_of_a_network_share_batches_within_its_budget() -> None:
 def test_the_error_of_a_call_is_its_own() -> None:
     module, sizes = torch.nn.Identity(), list[int]()
     calls = [doubling(sign * rows(1, 2), module, Budget(100), sizes) for sign in (1, -1, 1)]
-    values, errors, _ = zip(*compute_all(calls), strict=True)
+    values, errors, _ = zip(*merging.compute_all(calls), strict=True)
     assert isinstance(errors[1], ValueError)
     assert errors[0] is errors[2] is None
     assert torch.equal(values[0], values[2])
@@ -97,31 +86,33 @@ def test_where_memory_runs_out_batches_are_halved_for_good() -> None:
     module, sizes, budget = torch.nn.Identity(), list[int](), Budget(100)
     calls = [doubling(rows(1, 2), module, budget, sizes, fits=4) for _ in range(4)]
     with pytest.warns(RuntimeWarning, match="too small for 4 inputs of 2 tokens"):
-        results = compute_all(calls)
+        results = merging.compute_all(calls)
     assert [error for _, error, _ in results] == [None] * 4
     assert (sizes, budget.tokens) == ([4, 4], 4)
     # A call that does not fit by itself makes its own batches smaller, see `forward_in_batches`
-    ((_, too_large, _),) = compute_all([doubling(rows(3, 2), module, budget, sizes, fits=4)])
+    ((_, too_large, _),) = merging.compute_all(
+        [doubling(rows(3, 2), module, budget, sizes, fits=4)]
+    )
     assert isinstance(too_large, torch.OutOfMemoryError)
 
 
 def test_calls_wait_for_others_only_where_they_may_be_merged() -> None:
     call = doubling(rows(1, 1), torch.nn.Identity(), Budget(10), [])
-    asked: list[NetworkCall] = []
+    asked: list[merging.NetworkCall] = []
 
-    def run(call: NetworkCall) -> Answer:
+    def run(call: merging.NetworkCall) -> merging.Answer:
         asked.append(call)
         return "merged", None, 0.0
 
     with torch.inference_mode():
         assert result(call) == 2
-        with merged():
+        with merging.merged():
             assert result(call) == 2  # nobody runs beside
-        with runner(run):
+        with merging.runner(run):
             assert result(call) == 2
-            with merged():
+            with merging.merged():
                 assert result(call) == "merged"
-                with alone():
+                with merging.alone():
                     assert result(call) == 2
     assert asked == [call]
 
@@ -130,12 +121,12 @@ def test_the_time_of_others_is_not_counted() -> None:
     """Witness: an answer that says that nothing of the time was its own."""
     call = doubling(rows(1, 1), torch.nn.Identity(), Budget(10), [])
 
-    def run(_call: NetworkCall) -> Answer:
+    def run(_call: merging.NetworkCall) -> merging.Answer:
         torch.randn(200, 200).matrix_power(50)  # takes a while
         return None, None, 0.0
 
-    with counting(Tally()) as tally, timed(), merged(), runner(run):
-        answer(call)
+    with counting(Tally()) as tally, timed(), merging.merged(), merging.runner(run):
+        merging.answer(call)
     assert tally.others_seconds > 0
     assert tally.seconds < tally.others_seconds
 
@@ -156,8 +147,8 @@ def test_masked_networks_compute_together_what_they_compute_alone(load: Load, ki
         mask = attention if padded else None
         compute = partial(network.logits, ids, mask, places)
         of_model, together = (checkpoint.model, network.budget), network._together
-        calls.append(NetworkCall(*of_model, ids, mask, compute, together, places))
-    for call, (found, _, _) in zip(calls, compute_all(calls), strict=True):
+        calls.append(merging.NetworkCall(*of_model, ids, mask, compute, together, places))
+    for call, (found, _, _) in zip(calls, merging.compute_all(calls), strict=True):
         with torch.inference_mode():
             whole = checkpoint.model(input_ids=call.ids, attention_mask=call.attention).logits
         expected = whole.flatten(0, 1)[call.about]
@@ -187,7 +178,7 @@ def test_causal_networks_compute_together_what_they_compute_alone(load: Load, ki
         mask = attention if padded else None
         calls.append(network.call(prefix, ids, mask, keeps=not before))
     assert all(network.merges(call) for call in calls)
-    for call, ((logits, cache), _, _) in zip(calls, compute_all(calls), strict=True):
+    for call, ((logits, cache), _, _) in zip(calls, merging.compute_all(calls), strict=True):
         prefix, keeps = call.about
         assert logits.shape[:2] == call.ids.shape
         for row, ids in enumerate(call.ids):
@@ -237,10 +228,10 @@ def test_what_a_model_is_asks_nobody_beside(tiny_checkpoint: Folder) -> None:
     """A tolerance is scored once for all searches; two that waited for each other would hang."""
     model = load_model(f"hf:{tiny_checkpoint('bert')}", device="cpu", dtype="bfloat16")
 
-    def refuse(_call: NetworkCall) -> Answer:
+    def refuse(_call: merging.NetworkCall) -> merging.Answer:
         raise AssertionError("asked")
 
-    with merged(), runner(refuse):
+    with merging.merged(), merging.runner(refuse):
         assert model.convention.tolerance > 1e-3
         with pytest.raises(AssertionError, match="asked"):
             model.log_probs([Sentence.parse("She sleeps.")])

@@ -5,8 +5,6 @@ same model on the CPU. That tensors of two devices are never mixed is PyTorch's 
 simulation keeps.
 """
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -74,25 +72,19 @@ def answers_on_a_gpu_as_on_the_cpu(given: str) -> int:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_transformers_answer_on_a_gpu_what_they_answer_on_the_cpu(
-    tiny_checkpoint: Folder, name: str
-) -> None:
+def test_transformers_answer_on_a_gpu_as_on_the_cpu(tiny_checkpoint: Folder, name: str) -> None:
     assert answers_on_a_gpu_as_on_the_cpu(tiny.specification(tiny_checkpoint, name)) > 100
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_recurrent_networks_answer_on_a_gpu_what_they_answer_on_the_cpu(
-    kind: Kind, tmp_path: Path
-) -> None:
+def test_recurrent_networks_answer_on_a_gpu_as_on_the_cpu(kind: Kind, tmp_path: Path) -> None:
     built = build_recurrent(kind)
     write_folder(tmp_path / "model", built._network, built._words)
     assert answers_on_a_gpu_as_on_the_cpu(f"{kind}:{tmp_path / 'model'}") > 20
 
 
 @pytest.mark.parametrize("base", ["bert", "gpt2"])
-def test_classifiers_answer_on_a_gpu_what_they_answer_on_the_cpu(
-    base: str, tiny_checkpoint: Folder, tmp_path: Path
-) -> None:
+def test_classifiers_equal_the_cpu(base: str, tiny_checkpoint: Folder, tmp_path: Path) -> None:
     given = f"classifier:{build_classifier(tiny_checkpoint(base), tmp_path / base, num_labels=2)}"
     expected = load_scorer(given, device="cpu").scores(SENTENCES)
     with simulated_gpu() as gpu:
@@ -121,7 +113,7 @@ def test_bfloat16_is_rounded_on_a_gpu_as_on_the_cpu(tiny_checkpoint: Folder) -> 
         pytest.param(("bert@pll-original", "gpt2"), True, id="in shared batches"),
     ],
 )
-def test_a_search_on_a_gpu_finds_what_it_finds_on_the_cpu(
+def test_searches_equal_the_cpu(
     tiny_checkpoint: Folder, names: tuple[str, str], shared: bool
 ) -> None:
     given = [tiny.specification(tiny_checkpoint, name) for name in names]

@@ -1,7 +1,5 @@
 """Linear layers through oneDNN against PyTorch's own, on the same weights."""
 
-from __future__ import annotations
-
 import math
 from copy import deepcopy
 
@@ -51,9 +49,7 @@ def test_any_shape_gives_what_pytorch_gives(shape: list[int], inputs: int, outpu
     ],
     ids=["linear", "without bias", "transposed"],
 )
-def test_gradients_are_pytorchs(
-    layer: torch.nn.Module, frozen: bool, shape: tuple[int, ...]
-) -> None:
+def test_torch_gradients(layer: torch.nn.Module, frozen: bool, shape: tuple[int, ...]) -> None:
     plain, fast = deepcopy(layer), deepcopy(layer)
     use_onednn(fast)
     gradients = []

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,18 +6,10 @@ import pytest
 
 from contstim.errors import ScoreError
 from contstim.files.arrays import FloatArray
+from contstim.models import scoring
 from contstim.models.base import Continuation
 from contstim.models.catalog import load_scorers
 from contstim.models.ngram.adapter import NgramModel
-from contstim.models.scoring import (
-    ModelScores,
-    score_continuations,
-    score_each,
-    score_sentences,
-    score_table,
-    standard_error_table,
-    term_table,
-)
 from contstim.store import Store
 from contstim.words.sentence import Sentence
 
@@ -51,41 +41,39 @@ def sentences(n: int) -> list[Sentence]:
 def test_rows_follow_the_sentences_and_repeated_ones_are_scored_once(model: Counting) -> None:
     """Witness: KenLM one by one."""
     given = sentences(5) + sentences(3)
-    table = score_sentences([model], given)
+    table = scoring.score_sentences([model], given)
     assert len(model.asked) == 5
     assert table.sentences == tuple(given)
     alone = [NgramModel(model.path).log_probs([s])[0] for s in given]
     assert table.column("2-gram").tolist() == alone
-    texts = score_sentences([model], [sentence.text for sentence in given])
+    texts = scoring.score_sentences([model], [sentence.text for sentence in given])
     assert (texts.sentences, texts.column("2-gram").tolist()) == (table.sentences, alone)
 
 
-def test_an_interrupted_run_goes_on_without_scoring_anything_twice(
-    model: Counting, tmp_path: Path
-) -> None:
+def test_interrupted_runs_score_nothing_twice(model: Counting, tmp_path: Path) -> None:
     given = sentences(7_000)
     model.patience = 5_000
     with Store(tmp_path / "s.sqlite") as store, pytest.raises(KeyboardInterrupt):
-        score_sentences([model], given, store=store)
+        scoring.score_sentences([model], given, store=store)
     before = len(model.asked)
     assert 0 < before <= 5_000
     model.patience = 10**9
     told: list[int] = []
     with Store(tmp_path / "s.sqlite") as store:
-        table = score_sentences([model], given, store=store, progress=lambda _m, n: told.append(n))
+        table = scoring.score_sentences(
+            [model], given, store=store, progress=lambda _m, n: told.append(n)
+        )
     assert sorted(model.asked, key=lambda s: int(s.words[2])) == given
     assert told[0] == before
     assert sum(told) == len(given)
-    fresh = score_sentences([NgramModel(model.path, name="2-gram")], given)
+    fresh = scoring.score_sentences([NgramModel(model.path, name="2-gram")], given)
     np.testing.assert_array_equal(table.log_probs, fresh.log_probs)
 
 
-def test_another_models_scores_are_not_mistaken_for_its_own(
-    bigram: NgramModel, trigram: NgramModel, tmp_path: Path
-) -> None:
+def test_models_share_no_scores(bigram: NgramModel, trigram: NgramModel, tmp_path: Path) -> None:
     with Store(tmp_path / "s.sqlite") as store:
-        first = score_sentences([bigram], sentences(3), store=store).log_probs
-        second = score_sentences([trigram], sentences(3), store=store).log_probs
+        first = scoring.score_sentences([bigram], sentences(3), store=store).log_probs
+        second = scoring.score_sentences([trigram], sentences(3), store=store).log_probs
     assert (first != second).all()
 
 
@@ -98,24 +86,22 @@ def test_a_nan_is_refused_and_not_kept(trained: Path, tmp_path: Path) -> None:
     model = Broken(trained / "2gram.arpa")
     with Store(tmp_path / "s.sqlite") as store:
         with pytest.raises(ScoreError, match="nan"):
-            score_sentences([model], sentences(3), store=store)
+            scoring.score_sentences([model], sentences(3), store=store)
         kept = store.log_probs(model.convention.fingerprint, ["She saw 0 dogs."])
     assert np.isnan(kept).all()
 
 
-def test_continuations_are_told_apart_by_where_they_start(
-    bigram: NgramModel, trigram: NgramModel, tmp_path: Path
-) -> None:
+def test_continuations_have_starts(bigram: NgramModel, trigram: NgramModel, tmp_path: Path) -> None:
     """Witness: each model one by one, without a store."""
     given = [Continuation(sentence, start) for sentence in sentences(3) for start in (2, 3, 2)]
     models = [bigram, trigram]
     alone = [[model.continuation_log_probs([one])[0] for model in models] for one in given]
     with Store(tmp_path / "s.sqlite") as store:
         for _ in range(2):
-            assert score_continuations(models, given, store=store).tolist() == alone
-        whole = score_sentences(models, [one.sentence for one in given], store=store)
+            assert scoring.score_continuations(models, given, store=store).tolist() == alone
+        whole = scoring.score_sentences(models, [one.sentence for one in given], store=store)
     assert (whole.log_probs < np.array(alone)).all()
-    assert score_continuations([], given).shape == (9, 0)
+    assert scoring.score_continuations([], given).shape == (9, 0)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -125,7 +111,7 @@ def test_a_continuation_without_a_number_is_refused(
     monkeypatch.setattr(bigram, "continuation_log_probs", lambda asked: np.full(len(asked), value))
     told = rf"'She saw \| 0 dogs' under 2-gram is not a number \({value}\)"
     with pytest.raises(ScoreError, match=told):
-        score_continuations([bigram], [Continuation(sentences(1)[0], 2)])
+        scoring.score_continuations([bigram], [Continuation(sentences(1)[0], 2)])
 
 
 def test_sums_terms_and_errors_are_those_of_the_models(
@@ -137,21 +123,21 @@ def test_sums_terms_and_errors_are_those_of_the_models(
     expected = [NgramModel(trained / f"{n}gram.arpa").log_probs(sentences).tolist() for n in (2, 3)]
     with Store(tmp_path / "scores.sqlite") as store:
         models = load_scorers(names)
-        columns = score_each(models, sentences, store=store).T
+        columns = scoring.score_each(models, sentences, store=store).T
         sums = [
-            ModelScores.of(model, column, sentences, ["standard_errors"])
+            scoring.ModelScores.of(model, column, sentences, ["standard_errors"])
             for model, column in zip(models, columns, strict=True)
         ]
-    table = score_table(sums, sentences)
+    table = scoring.score_table(sums, sentences)
     assert table.models == ("two", "three")
     np.testing.assert_array_equal(table.log_probs.T, expected)
-    assert standard_error_table(sums, sentences)["three"] == [0.0] * 6
+    assert scoring.standard_error_table(sums, sentences)["three"] == [0.0] * 6
     assert [model.n_sampled for model in sums] == [0, 0]
     seen = sums[0].contamination
     assert seen is not None
     assert len(seen.hashes) == 1  # the last sentence is of the training text
-    scored = [ModelScores.of(model, None, sentences, ["terms"]) for model in models]
-    terms = term_table({model.name: model.terms or {} for model in scored}, sentences)
+    scored = [scoring.ModelScores.of(model, None, sentences, ["terms"]) for model in models]
+    terms = scoring.term_table({model.name: model.terms or {} for model in scored}, sentences)
     for name, scores in zip(("two", "three"), expected, strict=True):
         rows = [i for i, model in enumerate(terms["model"]) if model == name]
         by_sentence: dict[str, float] = {}

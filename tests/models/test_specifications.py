@@ -1,7 +1,5 @@
 """`[NAME=]SPECIFICATION`, by hand and as a property."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

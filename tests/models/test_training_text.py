@@ -1,7 +1,5 @@
 """What models know of the sentences that they were trained on."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -9,17 +7,9 @@ import pytest
 
 from contstim.english import generate
 from contstim.errors import ModelError
+from contstim.models import training_text
 from contstim.models.catalog import load_model, load_scorer
 from contstim.models.ngram.adapter import NgramModel
-from contstim.models.training_text import (
-    contamination,
-    contamination_facts,
-    in_training_text,
-    read_contamination,
-    sentence_hash,
-    training_text_beside,
-    write_training_text,
-)
 from contstim.words.sentence import Sentence
 from tests.models.damages import DAMAGES
 from tests.models.tiny import Folder
@@ -33,35 +23,35 @@ def natural(english: list[Sentence]) -> tuple[list[Sentence], list[Sentence]]:
         Sentence((s.words[0].upper() + ",", *s.words[1:]), "!") if row % 2 else s
         for row, s in enumerate(seen)
     ]
-    known = set(map(sentence_hash, english))
-    new = [s for s in dict.fromkeys(generate(900, seed=99)) if sentence_hash(s) not in known]
+    known = set(map(training_text.sentence_hash, english))
+    new = [
+        s
+        for s in dict.fromkeys(generate(900, seed=99))
+        if training_text.sentence_hash(s) not in known
+    ]
     return rewritten, new[:163]
 
 
-def test_an_ngram_model_knows_its_sentences_and_no_others(
-    trigram: NgramModel, english: list[Sentence]
-) -> None:
+def test_ngram_models_know_their_sentences(trigram: NgramModel, english: list[Sentence]) -> None:
     """Witness: the training text itself."""
     seen, new = natural(english)
     assert trigram.training_text is not None
-    assert in_training_text(trigram.training_text, english).all()
+    assert training_text.in_training_text(trigram.training_text, english).all()
     assert (
-        in_training_text(trigram.training_text, [*new, *seen]).tolist()
+        training_text.in_training_text(trigram.training_text, [*new, *seen]).tolist()
         == [False] * 163 + [True] * 37
     )
-    assert in_training_text(trigram.training_text, []).shape == (0,)
+    assert training_text.in_training_text(trigram.training_text, []).shape == (0,)
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_a_trained_network_knows_its_sentences_those_kept_apart_included(
-    kind: str, tmp_path: Path
-) -> None:
+def test_trained_networks_know_validation_sentences_too(kind: str, tmp_path: Path) -> None:
     out = tmp_path / kind
     train(kind, out)
     model = load_model(str(out), device="cpu")
     assert model.training_text is not None
-    assert in_training_text(model.training_text, SENTENCES).all()
-    assert not in_training_text(
+    assert training_text.in_training_text(model.training_text, SENTENCES).all()
+    assert not training_text.in_training_text(
         model.training_text, [Sentence.parse("Nobody ever wrote this")]
     ).any()
     mean = load_scorer(f"{out}+mean", device="cpu")
@@ -79,7 +69,7 @@ def test_of_other_models_nothing_is_known(tiny_checkpoint: Folder) -> None:
     "text", ["the Dog, sees the cat", "The dog sees the cat!", "THE  DOG sees “the cat”"]
 )
 def test_case_marks_and_spacing_do_not_matter(text: str) -> None:
-    assert sentence_hash(Sentence.parse(text)) == sentence_hash(
+    assert training_text.sentence_hash(Sentence.parse(text)) == training_text.sentence_hash(
         Sentence.parse("The dog sees the cat")
     )
 
@@ -90,26 +80,24 @@ UNSEEN = ("missing", "carriage returns")  # no file, and other numbers that are 
 @pytest.mark.parametrize("damage", [name for name in DAMAGES if name not in UNSEEN])
 def test_damaged_hashes_are_refused(damage: str, tmp_path: Path) -> None:
     (tmp_path / "m.arpa").write_text("")
-    write_training_text(tmp_path / "m.arpa", SENTENCES)
-    text = training_text_beside(tmp_path / "m.arpa")
+    training_text.write_training_text(tmp_path / "m.arpa", SENTENCES)
+    text = training_text.training_text_beside(tmp_path / "m.arpa")
     assert text is not None
     DAMAGES[damage](text)
     with pytest.raises(ModelError, match="does not contain the hashes of a training text"):
-        in_training_text(text, SENTENCES)
+        training_text.in_training_text(text, SENTENCES)
 
 
-def test_a_record_tells_of_any_part_of_the_sentences(
-    trigram: NgramModel, english: list[Sentence], tmp_path: Path
-) -> None:
+def test_record_of_subsets(trigram: NgramModel, english: list[Sentence], tmp_path: Path) -> None:
     seen, new = natural(english)
-    found = contamination({"a": trigram.training_text, "b": None}, [*seen, *new])
+    found = training_text.contamination({"a": trigram.training_text, "b": None}, [*seen, *new])
     scores = tmp_path / "scores.csv"
     record = tmp_path / "scores.csv.meta.json"
-    record.write_text(json.dumps(contamination_facts(found)))
-    some = read_contamination(scores, ("a", "b", "c"), [*seen[:3], *new[:7]])
+    record.write_text(json.dumps(training_text.contamination_facts(found)))
+    some = training_text.read_contamination(scores, ("a", "b", "c"), [*seen[:3], *new[:7]])
     assert some["a"] is not None
     assert (some["a"].sentences, len(some["a"].hashes)) == (10, 3)
     assert some["b"] is some["c"] is None
     for text in ("", "null", "[" * 100_000, '{"training_text": 3}', '{"training_text": {"a": 3}}'):
         record.write_text(text)
-        assert read_contamination(scores, ("a",), seen) == {"a": None}
+        assert training_text.read_contamination(scores, ("a",), seen) == {"a": None}

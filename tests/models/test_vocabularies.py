@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -38,9 +36,7 @@ def other(tmp_path: Path) -> NgramModel:
     return NgramModel(tmp_path / "other.arpa", name="other")
 
 
-def test_words_that_one_model_does_not_know_are_dropped_and_named(
-    bigram: NgramModel, other: NgramModel
-) -> None:
+def test_words_unknown_to_one_model_are_dropped(bigram: NgramModel, other: NgramModel) -> None:
     words = Vocabulary(("The", "Every"), ("dog", "zyzzyva", "woman", "house"))
     kept, dropped = shared_vocabulary([bigram, other], words)
     assert (kept.initial, kept.inner) == (("The",), ("dog", "woman"))
@@ -52,9 +48,7 @@ def test_a_vocabulary_left_without_a_first_word_is_refused(other: NgramModel) ->
         shared_vocabulary([other], Vocabulary(("Every",), ("dog",)))
 
 
-def test_by_default_words_frequent_in_every_models_text(
-    bigram: NgramModel, other: NgramModel
-) -> None:
+def test_by_default_words_frequent_in_all_texts(bigram: NgramModel, other: NgramModel) -> None:
     """Witness: set intersection of the models' own vocabularies."""
     found = default_vocabulary([bigram, other])
     ours, theirs = bigram.vocabulary(5), other.vocabulary(5)
@@ -124,9 +118,7 @@ def test_tokens_per_word_are_those_that_a_sentence_has(tokenizers: list[Language
             assert n_initial == n_tokens(model, f"{word} sees her", 0)
 
 
-def test_words_of_equal_token_counts_are_kept_where_they_may_stand(
-    tokenizers: list[LanguageModel], bigram: NgramModel
-) -> None:
+def test_words_of_equal_token_counts(tokenizers: list[LanguageModel], bigram: NgramModel) -> None:
     """Witness: token by token, as above; a word-level model has no say."""
     words = default_vocabulary([bigram])
     words = Vocabulary(words.initial[:30], words.inner[:60], words.repeatable)
@@ -143,9 +135,7 @@ def test_words_of_equal_token_counts_are_kept_where_they_may_stand(
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "xlm"])
-def test_models_do_not_know_words_that_they_cannot_score(
-    name: str, tiny_checkpoint: Folder
-) -> None:
+def test_words_without_scores_are_unknown(name: str, tiny_checkpoint: Folder) -> None:
     """Witness: whether the model scores a sentence with the word in it."""
     model = load_model(f"hf:{tiny_checkpoint(name)}", device="cpu")
     words = ("dog", "<s>", "[SEP]", "<|endoftext|>", "\u00ad", "house")

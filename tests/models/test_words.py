@@ -1,7 +1,5 @@
 """Words found in tokens of every kind of tokenizer."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Callable
@@ -37,9 +35,7 @@ def encode(tokenizer: Any, sentence: Sentence, **options: Any) -> Encoding:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", TEXTS)
-def test_each_word_has_the_tokens_of_its_characters(
-    tokenizer_of: Tokenizers, kind: str, text: str
-) -> None:
+def test_words_have_the_right_tokens(tokenizer_of: Tokenizers, kind: str, text: str) -> None:
     tokenizer, sentence = tokenizer_of(kind), Sentence.parse(text)
     encoding = encode(tokenizer, sentence)
     as_it_stands = encode(tokenizer, sentence, end_apart=False)
@@ -87,9 +83,7 @@ def test_an_end_mark_glued_to_a_word_is_taken_apart(gluing: Any) -> None:
 )
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
 @pytest.mark.parametrize("end_apart", [True, False])
-def test_tokens_of_the_end_belong_to_no_word(
-    tokenizer_of: Tokenizers, kind: str, text: str, end_apart: bool
-) -> None:
+def test_end_has_no_word(tokenizer_of: Tokenizers, kind: str, text: str, end_apart: bool) -> None:
     """Witness: the tokens spell the same text as the tokenizer's own; the end's come last."""
     tokenizer, sentence = tokenizer_of(kind), Sentence.parse(text)
     encoding = encode(tokenizer, sentence, end_apart=end_apart)
@@ -101,15 +95,12 @@ def test_tokens_of_the_end_belong_to_no_word(
     assert list(encoding.ids) == tokenizer(text)["input_ids"]
 
 
-def test_an_end_mark_without_a_token_of_its_own_is_refused() -> None:
+def test_tokens_of_two_words_or_marks_are_refused() -> None:
     tokenizer = Tokenizer(models.Unigram([("<unk>", 0.0), ("▁dog!", -1.0), ("▁dog", -2.0)], 0))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     fast = fast_tokenizer(tokenizer_object=tokenizer, unk_token="<unk>")
     with pytest.raises(ModelError, match="no separate token for the end mark '!'"):
         encode(fast, Sentence.parse("dog!"))
-
-
-def test_tokens_over_two_words_are_refused() -> None:
     tokenizer = Tokenizer(models.WordLevel({"of the": 0, "<unk>": 1}, unk_token="<unk>"))
     fast = fast_tokenizer(tokenizer_object=tokenizer, unk_token="<unk>")
     with pytest.raises(ModelError, match="spans two words"):

@@ -4,8 +4,6 @@ Each builder saves a folder that `from_pretrained` loads like one from the hub. 
 up, so that word order and context change scores by nats instead of by rounding errors.
 """
 
-from __future__ import annotations
-
 import json
 import string
 import warnings

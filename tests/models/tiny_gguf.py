@@ -1,7 +1,5 @@
 """A tiny Llama as a GGUF file with 8-bit weights, and as a folder with the same weights."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -39,11 +37,7 @@ def build(folder: Path, tokenizer_folder: Path, *, seed: int = 0) -> tuple[Path,
 
     Weights are quantized and dequantized by the package `gguf`, and those of queries and keys are
     stored in the order of llama.cpp: the halves of each rotated pair next to each other.
-
-    Args:
-        folder: where both are written.
-        tokenizer_folder: of a tokenizer with byte-level BPE.
-        seed: of the weights.
+    The tokenizer of `tokenizer_folder` has byte-level BPE.
     """
     gguf = pytest.importorskip("gguf")
     tokenizer = hf.AutoTokenizer.from_pretrained(tokenizer_folder)

@@ -1,7 +1,5 @@
 """The blocks of code on pages of the documentation, and the commands in them."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from dataclasses import dataclass
@@ -14,19 +12,12 @@ _FENCED = re.compile(r"^( *)```([^\n`]*)\n(.*?)^\1```[ ]*$", re.DOTALL | re.MULT
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block.
+    """A fenced block."""
 
-    Attributes:
-        page: its page, seen from the root of the repository.
-        line: of the page, from 1, at which it begins.
-        language: what stands behind the fence; of a directive in braces.
-        text: what stands between the fences.
-    """
-
-    page: str
-    line: int
-    language: str
-    text: str
+    page: str  # its page, seen from the root of the repository
+    line: int  # of the page, from 1, at which it begins
+    language: str  # what stands behind the fence; of a directive in braces
+    text: str  # what stands between the fences
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"
@@ -34,17 +25,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a block as a reader types it, in one line.
+    """A command of a block as a reader types it, in one line."""
 
-    Attributes:
-        block: where it stands.
-        text: without prompt and comment.
-        output: the lines below it that the page says it prints.
-    """
-
-    block: Block
-    text: str
-    output: tuple[str, ...] = ()
+    block: Block  # where it stands
+    text: str  # without prompt and comment
+    output: tuple[str, ...] = ()  # the lines below it that the page says it prints
 
 
 def read_blocks(page: Path) -> list[Block]:

@@ -1,7 +1,5 @@
 """Somebody who types what a page says, in a folder of their own."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -41,23 +39,16 @@ JOB = {
 
 
 class Reader:
-    """Runs the blocks of one page, one after the other.
-
-    Attributes:
-        folder: where to type.
-        instead: what is typed in place of something that this machine lacks, or that takes long.
-        names: of the Python of the page.
-        port: at which a server listens here that listens at 8000 on the page.
-        others: servers of others, which end with the page.
-    """
+    """Runs the blocks of one page, one after the other."""
 
     def __init__(self, folder: Path, instead: Mapping[str, str]) -> None:
-        self.folder = folder
+        self.folder = folder  # where to type
+        # What is typed in place of something that this machine lacks, or that takes long
         self.instead = instead
-        self.names: dict[str, Any] = {}
-        self.others = ExitStack()
+        self.names: dict[str, Any] = {}  # of the Python of the page
+        self.others = ExitStack()  # servers of others, which end with the page
         self._server: subprocess.Popen[str] | None = None
-        self.port = "8000"
+        self.port = "8000"  # at which a server listens here that listens at 8000 on the page
 
     def change(self, text: str) -> str:
         """The text as it is typed here."""

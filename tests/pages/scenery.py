@@ -1,7 +1,5 @@
 """What a reader of the pages has: the files of the page of single commands, models, and answers."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil
@@ -14,7 +12,7 @@ from contstim.items.reviews import Decision, undecided_items, write_review
 from contstim.items.stimuli import Condition, Trial, read_pairs, read_trials, read_triplets
 from contstim.testing.platform import PlantedAnswers, PlatformContract
 from tests.cli.running import succeed
-from tests.evaluation.judged_tables import ITEMS
+from tests.evaluation.small_data import ITEMS
 from tests.experiments.platforms import (
     test_gorilla,
     test_jspsych_reading,
@@ -62,7 +60,7 @@ def furnish(folder: Path, tiny_checkpoint: Callable[[str], Path]) -> None:
     networks = [*TRAINED.items(), ("bert --seed 2", ("roberta-large",))]
     for network, names in networks:
         line = f"train {network} --text beginning.txt --out {names[0]} --width 16 --layers 1"
-        succeed(folder, *line.split(), *"--heads 2 --epochs 1 --device cpu".split())
+        succeed(folder, line, *"--heads 2 --epochs 1 --device cpu".split())
         for name in names[1:]:
             shutil.copytree(folder / names[0], folder / name)
     reader = Reader(folder, FEWER)
@@ -82,7 +80,7 @@ def _write_other_files(folder: Path) -> None:
         "generate minimal-pairs --per-paradigm 2 --out blimp",
         "generate minimal-pairs --per-paradigm 2 --only island_effects --out some",
     ):
-        succeed(folder, *line.split())
+        succeed(folder, line)
     # what the first study leaves, as far as other pages name it
     (folder / "results" / "models").mkdir(parents=True)
     for path in folder.glob("*gram.arpa*"):

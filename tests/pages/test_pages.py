@@ -1,7 +1,5 @@
 """Every block of code on every page of the documentation runs as printed, page by page."""
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import re
@@ -320,11 +318,6 @@ def run_r(reader: Reader, block: Block) -> None:
     reader.execute_r(block)
 
 
-def reason_not_to(page: str, text: str) -> tuple[str, str] | None:
-    """The entry of the table that a command is among."""
-    return next((key for key in NOT_RUN if key[0] == page and text.startswith(key[1])), None)
-
-
 @pytest.fixture(scope="module")
 def furnished(
     tmp_path_factory: pytest.TempPathFactory, tiny_checkpoint: Callable[[str], Path]
@@ -363,7 +356,7 @@ def test_every_block_of_a_page_runs_as_printed(page: str, furnished: Path, tmp_p
             else:
                 reader.folder = folder  # R goes on where the commands before have led
                 for command in read_commands(block):
-                    if reason_not_to(page, command.text) is None:
+                    if not any(p == page and command.text.startswith(text) for p, text in NOT_RUN):
                         print("$", command.text)
                         for (there, text), happens in MEANWHILE.items():
                             if there == page and text in command.text:

@@ -1,7 +1,5 @@
 """Where the published data of the 2023 study lie; tests skip where they do not."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

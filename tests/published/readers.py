@@ -1,7 +1,5 @@
 """Further files of the 2023 study, which tests alone read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -5,8 +5,6 @@ and 2,051 of 2,365), the authors' own z-scores, and the definitions written out 
 plain Python, which share no code with the package.
 """
 
-from __future__ import annotations
-
 import csv
 import statistics
 from dataclasses import replace
@@ -101,9 +99,7 @@ def test_every_column_at_every_delta(
         assert counted(folder, table, model, delta) == (met[column], len(found.pairs))
 
 
-def test_z_scores_are_the_authors_own(
-    folder: Path, table: Path, found: AcceptabilityEvaluation
-) -> None:
+def test_z_scores_are_published(folder: Path, table: Path, found: AcceptabilityEvaluation) -> None:
     columns = tuple(f"{model}_zscores" for model in found.models)
     settings = AcceptabilitySettings(column=columns, scores_as_given=True)
     theirs = published_scores(read_judgements(folder), table, settings)

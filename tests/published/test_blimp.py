@@ -1,13 +1,14 @@
-"""BLiMP's own files: pairs, people's answers, published accuracies."""
+"""BLiMP's own files: pairs, human agreement and accuracies; fields of generated pairs."""
 
-from __future__ import annotations
-
+import json
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from contstim.english.minimal_pairs import generate_pairs
+from contstim.english.paradigm import shipped_paradigms
 from contstim.evaluation.accuracies import accuracies
 from contstim.evaluation.minimal_pairs import (
     Method,
@@ -20,11 +21,7 @@ from contstim.evaluation.minimal_pairs import (
 )
 from contstim.evaluation.scores import score_pairs
 from contstim.files.tables import read_csv, read_table
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from contstim.models.ngram.adapter import NgramModel
+from contstim.models.ngram.adapter import NgramModel
 
 pytestmark = pytest.mark.published
 
@@ -51,9 +48,7 @@ def test_there_are_67_paradigms_of_12_phenomena(pairs: list[MinimalPair]) -> Non
     assert len({pair.paradigm for pair in pairs if pair.phenomenon == "argument_structure"}) == 9
 
 
-def test_all_forty_prefix_paradigms_are_evaluated(
-    pairs: list[MinimalPair], trigram: NgramModel
-) -> None:
+def test_forty_prefix_paradigms_evaluated(pairs: list[MinimalPair], trigram: NgramModel) -> None:
     """Witness: the flags in the files, of which 20 and 20 paradigms carry each."""
     found = score_pairs([trigram], sample_pairs(pairs, 20, seed=0), list(Method))
     assert [one.method for one in found.by_method] == list(Method)
@@ -88,9 +83,7 @@ def test_people_agree_with_the_labels_as_published(blimp: Path, pairs: list[Mini
     assert sum(one["items"] for one in some) == 335
 
 
-def test_published_averages_are_those_of_the_paradigms(
-    blimp: Path, pairs: list[MinimalPair], trigram: NgramModel
-) -> None:
+def test_published_averages(blimp: Path, pairs: list[MinimalPair], trigram: NgramModel) -> None:
     """Witness: the averages that the published summary holds beside the paradigms."""
     file = blimp / "raw_results/summary/models_summary.jsonl"
     (full,) = score_pairs(
@@ -114,3 +107,21 @@ def test_published_averages_are_those_of_the_paradigms(
     assert len(ours) == 13
     for (term, model), value in published.items():
         assert ours[term][table.columns.index(model)] == pytest.approx(value, abs=1e-9)
+
+
+def test_fields_and_kinds_are_those_of_the_published_files(published_data: Path) -> None:
+    """Outside witness: the first line of each of the 67 files; two have a remark of their own."""
+    published = {}
+    for file in sorted((published_data / "blimp" / "data").glob("*.jsonl")):
+        with file.open(encoding="utf-8") as lines:
+            row = json.loads(next(lines))
+        methods = (row["one_prefix_method"], row["two_prefix_method"])
+        row = {k: v for k, v in row.items() if k not in ("crucial_item", "dependency_length")}
+        published[methods] = {name: type(value) for name, value in row.items()}
+    paradigms = [p for p in shipped_paradigms() if p.phenomenon in ("binding", "npi_licensing")]
+    paradigms += [p for p in shipped_paradigms() if p.phenomenon == "island_effects"]
+    ours = {}
+    for pair in generate_pairs(1, seed=0, paradigms=paradigms):
+        methods = (bool(pair.one_prefix), bool(pair.two_prefix))
+        ours[methods] = {name: type(value) for name, value in pair.row.items()}
+    assert ours == published

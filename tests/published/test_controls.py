@@ -1,6 +1,4 @@
-"""Linguistic controls on experiment 1 of the 2023 study."""
-
-from __future__ import annotations
+"""Controls and mixed models of experiment 1 of the 2023 study; witness: R's `ordinal::clmm`."""
 
 import csv
 from collections import defaultdict
@@ -11,6 +9,7 @@ import pytest
 from scipy.stats import false_discovery_control, ttest_rel
 
 from contstim.experiments.analysis.controls import feature_preferences
+from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import Ratings, Scope, gather
 from contstim.experiments.analysis.regression import clustered_logit, regress_choices, regressions
 from contstim.experiments.reproduce.published import (
@@ -32,9 +31,7 @@ def ratings(published_data: Path) -> Ratings:
 
 @pytest.mark.published
 @pytest.mark.parametrize("feature", ["log_frequency", "glove_correlation"])
-def test_preferences_are_those_of_figure_s7(
-    published_data: Path, ratings: Ratings, feature: str
-) -> None:
+def test_preferences_equal_figure_s7(published_data: Path, ratings: Ratings, feature: str) -> None:
     """The published analysis, pair by pair from the raw file: majorities, then a paired t-test."""
     folder = published_data / "contstimlang"
     votes = defaultdict(list)
@@ -69,9 +66,7 @@ def test_preferences_are_those_of_figure_s7(
 
 
 @pytest.mark.published
-def test_coefficients_on_oriented_trials_have_the_signs_of_what_gpt_2_predicts(
-    ratings: Ratings,
-) -> None:
+def test_coefficients_on_oriented_trials_have_signs_of_gpt_2(ratings: Ratings) -> None:
     """Witness: a regression with intercept once half of the trials are turned at random.
 
     GPT-2 predicts .27 of the choices where it accepts the synthetic sentence: -.59, p = .02; where
@@ -111,3 +106,56 @@ def test_items_weigh_more_than_people(ratings: Ratings) -> None:
         assert (both["participants"], both["items"]) == (100, len(set(items[finite])))
         assert both["choices"] + both["left_out"] == 16_500
         assert alone[0] < alone[1] < 1.1 * both["coefficients"][model].standard_error
+
+
+# On which side sentences were shown was not published, so that nobody leans towards a side
+FLEXIBLE = MixedSettings(thresholds="flexible", people="intercept")
+SLOPES = MixedSettings()
+
+
+@pytest.mark.published
+@pytest.mark.parametrize(
+    ("model", "flexible", "slopes"),
+    [
+        ("gpt2", -22973.9256, -22776.1134),
+        ("roberta", -23063.5860, -22968.8916),
+        ("electra", -23121.7510, -23058.4423),
+        ("bert", -23267.9576, -23307.5268),
+    ],
+)
+def test_log_likelihoods(ratings: Ratings, model: str, flexible: float, slopes: float) -> None:
+    """clmm(rating ~ ratio + (1 | trial), link = "probit"), no catch trials.
+
+    With slopes: ... + (0 + ratio | participant), threshold = "symmetric2".
+    """
+    for settings, log_likelihood in ((FLEXIBLE, flexible), (SLOPES, slopes)):
+        fit = fit_mixed(ratings, [model], settings)
+        assert fit.log_likelihood == pytest.approx(log_likelihood, abs=0.01)
+        rated = fit.rated
+        assert (rated.size, rated.sided, rated.n_trials) == (15_300, 0, 1_530)
+        assert len(rated.participants) == 100
+
+
+@pytest.mark.published
+def test_gpt2_has_the_estimates_of_clmm(ratings: Ratings) -> None:
+    """Witness: clmm's summary, for ratios divided by their root mean square."""
+    fit = fit_mixed(ratings, ["gpt2"], FLEXIBLE)
+    scale = 20.217573  # of all ratios but those of catch trials, nats
+    assert fit["gpt2"]["estimate"].value * scale == pytest.approx(0.804313232, rel=1e-3)
+    assert fit["gpt2"]["estimate"].standard_error * scale == pytest.approx(0.0220414121, rel=1e-3)
+    assert [row["estimate"] for row in fit.thresholds] == pytest.approx(
+        [-1.241276844, -0.411594169, 0.191699119, 0.746238170, 1.438968837], abs=1e-3
+    )
+    assert [row["standard_error"] for row in fit.thresholds] == pytest.approx(
+        [0.0242527927, 0.0231363099, 0.0230202786, 0.0235234810, 0.0253006007], rel=1e-3
+    )
+    variances = {row["factor"]: row["variance"] for row in fit.variances}
+    assert variances == pytest.approx({"trials": 0.51556303}, rel=1e-3)
+    slopes = fit_mixed(ratings, ["gpt2"], SLOPES)
+    assert slopes["gpt2"]["estimate"].value * scale == pytest.approx(0.887791485, rel=1e-3)
+    assert slopes["gpt2"]["estimate"].standard_error * scale == pytest.approx(
+        0.0346831254, rel=1e-3
+    )
+    assert {row["factor"]: row["variance"] for row in slopes.variances} == pytest.approx(
+        {"trials": 0.55017038, "participants": 0.072318592}, rel=1e-3
+    )

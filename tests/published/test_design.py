@@ -1,7 +1,5 @@
 """A design of the published size, and its power with the published scores."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -187,9 +185,7 @@ def test_default_people_are_those_of_the_published_ratings(experiment: Analysis)
     assert not calibrate(preferences_by_scope(trials, experiment.scores), measured)[1]
 
 
-def test_people_differ_by_as_much_as_the_mixed_model_of_experiment_1_says(
-    experiment: Analysis,
-) -> None:
+def test_people_differ_as_in_the_mixed_model_of_experiment_1(experiment: Analysis) -> None:
     """Witness: `fit_mixed`, which agrees with R's clmm."""
     fit = fit_mixed(experiment.ratings, ["gpt2"], settings=MixedSettings(ratios="ranks"))
     spread = {(v["factor"], v["effect"]): v["standard_deviation"] for v in fit.variances}
@@ -200,9 +196,7 @@ def test_people_differ_by_as_much_as_the_mixed_model_of_experiment_1_says(
     assert fit.rated.sided == 0
 
 
-def test_items_vary_by_as_much_as_the_mixed_model_of_the_choices_says(
-    experiment: Analysis,
-) -> None:
+def test_items_vary_as_in_the_mixed_model_of_the_choices(experiment: Analysis) -> None:
     """Witness: `fit_mixed`, which agrees with R's clmm, condition by condition."""
     groups = (
         replace(group, ratings=np.where(group.ratings > 3.5, 6.0, 1.0))
@@ -225,9 +219,7 @@ def test_items_vary_by_as_much_as_the_mixed_model_of_the_choices_says(
         *((s, "nothing") for s in (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT)),
     ],
 )
-def test_simulated_people_name_the_first_model_as_often_as_real_ones(
-    experiment: Analysis, scope: Scope, known: str
-) -> None:
+def test_simulated_people_choose_alike(experiment: Analysis, scope: Scope, known: str) -> None:
     """Witness: answers of experiment 1, drawn anew trial by trial, model pairs evenly."""
     ratings = experiment.ratings
     trials = [trial for group in ratings.groups for trial in group.trials]

@@ -1,7 +1,5 @@
 """Files fetched from a server on this machine, checked against the pinned content."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Iterator
@@ -61,14 +59,13 @@ def test_files_are_fetched_once(tmp_path: Path, small: tuple[Path, str]) -> None
     fetch_published(folder, ["pairs"], address=address)
 
 
-def test_other_content_is_refused(tmp_path: Path, small: tuple[Path, str]) -> None:
+def test_other_content_and_missing_files_are_refused(
+    tmp_path: Path, small: tuple[Path, str]
+) -> None:
     small[0].write_text("something else")
     with pytest.raises(InputError, match="hash"):
         fetch_published(tmp_path / "here", ["pairs"], address=small[1])
     assert not [path for path in (tmp_path / "here").rglob("*") if path.is_file()]
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path, small: tuple[Path, str]) -> None:
     small[0].unlink()
     with pytest.raises(InputError, match=r"pairs\.csv: 404 .*by hand"):
         fetch_published(tmp_path / "here", ["pairs"], address=small[1])
@@ -102,9 +99,7 @@ def test_the_study_s_files_have_the_pinned_content(
     assert len(read_vocabulary(folder).initial) == 5_977
 
 
-def test_a_missing_pooch_is_named_with_its_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_pooch_is_named_with_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(InputError, match=r"contstim\[published\]"):
         fetch_published(tmp_path)

@@ -1,7 +1,5 @@
 """A real pretrained model, which is loaded once for all tests of this folder."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A real GGUF file against the folder that it was converted to."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,10 +1,7 @@
 """The context of a real pretrained model, SmolLM2-135M-Instruct, against plain forward passes."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,13 +9,11 @@ import torch
 
 from contstim.english import generate
 from contstim.evaluation.overview import context_scores
+from contstim.files.arrays import FloatArray
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.loading import Loading
 from contstim.words.sentence import Sentence
-
-if TYPE_CHECKING:
-    from contstim.files.arrays import FloatArray
 
 FOLDER = os.environ.get("CONTSTIM_REAL_MODEL", "")
 pytestmark = [
@@ -50,9 +45,7 @@ def _plain(checkpoint: Checkpoint, context: str, sentence: Sentence) -> float:
         ("<|im_start|>", "<|im_start|>", -49.6024),
     ],
 )
-def test_scores_after_a_context(
-    checkpoint: Checkpoint, context: str | None, token: str, expected: float
-) -> None:
+def test_scores(checkpoint: Checkpoint, context: str | None, token: str, expected: float) -> None:
     model = CausalModel(checkpoint, context=context)
     assert model.convention.context_tokens == (token,)
     assert model.log_probs([SENTENCE])[0] == pytest.approx(expected, abs=0.01)
@@ -60,9 +53,7 @@ def test_scores_after_a_context(
 
 
 @pytest.mark.parametrize("size", [1, 7, 64])
-def test_scores_are_those_of_plain_passes_whatever_the_batch(
-    checkpoint: Checkpoint, size: int
-) -> None:
+def test_scores_are_those_of_plain_passes_in_batches(checkpoint: Checkpoint, size: int) -> None:
     model = CausalModel(checkpoint)
     sentences = generate(64, seed=1)[:: 64 // 16] if size == 1 else generate(64, seed=1)
     starts = range(0, len(sentences), size)

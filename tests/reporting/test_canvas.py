@@ -1,7 +1,5 @@
 """Heat maps, against numbers by hand; figures as saved for readers, not with quicker PDFs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,6 +1,4 @@
-"""A report, against what parsers of HTML and Markdown read from it; short names, by hand."""
-
-from __future__ import annotations
+"""Reports against parsers of HTML and Markdown; templates with whatever values hold."""
 
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
@@ -8,6 +6,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jinja2 import UndefinedError
 
 from contstim.reporting.report import (
     Bullets,
@@ -27,6 +26,7 @@ from contstim.reporting.report import (
     strong,
     with_code,
 )
+from contstim.reporting.templates import fill_template
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (900).to_bytes(4) + (300).to_bytes(4)
 HOSTILE = st.text(st.sampled_from("a <>&\"'*`|$_[]{}%\\#"), min_size=1).map(str.strip)
@@ -152,3 +152,29 @@ def test_names_coincide_only_where_they_are_the_same(names: list[str]) -> None:
     found = shortened(names)
     assert all(len(name) <= 28 for name in found)
     assert len(set(found)) == len(set(names)) == len(set(zip(names, found, strict=True)))
+
+
+_SIGNS = st.text(st.sampled_from("\\*`#|-+{}<&a "))
+
+
+@given(value=_SIGNS.map(lambda text: f"x{text}x") | st.just("# heading\n\n- item\n| cell |"))
+def test_a_value_is_text_and_nothing_else(value: str) -> None:
+    """Witness: the parts that a reader of the template expects, written down by hand."""
+    shown = " ".join(value.split("\n")) if "\n\n" not in value else "# heading - item | cell |"
+    report = fill_template("tests.reporting", "values.md.jinja", value=value)
+    assert report == Report(
+        shown,
+        [
+            Paragraph(shown),
+            Paragraph((f"Before {shown}, ", strong(shown), ", ", code(shown), ", and after.")),
+            Bullets([shown, f"{shown} and 1,200"]),
+            Table(
+                ["name", shown, "note"], [[shown, "0.5", (strong(shown),)]] * 2, texts=1, notes=1
+            ),
+        ],
+    )
+
+
+def test_a_value_that_is_lacking_is_an_error() -> None:
+    with pytest.raises(UndefinedError):
+        fill_template("tests.reporting", "values.md.jinja")

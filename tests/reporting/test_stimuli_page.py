@@ -1,7 +1,5 @@
 """A page of stimuli, against what is read from it by hand."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A study that has been run once, to be copied and changed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

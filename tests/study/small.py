@@ -1,7 +1,5 @@
 """A small study of n-gram models, which runs in seconds, for tests."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

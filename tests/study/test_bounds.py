@@ -1,9 +1,4 @@
-"""A study that was handed on writes nothing outside of its folder, whatever its file and links say.
-
-Witness: what lies beside the folder, byte for byte.
-"""
-
-from __future__ import annotations
+"""A study never writes outside its folder, and each of its paths has one owner."""
 
 from pathlib import Path
 
@@ -14,6 +9,7 @@ from contstim.study.handing_on.archive import archive_study
 from contstim.study.handing_on.manifest import study_inputs
 from contstim.study.study_file import read_study
 from tests.cli.running import run
+from tests.study import small
 from tests.study.small import change
 
 TRAINED = """\
@@ -46,8 +42,7 @@ def _assert_kept(tmp_path: Path) -> None:
 def test_a_rule_that_is_a_path_is_refused(folder: Path, tmp_path: Path, part: str) -> None:
     text = TRAINED % f', {part} = "/../../../../KEEP.txt"'
     (folder / "study.toml").write_text(text)
-    done = run(folder, "run")
-    assert done.returncode == 2
+    done = run(folder, "run", status=2)
     assert "line 4, [models] a: " in done.stderr
     assert not (folder / "results").exists()
     _assert_kept(tmp_path)
@@ -73,8 +68,7 @@ def test_links_out_of_the_folder_are_refused(folder: Path, tmp_path: Path, link:
     (folder / link).parent.mkdir(parents=True, exist_ok=True)
     (folder / link).symlink_to(LINKS[link])
     for command in (["run"], ["archive", "--as-it-is", "--out", str(folder / "out")]):
-        done = run(folder, *command)
-        assert done.returncode == 2, done
+        done = run(folder, *command, status=2)
         assert f"{link!r} is, or is inside, a link that leads out of {folder}" in done.stderr
         _assert_kept(tmp_path)
 
@@ -95,12 +89,59 @@ def test_names_in_an_archive_stay_within_it(study: Path, tmp_path: Path) -> None
     assert not (tmp_path / "out.zip").exists()
 
 
-def test_a_folder_above_the_study_has_its_own_name_in_an_archive(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parent_folders_are_named_in_archive(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "inside").mkdir()
     (folder / "inside" / "study.toml").write_text("")
     monkeypatch.chdir(folder / "inside")
     monkeypatch.setattr("contstim.study.handing_on.manifest._paths", lambda _: [Path("..")])
     _, files = study_inputs(read_study("study.toml"), 'a = "hf:.."')
     assert files["inputs/study/text.txt"] == Path("../text.txt")
+
+
+OUTS = {
+    "results/contstim.sqlite": "the store of the study",
+    "results/contstim.sqlite-wal": "the store of the study",
+    "results/contstim.sqlite-shm": "the store of the study",
+    "results/contstim.sqlite.times.json": "the store of the study",
+    "results/Contstim.SQLite": "the store of the study",
+    "results/./contstim.sqlite/x": "the store of the study",
+    "results/.lock": "the lock of the study",
+    "results/begun/x": "the record of begun stages",
+    "results/natural.txt": "the stage 'sentences'",
+    "results/NATURAL.txt": "the stage 'sentences'",
+    "results/models/bigram.arpa": "the stage 'model bigram'",
+    "results/models/bigram.arpa.counts.csv": "the stage 'model bigram'",
+    "results/pairs.csv.certificate.json": "the stage 'select natural'",
+    "results/analysis/x": "the stage 'analyze'",
+    "results/models": "the stage 'model bigram'",
+    "results/responses.csv.questions.csv": "the stage 'simulate'",
+    "results/natural.txt.meta.json": "must not end in .meta.json",
+    "results/link/study.toml": "the study file",
+    "results/link/INDEX.html": "the page of the study",
+    "index.html": "name a path in results/",
+    "study.toml": "name a path in results/",
+}
+
+
+@pytest.mark.parametrize("out", OUTS)
+def test_a_single_step_does_not_write_what_another_owns(tmp_path: Path, out: str) -> None:
+    for name in ("corpus.txt", "more.txt"):
+        (tmp_path / name).write_text("The cat sat on the small mat today.\n" * 2000)
+    text = f'{small.STUDY}[train.ngram]\nout = "{out}"\n'
+    (tmp_path / "study.toml").write_text(text)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "link").symlink_to("..")
+    with pytest.raises(InputError) as refused:
+        read_study(tmp_path)
+    assert OUTS[out] in str(refused.value)
+    line = text.splitlines().index(f'out = "{out}"') + 1
+    assert any(f"line {number}, [train.ngram]" in str(refused.value) for number in (line - 1, line))
+
+
+def test_models_with_one_path_are_refused(tmp_path: Path) -> None:
+    for name in ("corpus.txt", "more.txt"):
+        (tmp_path / name).write_text("The cat sat on the small mat today.\n" * 2000)
+    network = '[models]\n"bigram.arpa" = { train = "lstm" }'
+    (tmp_path / "study.toml").write_text(small.STUDY.replace("[models]", network))
+    with pytest.raises(InputError, match=r"\[models\] bigram.*belongs to the stage 'model bigram"):
+        read_study(tmp_path)

@@ -4,8 +4,6 @@ A superuser may write everywhere: of a folder that is read only the operating sy
 raised where it would be.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

@@ -3,8 +3,6 @@
 The table was written before any of it was run.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import os
@@ -268,9 +266,7 @@ def test_a_study_exports_to_jatos_and_reads_its_results(study: Path) -> None:
     assert [file.path for file in verify_folder(study).wrong if "responses" in file.path] == []
 
 
-def test_a_stage_that_was_killed_while_it_was_done_again_does_not_hold(
-    study: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_rerun_is_not_done(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither with the new key nor with the old one, to which somebody goes back."""
     table = study / "results" / "pairs.csv"
     before = table.read_bytes()

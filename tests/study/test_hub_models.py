@@ -1,7 +1,5 @@
 """A study with a model of the hub, which gets a new commit there."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A study of minimal pairs, from models to the analysis."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import chdir
 from pathlib import Path
@@ -159,9 +157,7 @@ per_pair = 4
 
 
 @pytest.mark.slow
-def test_a_study_goes_from_generated_minimal_pairs_to_the_analysis(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_study_of_generated_minimal_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     run_study(read_study(tmp_path))

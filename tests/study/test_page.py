@@ -3,8 +3,6 @@
 Witnesses: Python's HTML parser, the files that links lead to, and what was written into the study.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re
@@ -162,6 +160,14 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, dict[str,
     return study, before
 
 
+Finished = tuple[Study, dict[str, _Page]]
+
+
+@pytest.fixture
+def study(finished: Finished) -> Study:
+    return finished[0]
+
+
 class _Search(Reporter):
     """Looks at the page before the last triplet of a search is there."""
 
@@ -192,9 +198,6 @@ def _made_now(study: Study) -> Report:
 
 def _page(study: Study) -> _Page:
     return _Page((study.folder / PAGE).read_text())
-
-
-Finished = tuple[Study, dict[str, _Page]]
 
 
 def test_a_run_is_followed_by_its_page(finished: Finished) -> None:
@@ -256,15 +259,9 @@ def test_first_triplets_stand_on_the_page_while_others_are_searched_for(finished
     ],
 )
 def test_the_next_thing_to_do(
-    finished: Finished,
-    without: list[str],
-    exports: bool | str,
-    of_people: bool,
-    is_done: bool,
-    said: str,
+    study: Study, without: list[str], exports: bool | str, of_people: bool, is_done: bool, said: str
 ) -> None:
     """By hand, for a study that lacks more and more."""
-    study, _ = finished
     gone: list[type[Step[Any]]] = [] if exports is True else [ExportTrials]
     gone += [WriteReviewPage] * ("review" in without)
     gone += [SimulateResponses] * of_people
@@ -287,9 +284,8 @@ def test_the_next_thing_to_do(
     assert f"Next: {said}" in page.text
 
 
-def test_the_page_begins_with_the_study_its_next_step_and_three_items(finished: Finished) -> None:
+def test_the_page_begins_with_the_study_its_next_step_and_three_items(study: Study) -> None:
     """Witness: the table of triplets."""
-    study, _ = finished
     page = (study.folder / PAGE).read_text()
     above, _ = page.split("<h2>", 1)
     assert above.index(" stages done") < above.index("Next: ") < above.index("<img ")
@@ -310,10 +306,9 @@ CUT_OFF = """[...document.querySelectorAll('SELECTOR')]
 @pytest.mark.parametrize("width", [400, 800, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_fit_windows_of_every_width(
-    finished: Finished, chromium: Any, width: int, scheme: str, tmp_path: Path
+    study: Study, chromium: Any, width: int, scheme: str, tmp_path: Path
 ) -> None:
     """Nothing but folded tables is wider than the window; those are scrolled in their own boxes."""
-    study, _ = finished
     made = simulate(groups=(3, 3))
     write_analysis(analyze(made.trials, made.responses, made.scores), tmp_path, title="Report")
     paths = {"index": study.folder / PAGE, "report": tmp_path / "report.html"}
@@ -366,8 +361,7 @@ def test_artificial_answers_cannot_be_overlooked(finished: Finished) -> None:
     )
 
 
-def test_an_unchanged_study_leaves_its_page(finished: Finished) -> None:
-    study, *_ = finished
+def test_an_unchanged_study_leaves_its_page(study: Study) -> None:
     page = study.folder / PAGE
     run_study(study)
     os.utime(page, (1, 1))
@@ -382,8 +376,7 @@ def test_an_unchanged_study_leaves_its_page(finished: Finished) -> None:
     assert "Frequent <b>words</b>" in _page(study).headings
 
 
-def test_an_edited_and_a_damaged_file_are_named(finished: Finished) -> None:
-    study, *_ = finished
+def test_an_edited_and_a_damaged_file_are_named(study: Study) -> None:
     vocabulary, natural = (study.folder / "results" / n for n in ("vocabulary.txt", "natural.txt"))
     words, sentences = vocabulary.read_text(), natural.read_text()
     record = record_path(natural)
@@ -405,9 +398,8 @@ def test_an_edited_and_a_damaged_file_are_named(finished: Finished) -> None:
         record.write_text(text)
 
 
-def test_what_a_participant_sees(finished: Finished) -> None:
+def test_what_a_participant_sees(study: Study) -> None:
     """The texts of the exported page, as a person has edited them."""
-    study, *_ = finished
     folder = study.folder / "results" / "export" / "jspsych"
     labels = folder / "labels.csv"
     before = labels.read_text()
@@ -546,8 +538,7 @@ def test_the_best_model_of_each_kind_of_trial_is_bold(tmp_path: Path) -> None:
     assert html.count("<strong>") == html.count("<strong>0.58</strong>") == 2
 
 
-def test_a_page_needs_no_torch(finished: Finished) -> None:
-    study, *_ = finished
+def test_a_page_needs_no_torch(study: Study) -> None:
     program = (
         "import os, sys; from contstim.study.study_file import read_study; "
         "from contstim.study.page import study_page; "

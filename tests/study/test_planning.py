@@ -1,7 +1,5 @@
 """Plans of studies, against what a run does, and against numbers worked out by hand."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from contextlib import chdir
@@ -64,9 +62,7 @@ def test_done_stages_take_no_time(study: Path) -> None:
     assert planned.longest == 0
 
 
-def test_a_plan_measures_what_is_there_and_writes_nothing_else(
-    study: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_only_measures_and_writes_it(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Models that are trained already, and searches between them."""
     monkeypatch.setattr(planning, "_IN_ALL", 300.0)  # also on a busy machine
     (study / "results" / "scores.csv").unlink()
@@ -107,9 +103,7 @@ def test_a_run_measures_units_of_work(study: Path) -> None:
     assert {n: m["units"] for n, m in after.items()} == {n: m["units"] for n, m in before.items()}
 
 
-def test_a_training_is_measured_by_some_of_its_steps(
-    begun: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trainings_are_measured_by_some_steps(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network = 'lstm = { train = "lstm", hidden = 8, embedding = 8, epochs = 99, batch_size = 8 }'
     change(begun, ("[vocabulary]", f"{network}\n[vocabulary]"))
     unknown = plan(begun, measure=False)

@@ -1,14 +1,23 @@
-"""Lines of keys: counted by hand, and against Python's own reader of TOML."""
+"""Problems of a study file: lines of keys, and bad values of every key, refused with their line."""
 
-from __future__ import annotations
-
+import os
 import tomllib
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args, get_origin
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contstim.errors import InputError
+from contstim.models.loading import Loading
+from contstim.options import LARGEST
+from contstim.steps import step_named, step_names
+from contstim.steps.step import fields_of
 from contstim.study.problems import line_of, lines_of_keys
+from contstim.study.study_file import KINDS, read_study
+from tests.cli.running import run
+from tests.study import small
 
 TEXT = '''\
 title = "a # no comment"  # a comment with [brackets]
@@ -74,9 +83,7 @@ _VALUES = st.sampled_from(
     st.dictionaries(_NAMES, st.dictionaries(_NAMES, _VALUES, max_size=4), max_size=4),
     st.lists(st.integers(0, 2), min_size=30, max_size=30),
 )
-def test_keys_are_those_that_python_reads(
-    tables: dict[str, dict[str, str]], blanks: list[int]
-) -> None:
+def test_keys_are_those_of_tomllib(tables: dict[str, dict[str, str]], blanks: list[int]) -> None:
     """Of texts with lists and texts over several lines; every line begins with its key."""
     lines: list[str] = []
     for table, keys in tables.items():
@@ -88,3 +95,136 @@ def test_keys_are_those_that_python_reads(
     assert set(places) == _keys(tomllib.loads(text))
     for place, number in places.items():
         assert text.split("\n")[number - 1].lstrip("[").startswith(f'"{place[-1]}"')
+
+
+MODEL = '[texts]\ntraining = "corpus.txt"\n[models]\nbigram = { train = "ngram", order = 2 }\n'
+
+
+def _declared() -> list[tuple[str, Any]]:
+    """Heading of the section of each declared field of a step, and the field."""
+    steps = ((name.replace(" ", ".").replace("-", "_"), step_named(name)) for name in step_names())
+    kinds: list[tuple[str, Any]] = [*steps, ("loading", Loading)]
+    return [(section, field) for section, kind in kinds if kind for field in fields_of(kind)]
+
+
+def _number(hint: Any) -> type[Any] | None:
+    kind = get_args(hint)[0]
+    inner = get_args(kind) if get_origin(kind) not in (None, tuple) else (kind,)
+    return next((number for number in (int, float) if number in inner), None)
+
+
+NUMBERS = [(section, field) for section, field in _declared() if _number(field.hint)]
+FILES = [
+    (section, field)
+    for section, field in _declared()
+    if field.note.content and not section.startswith("export")
+]
+
+
+def _problems(folder: Path, text: str) -> str:
+    for name in ("corpus.txt", "more.txt"):
+        (folder / name).write_text("The dog saw the cat.\n" * 400, encoding="utf-8")
+    (folder / "folder").mkdir(exist_ok=True)
+    (folder / "binary").write_bytes(b"\x89PNG\x00\xff\xfe" * 99)
+    (folder / "study.toml").write_text(text, encoding="utf-8")
+    try:
+        read_study(folder)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("value", [-1, 0, 1e300, 10**12, 10**300])
+def test_numbers_out_of_range_are_refused_with_line_and_key(tmp_path: Path, value: float) -> None:
+    """Witness: the range of each field, applied here to each value."""
+    assert len(NUMBERS) > 150
+    lines, refused, section_before = MODEL.splitlines(), {}, ""
+    for section, field in NUMBERS:
+        number, note = _number(field.hint), field.note
+        if section != section_before:
+            lines.append(f"[{section}]")
+        section_before = section
+        low = -LARGEST if note.at_least is None else note.at_least
+        high = LARGEST if note.at_most is None else note.at_most
+        inside = low <= value <= high
+        inside &= note.above is None or value > note.above
+        inside &= note.below is None or value < note.below
+        text = repr(number(value) if number is float else value)
+        is_list = get_origin(get_args(field.hint)[0]) is tuple
+        lines.append(f"{field.name} = [{text}]" if is_list else f"{field.name} = {text}")
+        if not inside:
+            refused[len(lines)] = f"[{section}]", field.name
+    told = _problems(tmp_path, "\n".join(lines)).splitlines()
+    for line, (section, name) in refused.items():
+        assert any(
+            row.startswith(f"  line {line}, {section}") and f"{name}: " in row for row in told
+        ), (line, section, name)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999", "9" * 400])
+def test_numbers_that_are_not_finite_are_refused(tmp_path: Path, value: str) -> None:
+    told = _problems(tmp_path, f"{small.STUDY}[loading]\nbatch_rows = {value}\n")
+    assert "problem" in told or "not readable TOML" in told
+
+
+@pytest.mark.parametrize(
+    ("section", "field"), FILES, ids=[f"{section} {field.name}" for section, field in FILES]
+)
+def test_files_of_another_kind_are_refused(tmp_path: Path, section: str, field: Any) -> None:
+    is_list = get_origin(get_args(field.hint)[0]) is tuple
+    for name in ("missing", "binary", "folder"):
+        value = f'["{name}"]' if is_list else f'"{name}"'
+        told = _problems(tmp_path, f"{MODEL}[{section}]\n{field.name} = {value}\n")
+        # In line 5 where keys need each other
+        assert f"line 6, [{section}]" in told or f"line 5, [{section}]" in told, (name, told)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_trainings_have_ranges(tmp_path: Path, kind: str) -> None:
+    step = step_named(f"train {kind}")
+    assert step is not None
+    for field in fields_of(step):
+        if _number(field.hint):
+            model = f'{{ train = "{kind}", {field.name} = -1 }}'
+            told = _problems(tmp_path, small.STUDY.replace('{ train = "ngram", order = 1 }', model))
+            assert "line 8, [models] unigram" in told, field.name
+            assert field.name in told
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        '[models]\na = { train = ["x"] }',
+        "[models]\na = { train = {} }",
+        "[models]\na = 1979-05-27",
+        '[models]\na = { same = ["x"] }',
+        f'[models]\n{"n" * 5000} = {{ train = "ngram" }}',
+        f"[{'n' * 5000}]\nx = 1",
+        f'[texts]\ntraining = "{"p" * 5000}"',
+        '[texts]\ntraining = "pipe"',
+        '[train.ngram]\ntext = "corpus.txt"\nout = ""',
+        f'[train.ngram]\ntext = "corpus.txt"\nout = "results/{"p" * 5000}"',
+        "[select.natural]\nper_pair = 1979-05-27",
+        "[select.natural]\nper_pair = [[1]]",
+        "[export]\njspsych = 3",
+        "seed = 9999999999999999999999999",
+        '[evaluate.blimp]\ndata = "pipe"',
+        '[review]\njudge = "x"',
+    ],
+)
+def test_hostile_values_are_refused_and_nothing_waits(tmp_path: Path, table: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "problem" in _problems(tmp_path, f"{table}\n")
+
+
+def test_control_characters_of_a_file_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    text = '[train.ngram]\ntext = "corpus.txt"\nout = "results/\\u001b[31mx\\u0007"\n[x]\n'
+    _problems(tmp_path, text)
+    done = run(tmp_path, "plan", status=2)
+    assert not {"\x1b", "\x07"} & {*done.stdout, *done.stderr}
+
+
+def test_a_pipe_is_no_input(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    done = run(tmp_path, "train", "ngram", "--text", "pipe", "--out", "x.arpa")
+    assert (done.returncode, "pipe is a device or a pipe" in done.stderr) == (2, True)

@@ -1,7 +1,5 @@
 """Runs that are killed, that find too little, and that follow reviews."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -187,9 +185,7 @@ def reject(folder: Path, condition: Condition, rounds: int) -> Trial:
         ),
     ],
 )
-def test_only_what_showed_a_rejected_item_changes(
-    study: Path, conditions: tuple[Condition, ...]
-) -> None:
+def test_only_uses_of_rejected_items_change(study: Path, conditions: tuple[Condition, ...]) -> None:
     """Witness: the tables before and after, trial by trial, over two and three rounds."""
     # Enough to choose from besides those whose sentences stand in random and catch trials
     change(study, ("per_pair = 4", "per_pair = 6"), ("min_count = 4", "min_count = 1"))

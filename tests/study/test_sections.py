@@ -1,7 +1,5 @@
 """Sections of a study file: the names of commands, their options, and what fills in the rest."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -68,9 +66,7 @@ def _with(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_command_is_a_section_behind_those_whose_files_it_reads(
-    tmp_path: Path, name: str
-) -> None:
+def test_every_command_is_a_section_after_those_it_reads(tmp_path: Path, name: str) -> None:
     stages = read_study(_study(tmp_path, _with(name))).stages
     own = [stage for stage in stages if stage.step.name == name]
     assert own
@@ -157,9 +153,7 @@ class ShowNumbers(Step[int], name="show numbers"):
     seed: Annotated[int, Help("The seed.")] = 0
 
 
-def test_a_new_step_is_a_section_by_its_declaration(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_declared_step_is_a_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STEPS, "show numbers", f"{__name__}:ShowNumbers")
     monkeypatch.setitem(STEPS, "count trials", f"{__name__}:CountTrials")
     text = small.STUDY + "[show.numbers]\n[count.trials]\n"

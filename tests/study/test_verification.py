@@ -4,8 +4,6 @@ Witnesses: tables of expectations written by hand before the function was run; a
 commands made at random, a literal recursion over them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import tempfile
 import warnings
@@ -257,8 +255,7 @@ def test_the_command(folder: Path) -> None:
     assert (done.returncode, "everything holds" in done.stderr) == (0, True)
     assert "made of scores.csv by 'contstim make pairs.csv'" in done.stdout
     _change(folder, "edit scores.csv")
-    done = run(folder, "verify", str(folder))
-    assert done.returncode == 1
+    done = run(folder, "verify", str(folder), status=1)
     assert "scores.csv" in done.stdout
     assert "corpus.txt" not in done.stdout
     assert "4 of 6 files must be looked at (edited 1, stale 3, given 1, holds 1)" in done.stderr

@@ -1,7 +1,5 @@
 """Artificial participants in a real browser, on a page that speaks the protocol and no more."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from importlib.util import find_spec
@@ -44,9 +42,7 @@ location = redirect;
 """
 
 
-def test_what_the_page_saves_is_what_artificial_participants_rate(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_the_page_saves_what_artificial_participants_rate(serve: Serve, tmp_path: Path) -> None:
     made = simulate(groups=(1, 1), conditions=(Condition.RANDOM_NATURAL,))
     folder = export(tmp_path / "study", made.trials)
     (folder / "index.html").write_text(PAGE)

@@ -1,7 +1,5 @@
 """The models that ship for tests, under the contract that they ship with."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -81,15 +79,12 @@ def test_toys_of_two_seeds_disagree_and_a_search_finds_where() -> None:
     assert rejected[1] < rejected[0]
 
 
-def test_a_mock_gives_what_it_was_given_and_refuses_the_rest() -> None:
+def test_mocks_and_tables_give_what_they_have() -> None:
     model = MockModel({A: -3.0}, name="given")
     assert model.log_probs([A, A]).tolist() == [-3.0, -3.0]
     assert model.scored_sentences == [A, A]
     assert model.unscorable([A, B])[0] is None
     with pytest.raises(ModelError, match=r"given was given no score for 'We read\.'"):
         model.log_probs([B])
-
-
-def test_a_table_says_what_it_can_say() -> None:
     with pytest.raises(ModelError, match="exact, estimate, bound, got 'nothing'"):
         TableModel(1, "nothing")

@@ -1,7 +1,5 @@
 """Planted truth: who answers over the protocol is found by the analysis, as if asked directly."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -18,7 +16,7 @@ from contstim.experiments.collection.tables import collected_questions
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych
 from contstim.experiments.responses.table import Response, read_responses
-from contstim.items.stimuli import Condition, Trial
+from contstim.items.stimuli import Condition
 from contstim.testing.participants import RunSettings, take_part
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.conftest import Serve
@@ -42,9 +40,7 @@ def consistency(found: Analysis) -> dict[tuple[str, str], dict[str, float]]:
     }
 
 
-def test_people_who_follow_a_model_are_found_through_the_server_as_without_it(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_people_who_follow_a_model_are_found_by_the_server(serve: Serve, tmp_path: Path) -> None:
     made = simulate(groups=(1, 1), each=2, conditions=CONDITIONS[:2])
     folder, asked = tmp_path / "study", tmp_path / "asked.csv"
     asked.write_text("name,when,kind,question,options\nhome,after,choice,Where?,here|there\n")
@@ -88,9 +84,7 @@ def test_an_interrupted_visit_goes_on_from_its_journal(serve: Serve, tmp_path: P
     assert served.download("participants").text.count("complete") == 4 + 1  # and the column's name
 
 
-def test_the_journal_of_another_run_or_database_is_refused_and_kept(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_journals_of_other_runs_or_databases_are_refused(serve: Serve, tmp_path: Path) -> None:
     made = simulate(groups=(1,), each=1)
     folder = export(tmp_path / "study", made.trials)
     served = serve(folder)
@@ -121,7 +115,8 @@ def test_the_journal_of_another_run_or_database_is_refused_and_kept(
 
 def test_nobody_joins_a_study_of_other_trials(serve: Serve, tmp_path: Path) -> None:
     made, other = simulate(groups=(1,), each=1), simulate(("x", "y", "z"), (1,), each=1)
-    served = serve(export(tmp_path / "study", _renamed(other.trials)))
+    renamed = [replace(trial, trial_id=f"other-{trial.trial_id}") for trial in other.trials]
+    served = serve(export(tmp_path / "study", renamed))
     people = artificial_participants(made.trials, made.scores, "a", noise=1)
     run = RunSettings(f"http://127.0.0.1:{served.port}", 1, table="trials.csv")
     with pytest.raises(InputError, match=r"shows other trials than trials\.csv"):
@@ -136,7 +131,3 @@ def test_a_server_that_is_silent_is_given_up_in_words(tmp_path: Path) -> None:
         take_part(people, RunSettings("http://127.0.0.1:9", 1, patience=0.2), tmp_path / "journal")
     with pytest.raises(InputError, match="is not a web address"):
         take_part(people, RunSettings("localhost:8000", 1), tmp_path / "journal")
-
-
-def _renamed(trials: Iterable[Trial]) -> list[Trial]:
-    return [replace(trial, trial_id=f"other-{trial.trial_id}") for trial in trials]

@@ -3,8 +3,6 @@
 Witness: by hand, on sentences of textbooks and on variants of them.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from contstim.english.words import english_tags

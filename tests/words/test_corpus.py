@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 import io
 from pathlib import Path
@@ -91,9 +89,7 @@ def test_lines_are_normalised_and_odd_ones_counted(tmp_path: Path) -> None:
         ('He left. "Go!" It was late…', ["He left.", "Go!", "It was late…"]),
     ],
 )
-def test_prose_is_split_after_end_marks_of_all_scripts(
-    tmp_path: Path, text: str, sentences: list[str]
-) -> None:
+def test_prose_is_split_at_all_end_marks(tmp_path: Path, text: str, sentences: list[str]) -> None:
     path = tmp_path / "prose.txt"
     path.write_text(text, encoding="utf-8")
     assert [sentence.text for sentence in read_sentences(path, prose=True)] == sentences
@@ -124,9 +120,7 @@ def test_tokenised_lines_are_recognised(line: str, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("tokenised", "plain", "warns"), [(1, 1, True), (1, 200, False), (0, 9, False)]
 )
-def test_a_text_with_some_misprints_is_not_tokenised(
-    tokenised: int, plain: int, warns: bool
-) -> None:
+def test_some_misprints_are_not_tokenised_text(tokenised: int, plain: int, warns: bool) -> None:
     notes = TextNotes()
     for line in ["A dog , a cat ."] * tokenised + ["A dog, a cat."] * plain:
         notes.normalise(line)

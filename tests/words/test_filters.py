@@ -1,7 +1,5 @@
 """Rules of sentences, against sentences judged by hand and against brute force."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -10,40 +8,28 @@ from hypothesis import strategies as st
 
 from contstim.english.words import english_rules, english_tags
 from contstim.errors import InputError
-from contstim.words.filters import (
-    SentenceRule,
-    costs_of_rules,
-    distinct_words,
-    few_names,
-    filter_sentences,
-    in_vocabulary,
-    not_in,
-    unlike_earlier,
-    whole_sentence_rules,
-    without,
-    word_count,
-)
+from contstim.words import filters
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary(("The", "A"), ("dog", "saw", "the", "cat"), frozenset({"the"}))
 NAMES = frozenset({"Rome", "Athens"})
 RULES = english_rules(names=True)
-STARTS, ENDS, DOUBLED, BALANCED, CLEAN, CAPITALS, _, FINITE, WHOLE, _ = whole_sentence_rules(
-    RULES, NAMES, tags=english_tags()
+STARTS, ENDS, DOUBLED, BALANCED, CLEAN, CAPITALS, _, FINITE, WHOLE, _ = (
+    filters.whole_sentence_rules(RULES, NAMES, tags=english_tags())
 )
 
 
 @pytest.mark.parametrize(
     ("rule", "kept", "rejected"),
     [
-        (word_count(3), "The dog saw", "The dog"),
-        (word_count(2, 3), "The dog", "The dog saw it"),
-        (distinct_words(frozenset({"the"})), "The dog saw the cat", "Dog saw dog"),
-        (in_vocabulary(VOCABULARY), "A dog saw the cat", "Dog saw the cat"),
-        (without(("new york", "cat")), "The new dog of york", "I love New  York"),
-        (without(("cat",)), "The caterpillar", "The cat"),
-        (not_in([Sentence.parse("The dog?")]), "The cat", "The dog"),
+        (filters.word_count(3), "The dog saw", "The dog"),
+        (filters.word_count(2, 3), "The dog", "The dog saw it"),
+        (filters.distinct_words(frozenset({"the"})), "The dog saw the cat", "Dog saw dog"),
+        (filters.in_vocabulary(VOCABULARY), "A dog saw the cat", "Dog saw the cat"),
+        (filters.without(("new york", "cat")), "The new dog of york", "I love New  York"),
+        (filters.without(("cat",)), "The caterpillar", "The cat"),
+        (filters.not_in([Sentence.parse("The dog?")]), "The cat", "The dog"),
         (STARTS, "The dog sleeps", "and the dog sleeps"),
         (STARTS, "“Élan is all”", "“élan is all”"),
         (STARTS, "犬が 寝ている", "éclairs sell"),
@@ -54,8 +40,8 @@ STARTS, ENDS, DOUBLED, BALANCED, CLEAN, CAPITALS, _, FINITE, WHOLE, _ = whole_se
         (CLEAN, "The dog sleeps", "Mahowald Schenck et al"),
         (CLEAN, "The dog sleeps", "See https www org"),
         (CAPITALS, "When I saw Rome", "The Department of Health"),
-        (few_names(NAMES, 1), "The dogs of Rome", "The dogs of Rome and Athens"),
-        (few_names(NAMES, 0), "The dogs", "The dogs of Rome"),
+        (filters.few_names(NAMES, 1), "The dogs of Rome", "The dogs of Rome and Athens"),
+        (filters.few_names(NAMES, 0), "The dogs", "The dogs of Rome"),
         (DOUBLED, "The dog saw the cat", "The dog saw the the cat"),
         (DOUBLED, "Dogs saw cats saw dogs", "Dogs dogs saw cats"),
         (FINITE, "The dog sleeps", "A dog sleeping on the old chair"),
@@ -73,7 +59,7 @@ STARTS, ENDS, DOUBLED, BALANCED, CLEAN, CAPITALS, _, FINITE, WHOLE, _ = whole_se
         (WHOLE, "However the king was old", "Although the king was old"),
     ],
 )
-def test_rules_by_hand(rule: SentenceRule, kept: str, rejected: str) -> None:
+def test_rules_by_hand(rule: filters.SentenceRule, kept: str, rejected: str) -> None:
     """Witness: a person's judgement."""
     assert not rule.rejects(Sentence.parse(kept))
     assert rule.rejects(Sentence.parse(rejected))
@@ -82,8 +68,8 @@ def test_rules_by_hand(rule: SentenceRule, kept: str, rejected: str) -> None:
 def test_keeps_distinct_sentences_in_order_and_counts_reasons() -> None:
     texts = ("A dog", "A cat saw", "A cat", "A dog!", "The zebra")
     left_out: Counter[str] = Counter()
-    rules = (word_count(2), in_vocabulary(VOCABULARY))
-    found = [s.bare for s in filter_sentences(map(Sentence.parse, texts), rules, left_out)]
+    rules = (filters.word_count(2), filters.in_vocabulary(VOCABULARY))
+    found = [s.bare for s in filters.filter_sentences(map(Sentence.parse, texts), rules, left_out)]
     assert found == ["A dog", "A cat"]
     assert left_out == {
         "it does not have exactly 2 words": 1,
@@ -94,19 +80,19 @@ def test_keeps_distinct_sentences_in_order_and_counts_reasons() -> None:
 
 def test_numbers_out_of_range_are_refused() -> None:
     with pytest.raises(InputError, match="`words` must be a range from at least 1"):
-        word_count(0)
+        filters.word_count(0)
     with pytest.raises(InputError, match="got 3 to 2"):
-        word_count(3, 2)
+        filters.word_count(3, 2)
     with pytest.raises(InputError, match="`names` must be at least 0, got -1"):
-        few_names(NAMES, -1)
+        filters.few_names(NAMES, -1)
 
 
-def rules_now(*, unlike: bool) -> list[SentenceRule]:
+def rules_now(*, unlike: bool) -> list[filters.SentenceRule]:
     return [
-        word_count(2),
-        distinct_words(),
-        without(("cat",)),
-        *([unlike_earlier()] if unlike else []),
+        filters.word_count(2),
+        filters.distinct_words(),
+        filters.without(("cat",)),
+        *([filters.unlike_earlier()] if unlike else []),
     ]
 
 
@@ -118,19 +104,19 @@ def test_gains_are_what_filtering_anew_gains(texts: list[list[str]], *, unlike: 
     """Witness: each rule replaced or left out in turn, and everything filtered once more."""
     sentences = [Sentence(tuple(words)) for words in texts]
     asked = rules_now(unlike=unlike)
-    list(filter_sentences(sentences, asked))  # whatever was asked before does not count
-    found = {(way, why): gain for gain, why, way in costs_of_rules(iter(sentences), asked)}
-    ways: list[tuple[str, int, SentenceRule | None]] = [
-        ("`words` 1-2", 0, word_count(1, 2)),
-        ("`words` 2-3", 0, word_count(2, 3)),
+    list(filters.filter_sentences(sentences, asked))  # whatever was asked before does not count
+    found = {(way, why): gain for gain, why, way in filters.costs_of_rules(iter(sentences), asked)}
+    ways: list[tuple[str, int, filters.SentenceRule | None]] = [
+        ("`words` 1-2", 0, filters.word_count(1, 2)),
+        ("`words` 2-3", 0, filters.word_count(2, 3)),
     ]
     ways += [(rule.loosened_by, place, None) for place, rule in enumerate(asked) if place]
     expected = {}
     for name, place, instead in ways:
         rules = rules_now(unlike=unlike)
         rules[place : place + 1] = [] if instead is None else [instead]
-        before = sum(1 for _ in filter_sentences(sentences, rules_now(unlike=unlike)))
-        gain = sum(1 for _ in filter_sentences(sentences, rules)) - before
+        before = sum(1 for _ in filters.filter_sentences(sentences, rules_now(unlike=unlike)))
+        gain = sum(1 for _ in filters.filter_sentences(sentences, rules)) - before
         expected[name, asked[place].reason] = gain
     assert found == expected
 
@@ -138,7 +124,7 @@ def test_gains_are_what_filtering_anew_gains(texts: list[list[str]], *, unlike: 
 @given(st.lists(st.lists(st.sampled_from(["a", "A", "b", "c"]), min_size=1, max_size=3)))
 def test_sentences_that_differ_by_a_word_against_brute_force(lines: list[list[str]]) -> None:
     """Witness: each sentence compared with every earlier one that passed, word by word."""
-    rule, passed = unlike_earlier(), list[list[str]]()
+    rule, passed = filters.unlike_earlier(), list[list[str]]()
     for words in lines:
         lower = [word.lower() for word in words]
         alike = any(

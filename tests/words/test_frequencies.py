@@ -1,7 +1,5 @@
 """Word frequencies, against the paper's formula worked out by hand."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

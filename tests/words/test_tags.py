@@ -3,8 +3,6 @@
 The witness of the likeliest row is the product of probabilities, computed for each row by hand.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from math import exp, isclose, log
 from pathlib import Path

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path
@@ -53,9 +51,7 @@ def test_counts_by_where_words_stand() -> None:
 
 
 @given(st.lists(WORDS.filter(bool).map(Sentence), min_size=1), st.integers(1, 3))
-def test_a_vocabulary_of_a_text_knows_just_its_frequent_words(
-    sentences: list[Sentence], min_count: int
-) -> None:
+def test_vocabularies_know_just_frequent_words(sentences: list[Sentence], min_count: int) -> None:
     """Witness: collections.Counter."""
     inner = Counter(w for s in sentences for w in s.words[1:])
     try:
@@ -63,14 +59,6 @@ def test_a_vocabulary_of_a_text_knows_just_its_frequent_words(
     except VocabularyError:
         return
     assert set(words.inner) == {w for w, n in inner.items() if n >= min_count}
-
-
-def test_restricting_names_what_was_dropped() -> None:
-    words = Vocabulary(("The", "A"), ("dog", "zyx"), frozenset({"a"}))
-    kept, dropped = words.restrict(lambda ws: np.array([w != "zyx" for w in ws]))
-    assert (kept.inner, dropped) == (("dog",), ("zyx",))
-    with pytest.raises(VocabularyError, match="None of the 4 words"):
-        words.restrict(lambda ws: np.zeros(len(ws), bool))
 
 
 @pytest.mark.parametrize(
@@ -83,12 +71,17 @@ def test_unusable_files_are_refused(tmp_path: Path, content: str, message: str) 
         Vocabulary.load(tmp_path / "vocab.txt")
 
 
-def test_a_count_below_one_or_too_high_is_refused() -> None:
+def test_counts_and_restrictions_that_leave_nothing_are_refused() -> None:
     sentences = [Sentence.parse("a b")]
     with pytest.raises(VocabularyError, match="at least 1"):
         Vocabulary.from_sentences(sentences, min_count=0)
     with pytest.raises(VocabularyError, match="occurs at least 9 times"):
         Vocabulary.from_sentences(sentences, min_count=9)
+    words = Vocabulary(("The", "A"), ("dog", "zyx"), frozenset({"a"}))
+    kept, dropped = words.restrict(lambda ws: np.array([w != "zyx" for w in ws]))
+    assert (kept.inner, dropped) == (("dog",), ("zyx",))
+    with pytest.raises(VocabularyError, match="None of the 4 words"):
+        words.restrict(lambda ws: np.zeros(len(ws), bool))
 
 
 def test_words_in_brackets_are_words_but_headings_are_not(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Rules of words, against words sorted by hand and against properties of any text."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,9 +123,7 @@ def test_lists_and_frequencies_leave_words_out() -> None:
         max_size=6,
     )
 )
-def test_every_word_is_either_in_the_vocabulary_or_dropped_with_a_reason(
-    lines: list[list[str]],
-) -> None:
+def test_every_word_is_kept_or_dropped_with_a_reason(lines: list[list[str]]) -> None:
     """Property: of any text; and what stays is well spelled."""
     text = [Sentence(tuple(words)) for words in lines]
     try:

@@ -1,7 +1,5 @@
 """Experiments whose truth is known: people follow one model with a given probability."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -42,13 +40,8 @@ def simulate(
 ) -> Experiment:
     """Everybody follows the first model with a probability; catch trials are always right.
 
-    Args:
-        models: those to compare.
-        groups: participants of each group.
-        each: trials for each pair of models and kind of trial, and untargeted trials by twelve.
-        conditions: those that the design has.
-        follow: the probability.
-        seed: decides log-probabilities and ratings.
+    `groups` are participants of each group, `each` trials for each pair of models and kind of
+    trial, and untargeted trials by twelve; `follow` is the probability.
     """
     rng = np.random.default_rng(seed)
     trials = tuple(

@@ -1,7 +1,5 @@
 """Counts of agreement and preference, against loops over single ratings."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations, compress

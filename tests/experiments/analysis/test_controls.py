@@ -1,7 +1,5 @@
 """Linguistic controls on experiments with planted answers, and features counted by hand."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The variance of two crossed factors, against exact cases, a bootstrap, and planted truth."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import t as student

@@ -1,7 +1,5 @@
 """Comparisons, on experiments whose truth is planted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -197,9 +195,7 @@ def test_what_cannot_vary_is_named_and_nothing_warns(units: Units) -> None:
         ((4, 3), 12, "people and items like these", ""),
     ],
 )
-def test_intervals_say_what_they_speak_of(
-    groups: tuple[int, ...], trials: int, population: str, note: str
-) -> None:
+def test_interval_notes(groups: tuple[int, ...], trials: int, population: str, note: str) -> None:
     ratings = ratings_of(simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,)))
     first = [np.arange(12) < trials for _ in ratings.groups]
     few = subset(ratings, first)

@@ -1,7 +1,5 @@
 """Families of contrasts against statsmodels, brute force and by hand."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 
@@ -12,13 +10,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.families import (
-    Correction,
-    adjusted,
-    decision_alpha,
-    detectability,
-    read_contrasts,
-)
+from contstim.experiments.analysis import families
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
 from tests.examples import examples
 
@@ -29,12 +21,12 @@ from tests.examples import examples
     st.sampled_from(("bh", "holm")),
     st.integers(1, 5),
 )
-def test_the_familys_alpha_decides_as_its_correction(
-    p_values: list[float], correction: Correction, needed: int
+def test_alpha_and_correction(
+    p_values: list[float], correction: families.Correction, needed: int
 ) -> None:
     """Property: significant are the p-values below it, and only these. Witness: statsmodels."""
     values = np.array([*p_values, np.nan])
-    alpha = decision_alpha(values, 0.05, correction, needed)
+    alpha = families.decision_alpha(values, 0.05, correction, needed)
     if p_values:
         method = {"bh": "fdr_bh", "holm": "holm"}[correction]
         expected = multipletests(p_values, method=method)[1]
@@ -45,31 +37,31 @@ def test_the_familys_alpha_decides_as_its_correction(
 def test_the_alpha_of_benjamini_and_yekutieli() -> None:
     """By hand (2005): three of six significant at .05, so intervals at 1 - .05 * 3 / 6."""
     values = np.array([0.001, 0.002, 0.02, 0.2, 0.3, 0.9])
-    assert decision_alpha(values, 0.05, "bh", 1) == pytest.approx([0.025] * 6)
-    assert decision_alpha(values, 0.05, "holm", 1) == pytest.approx([0.05 / 5] * 6)
-    assert decision_alpha(values[3:], 0.05, "bh", 1) == pytest.approx([0.05 / 3] * 3)
+    assert families.decision_alpha(values, 0.05, "bh", 1) == pytest.approx([0.025] * 6)
+    assert families.decision_alpha(values, 0.05, "holm", 1) == pytest.approx([0.05 / 5] * 6)
+    assert families.decision_alpha(values[3:], 0.05, "bh", 1) == pytest.approx([0.05 / 3] * 3)
     alone = np.array([0.02, 0.5, 0.6])  # where two had to be as clear
-    assert decision_alpha(alone, 0.05, "bh", 2) == pytest.approx([0.02, 0.1 / 3, 0.1 / 3])
+    assert families.decision_alpha(alone, 0.05, "bh", 2) == pytest.approx([0.02, 0.1 / 3, 0.1 / 3])
 
 
 def test_false_discovery_by_hand() -> None:
     """Benjamini & Hochberg (1995): p m / rank, made monotone; nan is no part of the family."""
-    found = adjusted(np.array([0.01, np.nan, 0.04, 0.03, 0.5]))
+    found = families.adjusted(np.array([0.01, np.nan, 0.04, 0.03, 0.5]))
     assert found[[0, 2, 3, 4]] == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
     assert np.isnan(found[1])
-    assert np.isnan(adjusted(np.array([np.nan]))).all()
+    assert np.isnan(families.adjusted(np.array([np.nan]))).all()
 
 
 @pytest.mark.parametrize(("correction", "method"), [("bh", "fdr_bh"), ("holm", "holm")])
-def test_many_families_at_once_are_those_of_statsmodels(
-    correction: Correction, method: str
+def test_many_families_at_once_equal_statsmodels(
+    correction: families.Correction, method: str
 ) -> None:
     """One family a call; nan is no part of a family, and one of them holds nothing else."""
     rng = np.random.default_rng(0)
     p_values = rng.random((20, 30)) ** 3
     p_values[rng.random(p_values.shape) < 0.2] = np.nan
     p_values[:, 4] = p_values[7] = np.nan
-    for row, found in zip(p_values, adjusted(p_values, correction), strict=True):
+    for row, found in zip(p_values, families.adjusted(p_values, correction), strict=True):
         tested = ~np.isnan(row)
         assert np.isnan(found[~tested]).all()
         if tested.any():
@@ -79,7 +71,7 @@ def test_many_families_at_once_are_those_of_statsmodels(
 def test_contrasts_are_read_as_stated(tmp_path: Path) -> None:
     path = tmp_path / "contrasts.csv"
     path.write_text("first,second,why\na,b,rules\nb,ceiling,\n")
-    assert read_contrasts(path, ("a", "b")) == (
+    assert families.read_contrasts(path, ("a", "b")) == (
         ("a", "b"),
         ("b", "ceiling"),
     )
@@ -100,24 +92,22 @@ def test_impossible_contrasts_are_refused(tmp_path: Path, text: str, message: st
     path = tmp_path / "contrasts.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        read_contrasts(path, ("a", "b"))
+        families.read_contrasts(path, ("a", "b"))
 
 
 @pytest.mark.parametrize(("units", "needed"), [(6, 29), (7, 15), (8, 8), (9, 4), (10, 2), (11, 1)])
 def test_how_many_of_45_tests_must_be_as_clear_as_they_can(units: int, needed: int) -> None:
     """Brute force: so many tests of one sign everywhere, all others without any difference."""
-    assert detectability([units] * 45, 0.05).needed == needed
+    assert families.detectability([units] * 45, 0.05).needed == needed
     for clear in range(46):
         differences = np.zeros((45, units))
         differences[:clear] = np.arange(1, units + 1)
-        significant = adjusted(signed_rank_p_values(differences)) < 0.05
+        significant = families.adjusted(signed_rank_p_values(differences)) < 0.05
         assert significant.any() == (clear >= needed)
 
 
 @pytest.mark.parametrize("units", [(5, 5, 6), (6, 6, 9), (12, 2, 2), (4, 4), (6, 0)])
-def test_families_of_unequal_tests_reach_what_the_clearest_data_reach(
-    units: tuple[int, ...],
-) -> None:
+def test_families_of_unequal_tests_reach_clearest_data(units: tuple[int, ...]) -> None:
     """Brute force over which tests are as clear as they can be; 0 units: no test."""
     fewest = None
     for clear in product([False, True], repeat=len(units)):
@@ -125,9 +115,9 @@ def test_families_of_unequal_tests_reach_what_the_clearest_data_reach(
             np.nan if not n else 2 / 2**n if plain else 1.0
             for n, plain in zip(units, clear, strict=True)
         ]
-        if (adjusted(np.array(p_values)) < 0.05).any():
+        if (families.adjusted(np.array(p_values)) < 0.05).any():
             fewest = min(fewest or 99, sum(clear))
-    found = detectability(units, 0.05)
+    found = families.detectability(units, 0.05)
     assert found.needed == fewest
     assert found.tests == sum(n > 0 for n in units)
     assert bool(found.cannot("groups")) == (fewest is None)
@@ -137,7 +127,7 @@ def test_families_of_unequal_tests_reach_what_the_clearest_data_reach(
 def test_holm_needs_one_clear_test_or_finds_nothing(units: tuple[int, ...]) -> None:
     """Brute force: all tests as clear as they can be."""
     p_values = np.array([2 / 2**n for n in units])
-    possible = (adjusted(p_values, "holm") < 0.05).any()
-    assert detectability(units, 0.05, "holm").needed == (1 if possible else None)
-    caution = detectability(units, 0.05, "holm").caution("groups", 0.05)
+    possible = (families.adjusted(p_values, "holm") < 0.05).any()
+    assert families.detectability(units, 0.05, "holm").needed == (1 if possible else None)
+    caution = families.detectability(units, 0.05, "holm").caution("groups", 0.05)
     assert ("family-wise error rate" in caution) == (not possible)

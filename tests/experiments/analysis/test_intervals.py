@@ -1,7 +1,5 @@
 """An interval that rules nothing out is not printed as if it said something."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -20,11 +18,6 @@ CONDITIONS = (Condition.RANDOM_NATURAL, Condition.SYNTHETIC_SYNTHETIC)
 def analysis(groups: tuple[int, ...], each: int) -> Analysis:
     made = simulate(("a", "b"), groups, each=each, conditions=CONDITIONS, follow=0.7)
     return analyze(made.trials, made.responses, made.scores, sampling=Sampling())
-
-
-def page_text(found: Analysis) -> str:
-    images = dict.fromkeys((name for name, _ in drawings(found)), b"")
-    return re.sub("<[^>]+>", " ", report(found, images, title="x").html())
 
 
 @pytest.mark.parametrize(
@@ -47,7 +40,8 @@ def test_intervals_of_nearly_every_possible_value_are_named_with_the_reason(
         reason = not_estimable(result)
         assert bool(reason) == ((result.scope, result.measure.name) in full)
         assert not reason or f"{sum(groups)} participants in {len(groups)} groups" in reason
-    text = page_text(found)
+    images = dict.fromkeys((name for name, _ in drawings(found)), b"")
+    text = re.sub("<[^>]+>", " ", report(found, images, title="x").html())
     assert ("not estimable" in text) == expected
     assert not re.search(r"-([12])\.00 … \1\.00", text)
     assert not re.search(r"-([12])\.00 … \1\.00", " ".join(verdict_texts(found)))

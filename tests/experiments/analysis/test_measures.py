@@ -1,7 +1,5 @@
 """The two measures, against random tie-breaking, scipy and literally repeated trials."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
@@ -50,9 +48,7 @@ def broken_at_random(values: FloatArray, times: int, rng: np.random.Generator) -
         ([4.0, -4.0], [1, 1]),
     ],
 )
-def test_closed_form_is_the_average_over_random_tie_breaks(
-    ratios: list[float], ratings: list[float]
-) -> None:
+def test_closed_form_averages_random_ties(ratios: list[float], ratings: list[float]) -> None:
     """Witness: 20,000 random tie-breaks of both sides, and the plain cosine of each."""
     rng = np.random.default_rng(0)
     model, person = np.array(ratios), np.array(ratings) - MIDDLE
@@ -71,9 +67,7 @@ def test_closed_form_is_the_average_over_random_tie_breaks(
         ([1.0, 2.0, 3.0], [0.5, 0.5, 0.5], 2 * (1 + 2 + 3) / 14, 1.0),  # all ratings have rank 2
     ],
 )
-def test_measures_by_hand(
-    ratios: list[float], ratings: list[float], cosine: float, right: float
-) -> None:
+def test_by_hand(ratios: list[float], ratings: list[float], cosine: float, right: float) -> None:
     model, person = np.array([ratios]), np.array([ratings])
     assert signed_rank_cosine(model, person)[0, 0] == pytest.approx(cosine)
     assert accuracy(model, person)[0, 0] == pytest.approx(right)

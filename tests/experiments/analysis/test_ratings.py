@@ -1,7 +1,5 @@
 """Trials, responses and scores brought together, or refused with the culprits' names."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

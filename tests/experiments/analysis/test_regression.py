@@ -1,7 +1,5 @@
 """Two-way clustered logistic regression against its formula, and against simulated experiments."""
 
-from __future__ import annotations
-
 from dataclasses import astuple, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ratings drawn towards the middle: by hand, and against truths that were planted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -77,9 +75,7 @@ def test_nine_of_seventeen_answers_make_nobody_sure() -> None:
         (Condition.RANDOM_NATURAL, 0.0, 1.26),
     ],
 )
-def test_what_is_said_to_be_likely_is_right_as_often(
-    condition: Condition, mean: float, spread: float
-) -> None:
+def test_probabilities_are_calibrated(condition: Condition, mean: float, spread: float) -> None:
     """Witness: trials whose truth is drawn, as they vary in experiment 1 of the 2023 study.
 
     People lean a little, and differ in how readily they call themselves sure.
@@ -106,10 +102,7 @@ def test_what_is_said_to_be_likely_is_right_as_often(
 def claimed_and_true(condition: Condition, mean: float, share: float) -> tuple[float, float]:
     """Claimed and true shares of unacceptable sentences preferred where most people chose them.
 
-    Args:
-        condition: of all trials.
-        mean: of the hidden values.
-        share: of people who choose sentence_2, at least.
+    `mean` is that of the hidden values, `share` the least of people who choose sentence_2.
     """
     rng, claimed, truth = np.random.default_rng(9), [], []
     for _ in range(60):
@@ -126,9 +119,7 @@ def claimed_and_true(condition: Condition, mean: float, share: float) -> tuple[f
 
 @pytest.mark.parametrize("mean", [-1.5, -0.7, 0.0, 0.7, 1.5])
 @pytest.mark.parametrize("condition", [Condition.MINIMAL_PAIR, Condition.NATURAL_SYNTHETIC])
-def test_oriented_preferences_are_claimed_as_often_as_true(
-    condition: Condition, mean: float
-) -> None:
+def test_oriented_preferences_are_calibrated(condition: Condition, mean: float) -> None:
     """Witness: drawn hidden values, of trials in which most people chose sentence_2."""
     claimed, true = claimed_and_true(condition, mean, 0.5)
     assert claimed == pytest.approx(true, abs=0.03)

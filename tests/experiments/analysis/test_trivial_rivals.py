@@ -1,7 +1,5 @@
 """Trivial rivals, against counts by hand and against models that prefer the same sentences."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import log10
 
@@ -52,9 +50,7 @@ TWIN = trial(NATURAL, "Dogs see old cats.", natural=True)
         ("Old see old old.", "Dogs cats old cats.", 3 - 1, 2 - 1),
     ],
 )
-def test_fewer_new_words_and_misfits_are_preferred(
-    first: str, second: str, changed: int, misfits: int
-) -> None:
+def test_fewer_changes_are_preferred(first: str, second: str, changed: int, misfits: int) -> None:
     """Witness: new words and misfits counted by hand, of the first less of the second sentence."""
     made = trial(first, second)
     ratios = trivial_rivals([TWIN, made], TABLE)[0]

@@ -1,7 +1,5 @@
 """Which sentence of a trial is called sentence_1 is a convention: no result depends on it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
@@ -57,10 +55,6 @@ def turned(made: Experiment, conditions: Collection[Condition], share: float = 0
     )
 
 
-def without_sides(made: Experiment) -> Experiment:
-    return replace(made, responses=tuple(replace(each, left=0) for each in made.responses))
-
-
 def leaning(made: Experiment) -> Experiment:
     """People who press the button on the left whatever stands there, each in a share of trials."""
     chance = np.random.default_rng(1)
@@ -77,17 +71,15 @@ def leaning(made: Experiment) -> Experiment:
     )
 
 
-def never_very_sure_of_1(made: Experiment) -> Experiment:
-    """A rating that nobody gave; somebody did once trials are turned."""
-    return replace(
-        made, responses=tuple(replace(each, rating=max(each.rating, 2)) for each in made.responses)
-    )
-
-
 EXPERIMENTS: dict[str, Callable[[Experiment], Experiment]] = {
     "sides": leaning,
-    "no sides": without_sides,
-    "a rating that nobody gave": never_very_sure_of_1,
+    "no sides": lambda made: replace(
+        made, responses=tuple(replace(each, left=0) for each in made.responses)
+    ),
+    # Somebody did once trials are turned
+    "a rating that nobody gave": lambda made: replace(
+        made, responses=tuple(replace(each, rating=max(each.rating, 2)) for each in made.responses)
+    ),
 }
 
 
@@ -164,9 +156,7 @@ def numbers(row: dict[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("condition", FIXED)
-def test_other_trials_are_refused_before_anybody_is_left_out(
-    condition: Condition, tmp_path: Path
-) -> None:
+def test_other_trials_are_refused_before_exclusions(condition: Condition, tmp_path: Path) -> None:
     """By the contract the natural sentence comes first; all would fail catch trials otherwise."""
     made = turned(simulate(("a", "b"), (5,)), [condition], share=1)
     trials = tuple(

@@ -1,7 +1,5 @@
 """A served study, in this process, with a clock that tests can turn."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -121,3 +119,9 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
             return Served(http, port, database, folder, now)
 
         yield start
+
+
+@pytest.fixture
+def served(serve: Serve) -> Served:
+    """A served small study."""
+    return serve()

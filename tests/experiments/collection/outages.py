@@ -3,8 +3,6 @@
 What participants were told is saved, by their own journals, is then compared with the database.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random
@@ -28,24 +26,16 @@ from tests.experiments.collection.servers import CollectProcess, answer
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an outage did.
+    """What an outage did."""
 
-    Attributes:
-        outages: how many there were while participants answered.
-        acknowledged: answers that participants were told are saved, at each outage and in the end.
-        lost: of these, how many the database lacks or holds otherwise.
-        duplicates: answers beyond the first of a participant to a trial.
-        rows: answers in the database in the end.
-        withdrawn: people who joined, answered and withdrew between the outages.
-        traces: what still stood of them in a file of the database after the server's end.
-    """
-
-    outages: int
+    outages: int  # how many there were while participants answered
+    # Answers that participants were told are saved, at each outage and in the end
     acknowledged: tuple[int, ...]
-    lost: int
-    duplicates: int
-    rows: int
-    withdrawn: int = 0
+    lost: int  # of these, how many the database lacks or holds otherwise
+    duplicates: int  # answers beyond the first of a participant to a trial
+    rows: int  # answers in the database in the end
+    withdrawn: int = 0  # people who joined, answered and withdrew between the outages
+    # What still stood of them in a file of the database after the server's end
     traces: tuple[str, ...] = ()
 
 

@@ -1,7 +1,5 @@
 """Exported folders to collect in, and servers that run as people run them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

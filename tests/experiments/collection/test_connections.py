@@ -1,6 +1,7 @@
-"""Connections that say nothing, or never come to an end, keep nobody out and fill no log."""
+"""Connections that are slow, silent or cut, and a server that is killed while people answer.
 
-from __future__ import annotations
+Witness of the kills: the journal of each participant of what the server acknowledged.
+"""
 
 import logging
 import resource
@@ -11,6 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx2
+import numpy as np
 import pytest
 
 from contstim.experiments.collection.server import (
@@ -20,8 +22,15 @@ from contstim.experiments.collection.server import (
     sparing_handler,
     sparing_log,
 )
-from tests.experiments.collection.conftest import Serve
+from contstim.experiments.design.artificial import ArtificialParticipants
+from contstim.items.scale import Scale
+from contstim.items.stimuli import on_scale
+from contstim.testing.participants import RunSettings
+from tests.experiments.collection.conftest import Serve, Served
+from tests.experiments.collection.outages import under_kills
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
+from tests.experiments.collection.watched import WatchedParticipants, export_watched, faults, known
+from tests.experiments.stimuli import new_trial
 
 BEGUN = b"GET /study.json HTTP/1.1\r\nHost: x\r\n"
 
@@ -86,9 +95,7 @@ def test_headers_that_do_not_end_are_given_up(serve: Serve) -> None:
         pytest.fail("The server waits for ever.")
 
 
-def test_an_answer_that_nobody_reads_and_a_silent_visitor_are_given_up(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_unread_answers_and_silent_visitors_are_dropped(serve: Serve, tmp_path: Path) -> None:
     study = small_study(tmp_path / "study")
     (study / "film.bin").write_bytes(bytes(30_000_000))
     served = serve(study, connections=Connections(10, request=0.2, idle=0.2))
@@ -164,10 +171,7 @@ def test_a_log_takes_so_much_and_says_what_it_left_out(capsys: pytest.CaptureFix
     assert len(lines) == 4
 
 
-def test_a_thousand_requests_that_are_none_leave_a_short_log(
-    capsys: pytest.CaptureFixture[str], serve: Serve
-) -> None:
-    served = serve()
+def test_bad_requests_leave_a_short_log(capsys: pytest.CaptureFixture[str], served: Served) -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     with sparing_log():
         for _ in range(300):
@@ -176,3 +180,37 @@ def test_a_thousand_requests_that_are_none_leave_a_short_log(
     said = capsys.readouterr().err
     assert "Invalid HTTP request" in said
     assert said.count("\n") < 40
+
+
+GROUPS, TRIALS, PEOPLE, KILLS = 3, 12, 12, 5
+
+
+def people(scale: Scale) -> ArtificialParticipants:
+    trials = tuple(
+        new_trial(f"{g}-{n:02}", g, f"A {g} {n}.", f"B {g} {n}.")
+        for g in range(1, GROUPS + 1)
+        for n in range(TRIALS)
+    )
+    differences = np.linspace(-9, 9, len(trials))
+    return WatchedParticipants(tuple(on_scale(trials, scale)), differences, 3.0, 0.1, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", Scale)
+def test_acknowledged_answers_survive_kills_once(scale: Scale, tmp_path: Path) -> None:
+    """All that a page tells of them is kept as they sent it, and nothing of whoever withdrew."""
+    asked, begun = people(scale), time.time()
+    study = export_watched(tmp_path / "study", asked.trials)
+    server = CollectProcess(study, tmp_path / "study.sqlite")
+    server.start()
+    try:
+        run = RunSettings(server.url, PEOPLE, PEOPLE, pause=0.2, patience=60, fields_of=known)
+        found = under_kills(server, asked, run, KILLS, 3)
+    finally:
+        server.stop()
+    assert found.outages == KILLS
+    assert found.acknowledged[-1] == found.rows == PEOPLE * TRIALS
+    assert any(0 < told < found.rows for told in found.acknowledged)
+    assert (found.lost, found.duplicates, found.traces) == (0, 0, ())
+    assert found.withdrawn >= 1
+    assert faults(server.database, asked, run, tmp_path / "study.journal", begun) == []

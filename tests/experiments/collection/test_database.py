@@ -1,7 +1,5 @@
 """The one writer: what it promises of the disk, and that requests do not harm one another."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ requests that do not; Hypothesis makes what Schemathesis does not: answers of a 
 that are nearly right, and bytes that are no HTTP.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -43,9 +41,7 @@ def served(serve: Serve) -> Served:
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("schemathesis") is None, reason="Schemathesis is not installed")
-def test_schemathesis_finds_nothing_that_the_description_does_not_say(
-    served: Served, tmp_path: Path
-) -> None:
+def test_schemathesis_finds_nothing_undescribed(served: Served, tmp_path: Path) -> None:
     program = [sys.executable, "-m", "schemathesis.cli", "run", str(DESCRIPTION)]
     options = ["--url", f"http://127.0.0.1:{served.port}", "--checks", CHECKS, "--seed", "1"]
     amount = [

@@ -1,7 +1,5 @@
 """Files of the folder and no others, asked for over raw sockets as no browser would."""
 
-from __future__ import annotations
-
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -81,9 +79,7 @@ def test_nothing_outside_the_folder_is_shown(serve: Serve, folder: Path) -> None
         assert b"root:" not in answered
 
 
-def test_the_completion_code_of_the_folder_is_not_shown_and_handed_out_at_the_end(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_completion_codes_are_handed_out_at_the_end_only(serve: Serve, tmp_path: Path) -> None:
     completion = {"code": "C0DE-1", "redirect": "https://example.org/?cc=C0DE-1"}
     folder = small_study(tmp_path / "coded", groups=1, trials=1, completion=completion)
     (folder / "copy.json").symlink_to(folder / "study.json")
@@ -101,9 +97,7 @@ def test_the_completion_code_of_the_folder_is_not_shown_and_handed_out_at_the_en
     assert served.complete(joined).json() == completion
 
 
-def test_a_folder_or_database_that_is_gone_is_no_error_of_the_server(
-    serve: Serve, folder: Path
-) -> None:
+def test_a_removed_folder_or_database_is_no_server_error(serve: Serve, folder: Path) -> None:
     served = serve(folder)
     (folder / "study.json").unlink()
     assert served.http.get("/").status_code == 200

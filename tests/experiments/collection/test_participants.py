@@ -1,7 +1,5 @@
 """Groups fill evenly; tokens prove identities; who withdraws leaves a count and hashes."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import hmac
@@ -29,13 +27,11 @@ from tests.experiments.collection.conftest import NONCE, Serve, Served, signed
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
 
 
-def test_people_are_dealt_to_the_groups_in_turn(serve: Serve) -> None:
-    served = serve()
+def test_people_are_dealt_to_the_groups_in_turn(served: Served) -> None:
     assert [served.join()["group"] for _ in range(7)] == list("1231231")
 
 
-def test_who_is_artificial_stays_marked_in_every_download(serve: Serve) -> None:
-    served = serve()
+def test_who_is_artificial_stays_marked_in_every_download(served: Served) -> None:
     wishes: list[dict[str, object]] = [{}, {"simulated": False}, {"simulated": True}]
     for wish in wishes:
         joined = served.join(**wish)
@@ -72,8 +68,7 @@ def test_a_dropout_frees_the_place_and_a_finisher_does_not(serve: Serve) -> None
     assert [served.join()["group"] for _ in range(4)] == ["2", "1", "2", "3"]
 
 
-def test_who_fails_the_check_frees_the_place_unless_they_finish_after_all(serve: Serve) -> None:
-    served = serve()
+def test_who_fails_the_check_frees_the_place_unless_they_finish_after_all(served: Served) -> None:
     first, _ = served.join(), served.join()
     body = {name: first[name] for name in ("participant", "secret")}
     for failed in (True, False):  # an earlier request that arrives late takes nothing back
@@ -87,9 +82,7 @@ def test_who_fails_the_check_frees_the_place_unless_they_finish_after_all(serve:
     assert [served.join()["group"] for _ in range(2)] == ["2", "3"]
 
 
-def test_a_wish_that_is_repeated_because_its_answer_was_lost_makes_one_participant(
-    serve: Serve,
-) -> None:
+def test_a_repeated_wish_makes_one_participant(serve: Serve) -> None:
     """Also the last one of a full study."""
     served = serve(participants=2)
     nonce, other = "p0123456789abcdef", "pfedcba9876543210"
@@ -216,8 +209,7 @@ def left_in(database: Path, text: str) -> list[str]:
     return [file.name for file in files if text.encode() in file.read_bytes()]
 
 
-def test_a_code_says_whose_it_is(serve: Serve) -> None:
-    served = serve()
+def test_a_code_says_whose_it_is(served: Served) -> None:
     name, code = finished(served)
     served.join()
     for given in (code, f" {code.lower()} "):
@@ -234,9 +226,8 @@ def test_a_code_says_whose_it_is(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("by", ["id", "code", "name"])
-def test_who_withdraws_is_gone_from_every_file_while_the_server_runs(serve: Serve, by: str) -> None:
+def test_who_withdraws_is_gone_from_every_file(served: Served, by: str) -> None:
     """The witness is the files' bytes; the others' rows are as they were."""
-    served = serve()
     name, code = finished(served, platform=ANN)
     other, _ = finished(served, "2", platform=BOB)
     with closing(sqlite3.connect(served.database)) as connection:
@@ -269,8 +260,7 @@ def test_who_withdraws_is_gone_from_every_file_while_the_server_runs(serve: Serv
     assert [row["number"] for row in rows] == ["2", "3"]
 
 
-def test_several_people_are_told_and_nobody_is_deleted(serve: Serve) -> None:
-    served = serve()
+def test_several_people_are_told_and_nobody_is_deleted(served: Served) -> None:
     served.join(platform=ANN)
     served.join(platform={**ANN, "STUDY_ID": "study-2"})
     before = participants_csv(served.database, 0)
@@ -285,9 +275,8 @@ def test_several_people_are_told_and_nobody_is_deleted(serve: Serve) -> None:
         withdraw(served.database.with_name("absent.sqlite"), "1", "2026-11-27")
 
 
-def test_a_deleted_identity_is_nobody_elses_number(serve: Serve) -> None:
+def test_a_deleted_identity_is_nobody_elses_number(served: Served) -> None:
     """SONA's IDs are small numbers, and so are those of participants.csv."""
-    served = serve()
     for sona in ("2", "1", "3"):
         served.join(platform={"sona_id": sona, "SESSION_ID": "9"})
     assert "this sona_id: number 1," in withdraw(served.database, "2", "2026-11-27")
@@ -301,9 +290,8 @@ def test_a_deleted_identity_is_nobody_elses_number(serve: Serve) -> None:
     assert participants_csv(served.database, 0) == before
 
 
-def test_an_open_page_of_somebody_who_withdrew_saves_nothing(serve: Serve) -> None:
+def test_an_open_page_of_somebody_who_withdrew_saves_nothing(served: Served) -> None:
     """Neither by the page, nor by the request to take part, nor by the address again."""
-    served = serve()
     for who, known_as in (({"platform": ANN}, ANN["PROLIFIC_PID"]), (signed("7"), "7"), ({}, "")):
         joined = served.join(**who, nonce=NONCE)
         served.save(joined, answer(f"t{joined['group']}-0"))
@@ -343,10 +331,7 @@ participants.withdraw(Path(sys.argv[1]), "ann-5f3c", "2026-11-27")
 @pytest.mark.parametrize(
     ("before", "gone"), [("DELETE", False), ("COMMIT", False), ("PRAGMA wal_checkpoint", True)]
 )
-def test_a_withdrawal_that_is_killed_is_whole_or_has_not_happened(
-    serve: Serve, before: str, gone: bool
-) -> None:
-    served = serve()
+def test_killed_withdrawals_are_whole_or_absent(served: Served, before: str, gone: bool) -> None:
     name, _ = finished(served, platform=ANN)
     finished(served, "2", platform=BOB)
     done = subprocess.run([sys.executable, "-c", CUT, str(served.database), before], check=False)
@@ -360,9 +345,7 @@ def test_a_withdrawal_that_is_killed_is_whole_or_has_not_happened(
     assert len(collected_responses(served.database)) == 4
 
 
-def test_what_was_acknowledged_and_withdrawn_stays_so_when_the_server_is_killed(
-    tmp_path: Path,
-) -> None:
+def test_answers_and_withdrawals_survive_kills(tmp_path: Path) -> None:
     """The commands as a researcher runs them, beside a running server that is then killed."""
     server = CollectProcess(small_study(tmp_path / "study"), tmp_path / "study.sqlite")
     server.start()

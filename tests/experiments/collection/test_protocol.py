@@ -1,7 +1,5 @@
 """What the page may ask, and what it is told."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -18,7 +16,7 @@ from contstim.experiments.collection.tables import collected_questions, import_c
 from contstim.experiments.responses.table import UNRATED
 from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
-from tests.experiments.collection.conftest import TOKEN, Serve
+from tests.experiments.collection.conftest import TOKEN, Serve, Served
 from tests.experiments.collection.servers import answer, small_study
 from tests.experiments.collection.test_pages import raw
 from tests.experiments.platforms.conftest import TRIALS
@@ -46,8 +44,7 @@ def test_a_participant_joins_answers_comes_back_and_completes(serve: Serve) -> N
     assert done.headers["cache-control"] == "no-store"
 
 
-def test_the_first_answer_stands_and_a_repeat_is_a_success(serve: Serve) -> None:
-    served = serve()
+def test_the_first_answer_stands_and_a_repeat_is_a_success(served: Served) -> None:
     joined = served.join()
     for rating in (2, 5):
         assert served.save(joined, answer("t1-0", rating=rating)).json() == {"saved": ["t1-0"]}
@@ -64,8 +61,7 @@ IMPOSSIBLE: dict[str, list[Any]] = {
 }
 
 
-def test_an_impossible_answer_is_refused_with_its_whole_request(serve: Serve) -> None:
-    served = serve()
+def test_an_impossible_answer_is_refused_with_its_whole_request(served: Served) -> None:
     joined = served.join(group="1")
     for name, value in ((name, value) for name, values in IMPOSSIBLE.items() for value in values):
         refused = served.save(joined, answer("t1-1"), {**answer("t1-0"), name: value})
@@ -74,8 +70,7 @@ def test_an_impossible_answer_is_refused_with_its_whole_request(serve: Serve) ->
     assert served.download("responses").text.count("\n") == 1
 
 
-def test_a_refusal_names_the_field_in_plain_words_and_never_its_value(serve: Serve) -> None:
-    served = serve()
+def test_a_refusal_names_the_field_in_plain_words_and_never_its_value(served: Served) -> None:
     joined = served.join(group="1")
     said = {
         name: served.save(joined, answer("t1-1"), {**answer("t1-0"), name: value}).json()["error"]
@@ -101,9 +96,8 @@ def test_a_refusal_names_the_field_in_plain_words_and_never_its_value(serve: Ser
 JSON = {"Content-Type": "application/json"}
 
 
-def test_what_any_web_page_may_send_without_being_asked_back_is_refused(serve: Serve) -> None:
+def test_what_any_web_page_may_send_without_being_asked_back_is_refused(served: Served) -> None:
     """Content types that browsers send across origins without a preflight (Fetch standard)."""
-    served = serve()
     plain = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x")
     for kind in (*plain, "", "text/plain; application/json"):
         for address in ("participants", "resume", "responses", "complete"):
@@ -129,8 +123,7 @@ def test_a_body_without_a_stated_length_or_an_end_is_not_waited_for(serve: Serve
     assert raw(served.port, head, patience=2).startswith(b"HTTP/1.1 408 ")
 
 
-def test_nobody_reads_or_writes_for_another(serve: Serve) -> None:
-    served = serve()
+def test_nobody_reads_or_writes_for_another(served: Served) -> None:
     one, other = served.join(), served.join()
     stolen = {"participant": one["participant"], "secret": other["secret"]}
     assert served.http.post("/api/resume", json=stolen).status_code == 403
@@ -143,8 +136,7 @@ def test_nobody_reads_or_writes_for_another(serve: Serve) -> None:
     assert served.download("responses").text.count("\n") == 1
 
 
-def test_downloads_need_the_token(serve: Serve) -> None:
-    served = serve()
+def test_downloads_need_the_token(served: Served) -> None:
     for table in ("responses", "participants"):
         address = f"/admin/{table}.csv"
         assert served.http.get(address).status_code == 401
@@ -172,15 +164,9 @@ def test_who_asks_too_often_waits(serve: Serve) -> None:
     assert guesses == [401, 401, 429, 429]
 
 
-@pytest.fixture
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_named(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process that holds the database replaces the disk; nothing is acknowledged."""
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
-
-
-@pytest.mark.usefixtures("_impatient")
-def test_a_disk_that_takes_no_more_is_said_and_nothing_is_acknowledged(serve: Serve) -> None:
-    """Another process that holds the database stands in for the disk."""
-    served = serve()
     joined = served.join()
     other = sqlite3.connect(served.database, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -221,9 +207,8 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_without_its_database_the_server_acknowledges_nothing(serve: Serve, damage: str) -> None:
+def test_without_its_database_the_server_acknowledges_nothing(served: Served, damage: str) -> None:
     """SQLite itself goes on writing into a file that no longer has a name."""
-    served = serve()
     joined, other = served.join(), served.join()
     assert served.save(joined, *(answer(f"t1-{n}") for n in range(4))).status_code == 200
     DAMAGES[damage](served.database)
@@ -241,8 +226,7 @@ def test_without_its_database_the_server_acknowledges_nothing(serve: Serve, dama
     assert "code" not in refused[2].json()
 
 
-def test_a_database_of_another_study_is_refused(serve: Serve) -> None:
-    served = serve()
+def test_a_database_of_another_study_is_refused(served: Served) -> None:
     with pytest.raises(StoreError, match="another study"):
         Recorder(served.database, "another fingerprint")
 
@@ -258,9 +242,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Any) -> None:
         Recorder(tmp_path / "b.sqlite", "x")
 
 
-def test_ratings_are_those_of_the_scale_and_missing_only_after_a_deadline(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_ratings_fit_the_scale_and_lack_at_deadlines_only(serve: Serve, tmp_path: Path) -> None:
     slider = serve(small_study(tmp_path / "slider", scale="slider", deadline=4.0))
     joined = slider.join(group="1")
     late = {**answer("t1-1"), "rating": None, "rt_ms": None}
@@ -272,9 +254,8 @@ def test_ratings_are_those_of_the_scale_and_missing_only_after_a_deadline(
     assert ',"t1-1","",' in slider.download("responses").text
 
 
-def test_answers_to_questions_come_as_they_are_given_and_out_of_the_database(serve: Serve) -> None:
+def test_answers_to_questions_come_from_the_database(served: Served) -> None:
     """Before the first answer to a trial; each request adds to them, and takes none back."""
-    served = serve()
     joined = served.join(group="1")
     known = {"participant": joined["participant"], "secret": joined["secret"]}
 

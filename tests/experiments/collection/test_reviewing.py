@@ -1,7 +1,5 @@
 """The server of a review: what it saves, whom it answers, and what it never overwrites."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -128,9 +126,7 @@ def test_forms_of_other_pages_cannot_decide(served: Served) -> None:
         (lambda body: [body], 422),
     ],
 )
-def test_what_is_no_decision_changes_nothing(
-    served: Served, change: Callable[[Any], Any], status: int
-) -> None:
+def test_bad_decisions(served: Served, change: Callable[[Any], Any], status: int) -> None:
     body = {
         "fingerprint": served.file.content.fingerprint,
         "decisions": [{"item_id": IDS[0], "decision": "keep", "reason": ""}],

@@ -1,7 +1,5 @@
 """What the administrator downloads: text whatever it holds, and nobody's identity."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -18,7 +16,7 @@ from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.tables import PLATFORM, collected_responses
 from contstim.experiments.responses.table import read_responses
 from contstim.testing.platform import PlantedAnswers, ReadContract
-from tests.experiments.collection.conftest import NONCE, Serve
+from tests.experiments.collection.conftest import NONCE, Serve, Served
 from tests.experiments.collection.servers import answer, small_study, write_study
 
 NASTY = (
@@ -44,9 +42,7 @@ def cells(text: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text, newline="")))
 
 
-def test_nasty_trials_come_out_as_text_and_read_back_as_they_were(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_nasty_trials_come_out_as_text_and_read_back(serve: Serve, tmp_path: Path) -> None:
     trials = [{"trial_id": text, "sentence_1": text, "sentence_2": text} for text in NASTY]
     served = serve(write_study(tmp_path / "nasty", {"1": trials}, title=NASTY[0]))
     joined = served.join()
@@ -69,8 +65,7 @@ def test_nasty_trials_come_out_as_text_and_read_back_as_they_were(
     assert [one["sentence_1"] for one in page.json()["groups"]["1"]] == list(NASTY)
 
 
-def test_nasty_identities_are_accepted_once_and_come_out_as_hashes(serve: Serve) -> None:
-    served = serve()
+def test_nasty_identities_are_accepted_once_and_come_out_as_hashes(served: Served) -> None:
     for text in NASTY:
         who = {"PROLIFIC_PID": text, "STUDY_ID": text, "SESSION_ID": text}
         joined = served.join(platform=who, nonce=NONCE)
@@ -109,9 +104,7 @@ def test_states_of_participants(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("identities", ["hashed", "plain"])
-def test_what_an_address_says_of_a_person_is_kept_as_the_study_chooses(
-    serve: Serve, tmp_path: Path, identities: str
-) -> None:
+def test_identities_are_kept_as_chosen(serve: Serve, tmp_path: Path, identities: str) -> None:
     """Fields that the study does not name are dropped; a visit's own do not make another person."""
     named = ["sona_id", "workerId", "assignmentId", "lab"]
     served = serve(small_study(tmp_path / "study", identify=named, identities=identities))
@@ -135,8 +128,7 @@ def test_what_an_address_says_of_a_person_is_kept_as_the_study_chooses(
     assert [row["number"] for row in (one, two, three)] == ["1", "2", "3"]
 
 
-def test_a_database_of_another_layout_is_refused_and_left(serve: Serve) -> None:
-    served = serve()
+def test_a_database_of_another_layout_is_refused_and_left(served: Served) -> None:
     joined = served.join(group="1")
     with closing(sqlite3.connect(served.database)) as connection:
         connection.execute("PRAGMA user_version = 2")

@@ -1,7 +1,5 @@
 """Artificial participants whose pages tell everything that a page can, and what of it is kept."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -83,12 +81,7 @@ def faults(
 ) -> list[str]:
     """Differences of what a server kept of everybody from what they sent and were told.
 
-    Args:
-        database: of the server.
-        people: who took part in the run, all to the end.
-        run: whose `known` is that of this module.
-        journal: of the run.
-        begun: when it began, seconds since 1970.
+    All `people` took part to the end; the run began at `begun`, seconds since 1970.
     """
     events = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
     joined = {e["number"]: e["joined"] for e in events if "joined" in e}

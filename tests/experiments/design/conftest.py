@@ -1,7 +1,5 @@
 """A study of power that several tests look at."""
 
-from __future__ import annotations
-
 import pytest
 
 from contstim.experiments.design import power as module

@@ -1,7 +1,5 @@
 """A design of three models with made-up scores, for tests of people who follow these."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from contstim.experiments.design.building import build_design

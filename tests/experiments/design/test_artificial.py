@@ -1,7 +1,5 @@
 """Artificial participants against what follows from their definition in closed form."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from itertools import product
@@ -14,14 +12,7 @@ from scipy.stats import norm
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import accuracy_lower
-from contstim.experiments.design.artificial import (
-    ArtificialParticipants,
-    artificial_answers,
-    artificial_participants,
-    calibrate_noise,
-    lower_ceiling,
-    simulate_responses,
-)
+from contstim.experiments.design import artificial
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.checks import check_responses
 from contstim.experiments.responses.questionnaire import Question
@@ -48,7 +39,7 @@ def test_people_answer_questions_of_every_kind_but_in_words() -> None:
         Question("remarks", "after", "text", "Else?", True),
     ]
     n = 2000
-    told = [artificial_answers(asked, "x", number=k, seed=3) for k in range(1, n + 1)]
+    told = [artificial.artificial_answers(asked, "x", number=k, seed=3) for k in range(1, n + 1)]
     assert {tuple(each.question for each in one) for one in told} == {("age", "home", "remarks")}
     ages, homes, remarks = (
         Counter(each.answer for each in column) for column in zip(*told, strict=True)
@@ -64,7 +55,7 @@ def test_choices_follow_the_model_as_often_as_noise_and_lapses_let_them() -> Non
     """P(choose as the model) = (1 - lapses) Φ(|difference| / noise) + lapses / 2."""
     trials, noise, lapses = design(400), 7.0, 0.2
     differences = np.random.default_rng(0).normal(0, 8, len(trials))
-    people = ArtificialParticipants(trials, differences, noise, lapses, 3)
+    people = artificial.ArtificialParticipants(trials, differences, noise, lapses, 3)
     rated = np.array([list(people.ratings(k).values()) for k in range(1, 201)])
     agreed = ((rated > 3) == (differences > 0)).mean(axis=0)
     expected = (1 - lapses) * norm.cdf(np.abs(differences) / noise) + lapses / 2
@@ -75,10 +66,10 @@ def test_choices_follow_the_model_as_often_as_noise_and_lapses_let_them() -> Non
 def test_only_lapses_spread_evenly_over_all_ratings_and_no_noise_means_no_mistake() -> None:
     trials = design(600)
     differences = np.linspace(-20, 20, len(trials))
-    lapsing = ArtificialParticipants(trials, differences, 4.0, 1.0, 0)
+    lapsing = artificial.ArtificialParticipants(trials, differences, 4.0, 1.0, 0)
     counts = Counter(r for k in range(1, 21) for r in lapsing.ratings(k).values())
     assert [counts[r] / 12_000 for r in range(1, 7)] == pytest.approx([1 / 6] * 6, abs=0.02)
-    exact = ArtificialParticipants(trials, differences, 0.0, 0.0, 0)
+    exact = artificial.ArtificialParticipants(trials, differences, 0.0, 0.0, 0)
     assert all(
         (r > 3) == (d > 0) for r, d in zip(exact.ratings(1).values(), differences, strict=True)
     )
@@ -87,7 +78,7 @@ def test_only_lapses_spread_evenly_over_all_ratings_and_no_noise_means_no_mistak
 def test_calibrated_noise_gives_the_stated_ceiling() -> None:
     """Ten raters of each trial, and the ceiling computed by `accuracy_lower`."""
     made = simulate(groups=(1, 1, 1, 1), each=40, conditions=[Condition.RANDOM_NATURAL])
-    people = artificial_participants(made.trials, made.scores, "a", ceiling=0.8, seed=2)
+    people = artificial.artificial_participants(made.trials, made.scores, "a", ceiling=0.8, seed=2)
     lower = []
     for group in people.groups:
         own = {trial.trial_id for trial in made.trials if trial.group == group}
@@ -100,15 +91,15 @@ def test_calibrated_noise_gives_the_stated_ceiling() -> None:
 
 def test_a_simulated_experiment_is_complete_balanced_and_reproducible() -> None:
     made = simulate(groups=(1, 1, 1), each=1)
-    people = artificial_participants(made.trials, made.scores, "c", lapses=0.05, seed=9)
-    responses = simulate_responses(people, 7)
+    people = artificial.artificial_participants(made.trials, made.scores, "c", lapses=0.05, seed=9)
+    responses = artificial.simulate_responses(people, 7)
     report = check_responses(made.trials, responses)
     assert not report.errors
     names = {one.participant: one.group for one in responses}
     assert Counter(names.values()) == {1: 3, 2: 2, 3: 2}
-    assert simulate_responses(people, 7) == responses
-    assert simulate_responses(replace(people, seed=10), 7) != responses
-    fewer = simulate_responses(people, 3)
+    assert artificial.simulate_responses(people, 7) == responses
+    assert artificial.simulate_responses(replace(people, seed=10), 7) != responses
+    fewer = artificial.simulate_responses(people, 3)
     assert fewer == responses[: len(fewer)]
     sides = [one.left for one in responses]
     assert abs(sides.count(1) - sides.count(2)) <= 7 * len(Condition)
@@ -128,8 +119,8 @@ def test_attentive_participants_pass_catch_trials_that_have_no_scores() -> None:
         sentences=tuple((made.scores.sentences or ())[row] for row in keep),
         log_probs=made.scores.log_probs[keep],
     )
-    people = artificial_participants(made.trials, scores, "a")
-    assert len(admit(made.trials, simulate_responses(people, 5)).participants) == 5
+    people = artificial.artificial_participants(made.trials, scores, "a")
+    assert len(admit(made.trials, artificial.simulate_responses(people, 5)).participants) == 5
 
 
 @pytest.mark.parametrize(
@@ -146,13 +137,13 @@ def test_impossible_people_are_refused(wrong: dict[str, object], message: str) -
     made = simulate(groups=(1,), each=1)
     asked = {"model": "a", **wrong}
     with pytest.raises(InputError, match=message):
-        artificial_participants(made.trials, made.scores, **asked)  # type: ignore[arg-type]
+        artificial.artificial_participants(made.trials, made.scores, **asked)  # type: ignore[arg-type]
 
 
 def test_noise_must_be_stated_where_nothing_calibrates_it() -> None:
     made = simulate(groups=(1,), each=1, conditions=[Condition.NATURAL_SYNTHETIC])
     with pytest.raises(InputError, match="Set the noise"):
-        artificial_participants(made.trials, made.scores, "a")
+        artificial.artificial_participants(made.trials, made.scores, "a")
 
 
 @pytest.mark.parametrize("raters", [2, 3, 4, 5])
@@ -168,20 +159,18 @@ def test_lower_ceiling_is_the_mean_over_all_possible_answers(raters: int) -> Non
                 majority = (np.sign(others.mean() - 0.5) + 1) / 2
                 agrees = 0.5 if majority == 0.5 else float(majority == answers[person])
                 total += weight * agrees / raters / len(differences)
-    assert lower_ceiling(differences, noise, raters) == pytest.approx(total, abs=1e-12)
+    assert artificial.lower_ceiling(differences, noise, raters) == pytest.approx(total, abs=1e-12)
 
 
 @settings(max_examples=examples(30))
 @given(st.floats(0.55, 0.95), st.integers(2, 12), st.integers(0, 99))
-def test_calibrated_noise_has_the_stated_expected_ceiling(
-    ceiling: float, raters: int, seed: int
-) -> None:
+def test_calibrated_noise_has_the_stated_ceiling(ceiling: float, raters: int, seed: int) -> None:
     differences = np.random.default_rng(seed).normal(0, 9, 300)
-    noise = calibrate_noise(differences, ceiling, raters=raters)
-    assert lower_ceiling(differences, noise, raters) == pytest.approx(ceiling, abs=1e-9)
+    noise = artificial.calibrate_noise(differences, ceiling, raters=raters)
+    assert artificial.lower_ceiling(differences, noise, raters) == pytest.approx(ceiling, abs=1e-9)
 
 
 @pytest.mark.parametrize(("ceiling", "raters"), [(0.5, 10), (1.0, 10), (0.2, 10), (0.7, 1)])
 def test_ceilings_that_no_noise_gives_are_refused(ceiling: float, raters: int) -> None:
     with pytest.raises(InputError, match="noise"):
-        calibrate_noise(np.array([1.0, -2.0]), ceiling, raters=raters)
+        artificial.calibrate_noise(np.array([1.0, -2.0]), ceiling, raters=raters)

@@ -1,7 +1,5 @@
 """Assignment against every assignment there is; orders and sides that participants see."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import product
@@ -54,9 +52,7 @@ def test_an_assignment_is_found_exactly_where_there_is_one(problem: tuple[list[I
 
 @settings(max_examples=examples(50))
 @given(small_problems(), st.lists(st.integers(0, 3), min_size=8, max_size=8))
-def test_as_many_items_stay_in_their_groups_as_in_any_assignment(
-    problem: tuple[list[Item], int], drawn: list[int]
-) -> None:
+def test_most_items_stay_in_their_groups(problem: tuple[list[Item], int], drawn: list[int]) -> None:
     """Witness: every assignment there is. A group that is too high stands for a new item."""
     items, n_groups = problem
     before = {i: g for i, g in enumerate(drawn[: len(items)]) if g < n_groups}
@@ -90,9 +86,7 @@ def test_seeds_give_different_assignments_and_the_same_one_again() -> None:
         ([("a", (*t,)) for t in ("pq", "qr", "pr", "s")], 2, InfeasibleError, "cannot be assigned"),
     ],
 )
-def test_what_cannot_be_is_named(
-    items: list[Item], n_groups: int, error: type[Exception], message: str
-) -> None:
+def test_errors(items: list[Item], n_groups: int, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         assign_groups(items, n_groups)
 
@@ -102,9 +96,7 @@ TRIALS = small_design().trials
 
 @settings(max_examples=examples(50))
 @given(st.integers(0, 2**31), st.integers(1, 3), st.integers(1, 40))
-def test_each_trial_once_in_places_of_their_own_with_balanced_sides(
-    seed: int, group: int, participant: int
-) -> None:
+def test_each_trial_once_with_balanced_sides(seed: int, group: int, participant: int) -> None:
     shown = presentation(TRIALS, group=group, participant=participant, seed=seed)
     assert sorted(t.trial_id for t, _ in shown) == sorted(
         t.trial_id for t in TRIALS if t.group == group

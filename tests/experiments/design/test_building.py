@@ -1,7 +1,5 @@
 """Designs against their definition, attention trials, and what the verifier catches."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -49,11 +47,6 @@ def test_the_same_seed_gives_the_same_design_and_another_one_another() -> None:
     assert design(seed=1).trials == design(seed=1).trials != design(seed=2).trials
 
 
-def _random_lengths(found: Design) -> list[tuple[int, int]]:
-    random = (t for t in found.trials if t.condition == Condition.RANDOM_NATURAL)
-    return [(len(trial.sentence_1), len(trial.sentence_2)) for trial in random]
-
-
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=25), st.integers(0, 99))
 def test_as_many_random_pairs_of_one_length_as_there_can_be(numbers: list[int], seed: int) -> None:
     """Of each length half of its sentences, rounded down; one more is refused."""
@@ -64,7 +57,9 @@ def test_as_many_random_pairs_of_one_length_as_there_can_be(numbers: list[int], 
 
     def lengths(random: int) -> list[tuple[int, int]]:
         sizes: dict[str, Any] = {"groups": 1, "random_per_group": random, "catch_per_group": 0}
-        return _random_lengths(build_design(pairs, natural=sentences, seed=seed, **sizes))
+        trials = build_design(pairs, natural=sentences, seed=seed, **sizes).trials
+        chosen = (t for t in trials if t.condition == Condition.RANDOM_NATURAL)
+        return [(len(trial.sentence_1), len(trial.sentence_2)) for trial in chosen]
 
     found = lengths(most)
     assert len(found) == most
@@ -203,9 +198,7 @@ def uncapitalise(trials: list[Trial]) -> None:
         (change(Condition.CATCH, trial_id=PAIRS[0].trial_id), "names 2 trials"),
     ],
 )
-def test_the_verifier_catches_what_a_design_could_get_wrong(
-    forge: Callable[[list[Trial]], None], message: str
-) -> None:
+def test_verifier_catches_wrong_designs(forge: Callable[[list[Trial]], None], message: str) -> None:
     trials = list(design().trials)
     verify_design(trials, PAIRS, TRIPLETS, NATURAL, **SIZES)
     forge(trials)

@@ -1,7 +1,5 @@
 """Calibrated people against those whom they were calibrated to."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -78,9 +76,7 @@ def shown(
     return float(agrees.mean()), float(ceiling.mean())
 
 
-def test_planted_models_predict_people_as_well_as_the_best_did_and_people_agree_as_often(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_planted_models_and_people_agree_as_published(monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: accuracy and ceiling of drawn answers, counted as `analyze` does.
 
     Distant rivals alone: close ones take long, and have tests of their own.
@@ -109,9 +105,7 @@ def test_planted_models_predict_people_as_well_as_the_best_did_and_people_agree_
                 assert accuracy == pytest.approx(ACCURACIES[scope], abs=0.015)
 
 
-def test_items_vary_as_published_beyond_what_the_planted_model_says(
-    study: ScopedPreferences, populations: Populations
-) -> None:
+def test_items_vary_as_published(study: ScopedPreferences, populations: Populations) -> None:
     """Witness: the residuals of a regression of what people share on the planted model's ranks."""
     for scope in (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT):
         ranks = signed_ranks(study.of_scope(scope).differences.T)
@@ -126,9 +120,7 @@ def test_items_vary_as_published_beyond_what_the_planted_model_says(
     assert MeasuredPeople().with_random(0.7).kinds[Scope.RANDOM].items is None
 
 
-def test_close_rivals_come_nearer_to_a_planted_model_than_distant_ones(
-    study: ScopedPreferences, populations: Populations
-) -> None:
+def test_close_rivals_come_nearer(study: ScopedPreferences, populations: Populations) -> None:
     """Witness: accuracies of drawn answers."""
     behind: dict[str, list[float]] = {DISTANT: [], CLOSE: []}
     for people in populations[Scope.RANDOM]:
@@ -138,9 +130,7 @@ def test_close_rivals_come_nearer_to_a_planted_model_than_distant_ones(
     assert np.mean(behind[CLOSE]) < np.mean(behind[DISTANT]) - 0.03
 
 
-def test_people_of_a_pilot_are_predicted_by_all_models_as_there(
-    pilot: tuple[Experiment, Analysis, Path],
-) -> None:
+def test_models_predict_people_as_in_the_pilot(pilot: tuple[Experiment, Analysis, Path]) -> None:
     """Witness: the analysis of the pilot, and answers that are drawn."""
     made, _, folder = pilot
     measured = read_measured(folder)
@@ -173,9 +163,7 @@ def _renamed(model: str) -> str:
     return "new" if model == "c" else model
 
 
-def test_what_a_pilot_measured_is_read(
-    pilot: tuple[Experiment, Analysis, Path], tmp_path: Path
-) -> None:
+def test_pilot_measures_are_read(pilot: tuple[Experiment, Analysis, Path], tmp_path: Path) -> None:
     """Witness: the analysis itself."""
     _, found, folder = pilot
     measured = read_measured(folder)
@@ -203,9 +191,7 @@ def test_what_a_pilot_measured_is_read(
 
 
 @pytest.mark.parametrize(("ceiling", "raters"), [(0.5, 10), (1.0, 10), (0.7, 1)])
-def test_impossible_ceilings_are_refused(
-    study: ScopedPreferences, ceiling: float, raters: int
-) -> None:
+def test_bad_ceilings_are_refused(study: ScopedPreferences, ceiling: float, raters: int) -> None:
     measured = MeasuredPeople().with_random(ceiling)
     random = replace(measured.kinds[Scope.RANDOM], raters=raters)
     measured = replace(measured, kinds={**measured.kinds, Scope.RANDOM: random})

@@ -1,7 +1,5 @@
 """Designs after a review: what was rejected is gone, all else stays as far as it can."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Populations of people and items against quadrature and many simulated people."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.integrate import quad

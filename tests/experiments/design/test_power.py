@@ -1,11 +1,8 @@
 """Power against the analysis itself, closed forms and brute-force simulation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -33,14 +30,12 @@ from contstim.experiments.design.power_report import (
     power_table,
     size_table,
 )
+from contstim.files.arrays import BoolArray, FloatArray
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
 from contstim.reporting.canvas import write_figure
 from tests.experiments.design.scored_design import DESIGN, MODELS, all_evaluated, scores
 from tests.experiments.stimuli import new_trial
-
-if TYPE_CHECKING:
-    from contstim.files.arrays import BoolArray, FloatArray
 
 
 def random_comparisons(n: int, n_models: int = 3, seed: int = 1) -> TrialPreferences:
@@ -49,13 +44,7 @@ def random_comparisons(n: int, n_models: int = 3, seed: int = 1) -> TrialPrefere
 
 
 def random_group(number: int, ratios: FloatArray, prefers_2: BoolArray) -> GroupRatings:
-    """A group that rated random pairs.
-
-    Args:
-        number: of the group.
-        ratios: (n_trials, n_models), nats.
-        prefers_2: (n_participants, n_trials).
-    """
+    """A group that rated random pairs; ratios (n_trials, n_models), nats; choices (n_people, …)."""
     trials = tuple(
         new_trial(f"{number}-{t}", number, f"First {number} {t}.", f"Second {number} {t}.")
         for t in range(len(ratios))
@@ -112,7 +101,7 @@ def test_accuracies_and_ceilings_are_those_of_the_analysis(participants: int) ->
         ((6,) * 9, 3, "groups"),
     ],
 )
-def test_what_is_significant_is_what_the_analysis_says(
+def test_significance_equals_analysis(
     sizes: tuple[int, ...], participants: int, units: Units
 ) -> None:
     """Witness: `compare`, one experiment at a time."""

@@ -1,7 +1,5 @@
 """Precision of differences against other distributions and simulated experiments."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import nct

@@ -1,7 +1,5 @@
 """The summary of a design, counted by hand, and the number of sentences that a study needs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -39,11 +37,6 @@ def test_balance_is_the_mean_over_trials() -> None:
         assert balance[0, side] == np.mean([len(w) for w in words])
         assert balance[1, side] == pytest.approx(np.mean([len(" ".join(w)) for w in words]))
     np.testing.assert_allclose(*summarise(DESIGN, FREQUENCIES).balance[Condition.CATCH].T)
-
-
-def test_trials_that_take_no_time_are_refused() -> None:
-    with pytest.raises(InputError, match="must be above 0"):
-        summarise(DESIGN, FREQUENCIES, seconds_per_trial=0)
 
 
 def test_the_page_says_whom_catch_trials_leave_out() -> None:
@@ -123,3 +116,5 @@ def test_studies_that_cannot_be_are_refused() -> None:
         sentences_needed(1)
     with pytest.raises(InputError, match="got -1"):
         sentences_needed(3, groups=-1)
+    with pytest.raises(InputError, match="must be above 0"):
+        summarise(DESIGN, FREQUENCIES, seconds_per_trial=0)

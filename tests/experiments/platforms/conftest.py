@@ -1,7 +1,5 @@
 """A real browser, jsPsych's files, and a server that keeps answers."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

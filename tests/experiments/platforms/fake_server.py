@@ -1,7 +1,5 @@
 """A collecting server in memory, as the page expects one; it can be told to fail."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections import Counter
@@ -16,32 +14,23 @@ CODE = "DONE-42"
 
 @dataclass
 class FakeServer:
-    """What the server knows, and how it is to behave.
-
-    Attributes:
-        failing: how many requests to the API it still answers with 503.
-        muttering: how many requests it still does what they ask for, and answers with 503.
-        refusing: whether it takes no answers.
-        full: whether it takes nobody in any more.
-        forgetting: whether it loses all answers once, when it is first asked for a code.
-        questions: what the last one answered beside the trials.
-        failed: who failed the check of the instructions.
-        completed: for each participant, how many answers were kept when the code was given.
-    """
+    """What the server knows, and how it is to behave."""
 
     folder: Path
     people: dict[str, dict[str, Any]] = field(default_factory=dict)
     answers: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    # For each participant, how many answers were kept when the code was given
     completed: dict[str, int] = field(default_factory=dict)
+    # What the last one answered beside the trials
     questions: dict[str, str] = field(default_factory=dict)
-    failed: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)  # who failed the check of the instructions
     requests: list[str] = field(default_factory=list)
-    failing: int = 0
-    muttering: int = 0
-    refusing: bool = False
-    forgetting: bool = False
+    failing: int = 0  # how many requests to the API it still answers with 503
+    muttering: int = 0  # how many requests it still does what they ask for, and answers with 503
+    refusing: bool = False  # whether it takes no answers
+    forgetting: bool = False  # whether it loses all answers once, when it is first asked for a code
     redirect: str | None = None
-    full: bool = False
+    full: bool = False  # whether it takes nobody in any more
     address: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -1,7 +1,5 @@
 """Trials of hostile sentences."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

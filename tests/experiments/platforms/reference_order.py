@@ -1,7 +1,5 @@
 """The rule for order and sides in Python, written from its description."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """People who do not see well take part too. Witnesses: axe-core, and where things stand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -19,9 +17,7 @@ SCREENS = ("expected", "ready", "trials", "break", "saved")
 ZOOMED = {"width": 640, "height": 400}  # what 1280 x 800 is at a zoom of 200 %
 
 
-def test_axe_finds_nothing_on_any_screen(
-    library: Path, collect: Collect, visit: Visit, tmp_path: Path
-) -> None:
+def test_axe_finds_nothing(library: Path, collect: Collect, visit: Visit, tmp_path: Path) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     (tmp_path / "pairs.csv").write_text("sentence_1,sentence_2,expected\nOne sees.,See ones.,1\n")
     asked = "name,when,kind,question,options\nage,before,number,Age?,18|99\n"

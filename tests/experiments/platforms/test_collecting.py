@@ -1,7 +1,5 @@
 """The page and `contstim collect` in a real browser: a pilot study, identities, withdrawals."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -25,9 +23,7 @@ def server(export: Export, serve: Serve) -> Served:
     return serve(export())
 
 
-def test_two_people_at_once_through_reloads_and_a_cut(
-    server: Served, visit: Visit, tmp_path: Path
-) -> None:
+def test_two_people_through_reloads_and_cuts(server: Served, visit: Visit, tmp_path: Path) -> None:
     """Clicks and keys, in different groups; codes only when every answer is in the database.
 
     One reloads in the middle and at the end; the last answer of the other is held back on its
@@ -78,9 +74,7 @@ def test_two_people_at_once_through_reloads_and_a_cut(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fresh", [True, False])
-def test_whoever_follows_at_a_shared_computer_begins_anew(
-    fresh: bool, server: Served, visit: Visit
-) -> None:
+def test_the_next_person_at_a_computer_is_new(fresh: bool, server: Served, visit: Visit) -> None:
     """What the first one answered is in the database, an answer among it that was not sent yet."""
     page = visit(f"{server.address}?group=1")
     begin(page)
@@ -111,9 +105,7 @@ def test_whoever_follows_at_a_shared_computer_begins_anew(
 
 
 @pytest.mark.slow
-def test_by_what_people_answer_and_when_they_leave_the_page_is_kept(
-    export: Export, serve: Serve, visit: Visit
-) -> None:
+def test_input_devices_and_leaving_are_recorded(export: Export, serve: Serve, visit: Visit) -> None:
     """The loss of the focus is one of the browser's own events; each tab counts those before it."""
     server = serve(export())
     page = visit(f"{server.address}?sona_id=17&group=1", viewport={"width": 1280, "height": 800})
@@ -191,9 +183,7 @@ def link(served: Served, identity: str) -> str:
     return f"{served.address}?{query}"
 
 
-def test_a_link_goes_on_in_another_browser_and_without_its_token_nowhere(
-    export: Export, serve: Serve, visit: Visit
-) -> None:
+def test_links_resume_anywhere_by_token(export: Export, serve: Serve, visit: Visit) -> None:
     served = serve(export(), accept_platform_ids=False)
     page = visit(link(served, "7"))
     begin(page)
@@ -217,9 +207,7 @@ def test_a_link_goes_on_in_another_browser_and_without_its_token_nowhere(
     assert served.download("responses").text.count("\n") == 1 + PAIRS
 
 
-def test_an_id_of_a_platform_goes_on_in_its_browser_alone(
-    export: Export, serve: Serve, visit: Visit
-) -> None:
+def test_platform_ids_resume_in_one_browser(export: Export, serve: Serve, visit: Visit) -> None:
     """Also if the reply to the request to join was lost and the page was loaded again."""
     served = serve(export(), rehearsal=False)
     address = f"{served.address}?PROLIFIC_PID=5f3c"

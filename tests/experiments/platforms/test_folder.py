@@ -1,7 +1,5 @@
 """What an exported folder holds."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import hashlib
@@ -165,9 +163,7 @@ def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
         ("consent.md", b"\xff", "is not UTF-8"),
     ],
 )
-def test_texts_that_the_page_cannot_use_are_named(
-    tmp_path: Path, name: str, text: str | bytes, message: str
-) -> None:
+def test_bad_texts_are_named(tmp_path: Path, name: str, text: str | bytes, message: str) -> None:
     export_jspsych(TRIALS, tmp_path)
     (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(InputError, match=message):
@@ -197,9 +193,7 @@ def test_trials_must_be_there_once(tmp_path: Path) -> None:
     assert not (tmp_path / "page").exists()
 
 
-def test_the_library_is_fetched_from_npm_and_checked(
-    made_up: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_npm_is_checked(made_up: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *args: Any) -> None:
             pass

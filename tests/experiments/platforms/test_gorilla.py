@@ -1,7 +1,5 @@
 """Gorilla: the user's own spreadsheet filled in, and answers in the format of both builders."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -69,9 +67,7 @@ def test_the_template_is_filled_and_otherwise_kept(folder: Path) -> None:
         ),
     ],
 )
-def test_templates_that_do_not_fit_are_refused(
-    tmp_path: Path, text: str, options: dict[str, Any], message: str
-) -> None:
+def test_wrong_templates(tmp_path: Path, text: str, options: dict[str, Any], message: str) -> None:
     path = tmp_path / "task.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):

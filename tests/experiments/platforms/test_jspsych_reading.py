@@ -1,7 +1,5 @@
 """jsPsych data, simulated from responses that must come back."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Mapping
@@ -74,9 +72,7 @@ def study_lists(study: dict[str, Any]) -> dict[str, list[dict[str, str]]]:
 
 @pytest.mark.parametrize("suffix", [".csv", ".json"])
 @pytest.mark.parametrize(("rating", "button"), [(True, True), (True, False), (False, True)])
-def test_what_was_answered_comes_back(
-    tmp_path: Path, suffix: str, rating: bool, button: bool
-) -> None:
+def test_answers_come_back(tmp_path: Path, suffix: str, rating: bool, button: bool) -> None:
     path = write(tmp_path / f"data{suffix}", page(RESPONSES, rating=rating, button=button))
     found = import_jspsych([path], TRIALS)
     assert list(found.responses) == RESPONSES

@@ -1,7 +1,5 @@
 """Lists balance what a platform cannot; the plain table says who sees what, in order."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

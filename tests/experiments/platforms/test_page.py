@@ -1,7 +1,5 @@
 """The page in Chromium, against a server in memory: hostile texts, previews, failures, reloads."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +8,9 @@ import pytest
 
 from contstim.experiments.platforms.jspsych import export_jspsych
 from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
-from contstim.items.stimuli import Trial
 from contstim.words.sentence import Sentence
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export, Visit
-from tests.experiments.platforms.fake_server import CODE
+from tests.experiments.platforms.fake_server import CODE, FakeServer
 from tests.experiments.platforms.reference_order import presentation
 from tests.experiments.platforms.walking import answer, begin, picture, reach, shown, state
 from tests.experiments.stimuli import new_trial
@@ -22,8 +19,10 @@ SIZES = {1280: {"width": 1280, "height": 800}, 390: {"width": 390, "height": 844
 BY_ID = {trial.trial_id: trial for trial in TRIALS}
 
 
-def bare(trial: Trial) -> tuple[str, str]:
-    return trial.sentence_1.text.rstrip("."), trial.sentence_2.text.rstrip(".")
+@pytest.fixture
+def server(export: Export, collect: Collect) -> FakeServer:
+    """A server of a page with brief texts."""
+    return collect(export())
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
@@ -46,7 +45,8 @@ def test_a_whole_experiment_by_mouse_and_keyboard(
     order = presentation(trials, server.people["p1"]["seed"])
     assert [(row["trial_id"], row["left"]) for row in rows] == order
     for button, row, pair in zip(buttons, rows, seen, strict=True):
-        sentences = bare(BY_ID[row["trial_id"]])
+        trial = BY_ID[row["trial_id"]]
+        sentences = trial.sentence_1.text.rstrip("."), trial.sentence_2.text.rstrip(".")
         assert pair == (sentences if row["left"] == 1 else sentences[::-1])
         assert row["rating"] == (button if row["left"] == 1 else 7 - button)
         assert 200 < row["rt_ms"] < 20_000
@@ -54,10 +54,7 @@ def test_a_whole_experiment_by_mouse_and_keyboard(
 
 
 @pytest.mark.slow
-def test_keys_show_their_focus_and_a_double_click_answers_once(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    server = collect(export())
+def test_focus_is_shown_clicks_count_once(server: FakeServer, visit: Visit) -> None:
     page = visit(server.address)
     begin(page)
     page.wait_for_selector("button.confidence:enabled")
@@ -78,10 +75,7 @@ def test_keys_show_their_focus_and_a_double_click_answers_once(
 
 
 @pytest.mark.slow
-def test_prolific_is_passed_on_and_left_to_only_when_all_is_saved(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    server = collect(export())
+def test_prolific_gets_people_after_saving(server: FakeServer, visit: Visit) -> None:
     server.redirect = f"{server.address}README.md?who={{PROLIFIC_PID}}&cc=C0DE"
     page = visit()
     arrivals: list[int] = []
@@ -101,10 +95,7 @@ def test_prolific_is_passed_on_and_left_to_only_when_all_is_saved(
 
 
 @pytest.mark.slow
-def test_planned_answers_are_given_in_simulation_and_only_on_this_computer(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    server = collect(export())
+def test_simulation_follows_the_plan_here(server: FakeServer, visit: Visit) -> None:
     planned = {trial.trial_id: 1 + number % 6 for number, trial in enumerate(TRIALS)}
     page = visit()
     page.add_init_script(f"window.contstimSimulation = {planned}")
@@ -121,7 +112,7 @@ def test_planned_answers_are_given_in_simulation_and_only_on_this_computer(
 
 
 @pytest.mark.slow
-def test_practice_is_shown_and_not_recorded(
+def test_practice_is_unrecorded(
     export: Export, collect: Collect, visit: Visit, tmp_path: Path
 ) -> None:
     practice = tmp_path / "practice.csv"
@@ -139,11 +130,10 @@ def test_practice_is_shown_and_not_recorded(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
-def test_who_does_not_take_part_is_sent_back_and_reads_of_no_error(
-    export: Export, collect: Collect, visit: Visit, width: int
+def test_who_does_not_take_part_sees_no_error(
+    server: FakeServer, export: Export, collect: Collect, visit: Visit, width: int
 ) -> None:
     """Decliners; who comes to a full study; and for whom it fills up while they read consent."""
-    server = collect(export())
     back = f"{server.address}README.md?cc=RETURN"
     server = collect(export(return_link=back))
     said = []
@@ -200,9 +190,7 @@ HOSTILE = (
 )
 
 
-def test_nothing_in_a_text_is_taken_for_anything_else(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
+def test_texts_are_shown_literally(export: Export, collect: Collect, visit: Visit) -> None:
     """Every hostile sentence, title, label and example is on the page as it was written."""
     trials = [
         new_trial(f"t'{n}\"<i>", 1, first, second)
@@ -240,9 +228,7 @@ def test_nothing_in_a_text_is_taken_for_anything_else(
 
 
 @pytest.mark.parametrize("query", ["", "?participant=7&token=x&group=2"])
-def test_a_preview_goes_from_consent_to_the_end_and_stores_nothing(
-    export: Export, visit: Visit, query: str, tmp_path: Path
-) -> None:
+def test_previews_store_nothing(export: Export, visit: Visit, query: str, tmp_path: Path) -> None:
     page, requests = visit(), list[str]()
     page.on("request", lambda request: requests.append(request.url))
     page.goto(f"{export(completion_code='C0DE').as_uri()}/index.html{query}")
@@ -271,10 +257,7 @@ def test_a_page_that_saves_is_no_preview(export: Export, visit: Visit) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_person_elsewhere_goes_on_with_what_the_server_knows(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    server = collect(export())
+def test_people_resume_on_other_devices(server: FakeServer, visit: Visit) -> None:
     page = visit(f"{server.address}?PROLIFIC_PID=a&simulate")
     reach(page, "saved")
     dropped = server.rows("p1")[1]["trial_id"]
@@ -286,11 +269,8 @@ def test_the_same_person_elsewhere_goes_on_with_what_the_server_knows(
     assert list(server.people) == ["p1"]
 
 
-def test_answers_survive_a_server_that_fails_and_a_tab_that_closes(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
+def test_answers_survive_server_failures(server: FakeServer, visit: Visit) -> None:
     """Nothing is shown as saved before it is; what was not sent is sent after a reload."""
-    server = collect(export())
     page = visit(server.address)
     begin(page)
     page.context.set_offline(True)
@@ -312,8 +292,7 @@ def test_answers_survive_a_server_that_fails_and_a_tab_that_closes(
 
 
 @pytest.mark.slow
-def test_what_the_server_lost_is_sent_again(export: Export, collect: Collect, visit: Visit) -> None:
-    server = collect(export())
+def test_what_the_server_lost_is_sent_again(server: FakeServer, visit: Visit) -> None:
     server.forgetting = True
     page = visit(f"{server.address}?simulate")
     reach(page, "saved")
@@ -321,10 +300,7 @@ def test_what_the_server_lost_is_sent_again(export: Export, collect: Collect, vi
 
 
 @pytest.mark.slow
-def test_a_refusal_is_shown_and_the_answers_can_be_kept(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    server = collect(export())
+def test_refusals_are_shown_with_answers(server: FakeServer, visit: Visit) -> None:
     server.refusing = True
     page = visit(f"{server.address}?simulate", accept_downloads=True)
     reach(page, "failed")
@@ -335,10 +311,7 @@ def test_a_refusal_is_shown_and_the_answers_can_be_kept(
 
 
 @pytest.mark.slow
-def test_a_new_version_of_the_trials_does_not_go_on_with_the_old(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    server = collect(export())
+def test_new_trials_resume_no_old_ones(server: FakeServer, export: Export, visit: Visit) -> None:
     page = visit(f"{server.address}?simulate")
     reach(page, "saved")
     export([replace(trial, sentence_1=Sentence.parse("Another sentence.")) for trial in TRIALS])

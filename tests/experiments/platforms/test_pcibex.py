@@ -1,7 +1,5 @@
 """PCIbex: the table by its rules, the script run, and answers that come back."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,17 +1,23 @@
-"""Platforms by name: those built in, and those that installed packages add."""
+"""Platforms by name, added ones too; an export is written whole or not at all."""
 
-from __future__ import annotations
-
+import errno
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from contstim.errors import InputError
+from contstim.experiments.platforms.folder import staged
+from contstim.experiments.platforms.platform import platforms
+from contstim.experiments.responses.table import write_responses
 from contstim.files.tables import write_table
 from contstim.items.stimuli import trial_columns
-from contstim.testing.platform import TRIALS
+from contstim.testing.platform import TRIALS, contents
 from tests.cli.running import run
+from tests.experiments.platforms.conftest import TRIALS as PAGE_TRIALS
+from tests.experiments.platforms.test_psych_ds import RESPONSES, scores
+from tests.experiments.platforms.test_psych_ds import TRIALS as RATED_TRIALS
 
 PACKAGE = '''
 from contstim.experiments.platforms.folder import ExportFolder
@@ -58,8 +64,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_package_adds_a_platform_with_its_commands(site: Path) -> None:
-    done = run(site.parent, *"export letters --trials trials.csv --out post --seed 4".split())
-    assert done.returncode == 0, done.stderr
+    done = run(site.parent, "export letters --trials trials.csv --out post --seed 4", status=0)
     assert done.stderr == "The export is in post/; post/README.md describes the next steps.\n"
     letter = (site.parent / "post" / "letter.txt").read_text()
     assert letter == f"Dear participant 4, rate {len(TRIALS)} pairs."
@@ -82,12 +87,9 @@ def test_a_package_adds_a_platform_with_its_commands(site: Path) -> None:
         ),
     ],
 )
-def test_a_broken_addition_names_the_package(
-    site: Path, code: str, entry: str, message: str
-) -> None:
+def test_broken_additions_name_the_package(site: Path, code: str, entry: str, message: str) -> None:
     install(site, "other", code, entry)
-    done = run(site.parent, "export", entry.split()[0], "--help")
-    assert done.returncode == 2
+    done = run(site.parent, "export", entry.split()[0], "--help", status=2)
     assert message in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
 
@@ -100,3 +102,67 @@ def test_no_platform_is_imported_before_it_is_asked_for() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
+
+
+EXPORTERS = {each.name: each.exporter for each in platforms() if each.exporter}
+
+
+@pytest.mark.parametrize("platform", EXPORTERS)
+def test_a_full_disk_leaves_what_was_there_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str
+) -> None:
+    """The third file fails, in a new folder and in that of an earlier export."""
+    exporter = EXPORTERS[platform]
+    needed, trials = {}, PAGE_TRIALS
+    if platform == "r":
+        # Its table is of what people answered
+        needed = {"responses": tmp_path / "responses.csv", "scores": tmp_path / "scores.csv"}
+        write_responses(needed["responses"], RESPONSES)
+        scores().write(needed["scores"])
+        trials = RATED_TRIALS
+
+    def export(out: Path) -> None:
+        exporter.run(trials, out, exporter.options(**exporter.fixed, **needed))
+
+    export(tmp_path / "earlier")
+    before = contents(tmp_path)
+    written = 0
+    real = Path.replace
+
+    def replace(self: Path, target: Path) -> Path:
+        nonlocal written
+        written += 1
+        if written == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    for folder in (tmp_path / "earlier", tmp_path / "new" / "deep"):
+        written = 0
+        with pytest.raises(InputError, match="No space left on device"):
+            export(folder)
+        assert contents(tmp_path) == before
+
+
+def test_a_folder_that_is_a_link_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with staged(tmp_path / "link") as work:
+        (work / "a.txt").write_text("a")
+    assert (tmp_path / "link").is_symlink()
+    assert contents(tmp_path / "real") == {"a.txt": b"a"}
+
+
+def test_what_stops_the_program_leaves_nothing(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        with staged(tmp_path / "a" / "b") as work:
+            (work / "half").write_text("")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file" / "out", tmp_path / "file", Path("/dev/null")):
+        with pytest.raises(InputError, match="Cannot write"), staged(place):
+            pass

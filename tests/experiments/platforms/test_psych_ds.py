@@ -1,7 +1,5 @@
 """Psych-DS: what is written obeys the rules, and the checker names each broken one."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -171,9 +169,7 @@ DESCRIPTION, STUDY_DATA = "dataset_description.json", "data/study-x_data.csv"
         (STUDY_DATA, b'rating\n"1\n', "CSV_FORMATTING_ERROR"),
     ],
 )
-def test_every_broken_file_is_named_by_its_code(
-    tmp_path: Path, path: str, content: bytes | None, code: str
-) -> None:
+def test_broken_file_codes(tmp_path: Path, path: str, content: bytes | None, code: str) -> None:
     """Codes are those of the published schema."""
     folder = export(tmp_path)
     damage(folder, path, content)

@@ -3,8 +3,6 @@
 `CONTSTIM_PSYCHOPY` names a Python that has PsychoPy (`pip install psychopy`), for the slow tests.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -99,9 +97,7 @@ json.dump(read, open(sys.argv[1], 'w'), default=str)
 
 
 @pytest.mark.slow
-def test_psychopy_itself_reads_the_conditions(
-    psychopy: list[str], folder: Path, tmp_path: Path
-) -> None:
+def test_psychopy_reads_the_conditions(psychopy: list[str], folder: Path, tmp_path: Path) -> None:
     """Every sentence is a text to it, as it stands in the table."""
     lists = sorted(folder.glob("L*.csv"))
     out = tmp_path / "read.json"
@@ -223,9 +219,7 @@ class TestContract(PlatformContract):
 
 
 @pytest.mark.parametrize("kind", ["mouse", "slider"])
-def test_what_was_answered_with_other_components_comes_back(
-    folder: Path, tmp_path: Path, kind: str
-) -> None:
+def test_answers_of_other_components_come_back(folder: Path, tmp_path: Path, kind: str) -> None:
     planted = PlantedAnswers(TRIALS)
     found = import_psychopy(data(folder, tmp_path, planted, kind), TRIALS)
     assert list(found.responses) == planted.responses
@@ -248,9 +242,7 @@ def test_other_components_and_people_without_names(folder: Path, tmp_path: Path)
     assert any(f"as one participant, named {path.stem}" in note for note in found.notes)
 
 
-def test_who_left_before_the_first_trial_does_not_stop_the_others(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_leaving_before_the_first_trial_stops_no_others(folder: Path, tmp_path: Path) -> None:
     planted = PlantedAnswers(TRIALS)
     path = data(folder, tmp_path, planted, "keyboard", {"ann": "L01"})[0]
     left = write_rows(tmp_path / "left.csv", [{"participant": "bob", "begin.keys": "space"}])

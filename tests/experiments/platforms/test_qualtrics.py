@@ -1,7 +1,5 @@
 """Qualtrics: the advanced TXT format parsed by its rules, and answers that come back."""
 
-from __future__ import annotations
-
 import html
 import json
 import re
@@ -164,9 +162,7 @@ class TestContract(PlatformContract):
         return {"key": folder / "key.csv"}
 
 
-def test_previews_and_the_idle_are_named_and_the_unfinished_reported(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_previews_and_unfinished_responses_are_reported(folder: Path, tmp_path: Path) -> None:
     planted = PlantedAnswers(TRIALS)
     people = data(folder, tmp_path / "data.csv", planted)
     columns = list(people[0])

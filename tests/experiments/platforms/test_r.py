@@ -1,7 +1,5 @@
 """An analysis in R: what is exported, and that R prints our own numbers from it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -146,9 +144,7 @@ def test_answers_of_one_degree_of_a_slider_are_fitted_as_choices_as_r_does(tmp_p
 
 
 @pytest.mark.slow
-def test_r_fits_a_slider_its_middle_and_missing_answers_as_we_do(
-    experiment: Experiment, tmp_path: Path
-) -> None:
+def test_r_fits_sliders_and_missing_answers_too(experiment: Experiment, tmp_path: Path) -> None:
     """Witness: `ordinal::clmm`, and accuracies by R, of answers that prefer neither sentence."""
     catch = {t.trial_id for t in experiment.trials if t.condition is Condition.CATCH}
     moved = {1: 3, 2: 25, 3: 44, 4: 56, 5: 80, 6: 97}

@@ -1,7 +1,5 @@
 """Files as platforms and spreadsheets write them; witness: the README of the example files."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
@@ -22,6 +20,11 @@ IDS = [trial.trial_id for trial in TRIALS]
 
 
 # Participants, and how many of the nine trials each rated
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "results.txt"
+
+
 @pytest.mark.parametrize(
     ("name", "people", "rated"),
     [
@@ -101,9 +104,8 @@ UNNAMED = [{k: v for k, v in cells.items() if k != "participant"} for cells in F
     ],
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_data_of_pages_are_read_in_every_form(tmp_path: Path, text: str, encoding: str) -> None:
+def test_data_of_pages_are_read_in_every_form(path: Path, text: str, encoding: str) -> None:
     """Lines, lists, objects and tables, whatever the name of the file says."""
-    path = tmp_path / "results.txt"
     path.write_bytes(text.encode(encoding))
     found = import_jspsych([path], TRIALS)
     assert [(r.trial_id, r.rating, r.rt_ms) for r in found.responses] == [
@@ -136,10 +138,7 @@ def test_data_of_pages_are_read_in_every_form(tmp_path: Path, text: str, encodin
         (EXCEL.replace("901,5", "1.901,5"), 3, 1),
     ],
 )
-def test_one_unreadable_row_does_not_lose_the_others(
-    tmp_path: Path, text: str, line: int, lost: int
-) -> None:
-    path = tmp_path / "results.txt"
+def test_unreadable_rows_lose_no_others(path: Path, text: str, line: int, lost: int) -> None:
     path.write_text(text, encoding="utf-8")
     found = import_jspsych([path], TRIALS)
     assert [r.trial_id for r in found.responses] == [IDS[n] for n in range(4) if n != lost]
@@ -148,8 +147,7 @@ def test_one_unreadable_row_does_not_lose_the_others(
 
 
 @pytest.mark.parametrize("missing", ["null", '"null"', "NaN", '""'])
-def test_a_missing_answer_is_none(tmp_path: Path, missing: str) -> None:
-    path = tmp_path / "results.txt"
+def test_a_missing_answer_is_none(path: Path, missing: str) -> None:
     path.write_text(JSON.replace('"response": 1', f'"response": {missing}'), encoding="utf-8")
     found = import_jspsych([path], TRIALS)
     assert [r.rating for r in found.responses] == [1, -1, 3, 4]
@@ -158,8 +156,7 @@ def test_a_missing_answer_is_none(tmp_path: Path, missing: str) -> None:
 @pytest.mark.parametrize(
     "runs", [json.dumps(UNNAMED) * 2, json.dumps({"a": UNNAMED, "b": UNNAMED}), 2 * f"{CSV[:-3]}\n"]
 )
-def test_runs_without_names_are_not_taken_for_one_participant(tmp_path: Path, runs: str) -> None:
-    path = tmp_path / "results.txt"
+def test_runs_without_names_are_not_taken_for_one_participant(path: Path, runs: str) -> None:
     path.write_text(runs.replace("participant", "code"), encoding="utf-8")
     with pytest.raises(InputError, match="contains 2 runs but no name of a participant"):
         import_jspsych([path], TRIALS)

@@ -1,17 +1,25 @@
-"""Choices and a slider: on the page, and which exports have them; breaks, deadlines, practice."""
-
-from __future__ import annotations
+"""Choices and a slider on the page and in exports; the columns about participants that are kept."""
 
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.platform import PLATFORMS, platform_named
+from contstim.experiments.responses.alignment import kept_columns
+from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
 from contstim.testing.platform import TRIALS as CONTRACT_TRIALS
+from tests.experiments.platforms import (
+    test_gorilla,
+    test_jspsych_reading,
+    test_pcibex,
+    test_psychopy,
+    test_qualtrics,
+)
 from tests.experiments.platforms.conftest import TRIALS, Collect, Export, Visit
 from tests.experiments.platforms.walking import answer, begin, picture, reach
 
@@ -132,3 +140,26 @@ def test_questions_are_asked_and_who_fails_the_check_goes(
     page.click("button.next")
     reach(page, "saved")
     assert server.questions == {"age": "31", "first": "other", "remarks": "=1"}
+
+
+COLUMNS = {  # that name the participant
+    test_pcibex: "participant",
+    test_psychopy: "participant",
+    test_gorilla: "Participant Private ID",
+    test_qualtrics: "ResponseId",
+    test_jspsych_reading: "participant",
+}
+
+
+@pytest.mark.parametrize("module", COLUMNS, ids=lambda module: module.PLATFORM.name)
+def test_columns_about_people_are_kept_on_request(module: ModuleType, tmp_path: Path) -> None:
+    contract, column = module.TestContract(), COLUMNS[module]
+    files, _ = contract.collect(tmp_path)
+    imported = contract.read_export(files, CONTRACT_TRIALS, tmp_path / "out")
+    people = dict.fromkeys(response.participant for response in imported.responses)
+    assert len(people) > 1
+    assert kept_columns(imported, [column]) == [
+        QuestionAnswer(name, column, name) for name in people
+    ]
+    with pytest.raises(InputError, match=r"got shoe size\. The columns are"):
+        kept_columns(imported, [column, "shoe size"])

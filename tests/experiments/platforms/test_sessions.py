@@ -4,8 +4,6 @@ The witness of every column is what was pressed, and when, by the browser's own 
 touch; sentences and sides are those that stood on the screen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

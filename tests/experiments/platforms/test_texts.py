@@ -1,7 +1,5 @@
 """Texts in every language, and that stay texts: HTML, Markdown, spreadsheets, PsychoPy."""
 
-from __future__ import annotations
-
 import csv
 import html
 import re
@@ -133,9 +131,7 @@ def test_what_psychopy_or_psychojs_evaluate_is_refused_by_name(text: str, why: s
 
 
 @pytest.mark.parametrize(("name", "content"), [("practice.csv", "a,b\n1,2\n"), ("labels.csv", "")])
-def test_nothing_is_written_before_all_texts_are_read(
-    tmp_path: Path, name: str, content: str
-) -> None:
+def test_texts_are_read_before_any_is_written(tmp_path: Path, name: str, content: str) -> None:
     folder, practice = tmp_path / "page", tmp_path / "practice.csv"
     folder.mkdir()
     bad = practice if name == "practice.csv" else folder / name

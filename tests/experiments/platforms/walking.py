@@ -1,7 +1,5 @@
 """How a person goes through the page, by mouse and keyboard."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A small experiment that the tests of this room simulate: two groups, every condition."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Who is left out by catch trials and by rules, and why; expected numbers are counted by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -148,9 +146,7 @@ ALL = [*OF]
         ),
     ],
 )
-def test_a_rule_leaves_out_who_is_beyond_it_and_counts_them(
-    rule: dict[str, Any], out: list[str], phrase: str | None
-) -> None:
+def test_rules_exclude_and_count(rule: dict[str, Any], out: list[str], phrase: str | None) -> None:
     admitted = admit(ONE_GROUP, planted(**OF), exclusions=Exclusions(**rule))
     assert list(admitted.excluded) == out
     assert admitted.participants == tuple(name for name in ALL if name not in out)

@@ -1,7 +1,5 @@
 """Responses against trials: each way to be wrong is planted, and found by name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -9,17 +7,12 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.responses.checks import Problem, ResponseFinding, check_responses
-from contstim.experiments.responses.table import UNRATED, Response
+from contstim.experiments.responses.table import UNRATED
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials()
 PEOPLE = {"ann": 1, "bob": 1, "cleo": 2}
 RESPONSES = make_responses(TRIALS, PEOPLE)
-
-
-def problems(responses: list[Response]) -> set[tuple[Problem, str]]:
-    report = check_responses(TRIALS, responses)
-    return {(finding.problem, finding.participant) for finding in report.findings}
 
 
 def test_a_complete_experiment_has_no_problem() -> None:
@@ -30,12 +23,14 @@ def test_a_complete_experiment_has_no_problem() -> None:
     report.raise_errors()
 
 
-def test_two_responses_for_one_trial() -> None:
+def test_two_responses_for_one_trial_and_two_trials_of_one_name() -> None:
     again = replace(RESPONSES[3], rating=1)
     report = check_responses(TRIALS, [*RESPONSES, again])
     assert report.findings == (ResponseFinding(Problem.DUPLICATE, "ann", (again.trial_id,)),)
     with pytest.raises(InputError, match=f"ann rated the same trial.*{again.trial_id}"):
         report.raise_errors()
+    with pytest.raises(InputError, match="'trial-1-0' is in the table of trials twice"):
+        check_responses([*TRIALS, TRIALS[0]], RESPONSES)
 
 
 @pytest.mark.parametrize("rating", [7, -2, 12])
@@ -83,14 +78,8 @@ def test_half_the_trials() -> None:
         ({"left": 3}, 1, {Problem.IMPOSSIBLE_SIDE}),
     ],
 )
-def test_what_contradicts_the_trials(
-    change: dict[str, Any], kept: int, expected: set[Problem]
-) -> None:
+def test_contradictions(change: dict[str, Any], kept: int, expected: set[Problem]) -> None:
     """In the place of the first response, or in addition to all."""
     wrong = replace(RESPONSES[0], **change)
-    assert problems([wrong, *RESPONSES[kept:]]) == {(problem, "ann") for problem in expected}
-
-
-def test_trials_with_the_same_name_are_refused() -> None:
-    with pytest.raises(InputError, match="'trial-1-0' is in the table of trials twice"):
-        check_responses([*TRIALS, TRIALS[0]], RESPONSES)
+    findings = check_responses(TRIALS, [wrong, *RESPONSES[kept:]]).findings
+    assert {(f.problem, f.participant) for f in findings} == {(each, "ann") for each in expected}

@@ -1,7 +1,5 @@
 """Questions beside the trials: the table that asks, and what is told of the answers."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path
@@ -20,6 +18,11 @@ from contstim.experiments.responses.questionnaire import (
 )
 
 HEAD = "name,when,kind,question,options,optional\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "questions.csv"
 
 
 def test_answers_come_back_whatever_people_write(tmp_path: Path) -> None:
@@ -53,9 +56,8 @@ y,after,choice,Y?,Ypsilon?,a|b,
 
 
 @pytest.mark.parametrize("language", ["de", "de-AT"])
-def test_words_are_of_a_language_and_answers_of_none(language: str, tmp_path: Path) -> None:
+def test_words_are_of_a_language_and_answers_of_none(path: Path, language: str) -> None:
     """What a row does not say in a language stands as it is."""
-    path = tmp_path / "questions.csv"
     path.write_text(IN_GERMAN)
     age, x, y = read_questions(path, language)
     assert (age.question, x.question, y.question) == ("Wie alt?", "X?", "Ypsilon?")
@@ -67,8 +69,7 @@ def test_words_are_of_a_language_and_answers_of_none(language: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("german", ["ja", "ja|nein", "*ja|nein", "ja|*nein|weder noch"])
-def test_other_choices_in_a_language_are_refused(german: str, tmp_path: Path) -> None:
-    path = tmp_path / "questions.csv"
+def test_other_choices_in_a_language_are_refused(path: Path, german: str) -> None:
     path.write_text(IN_GERMAN.replace("ja|*nein", german))
     with pytest.raises(InputError, match=r"questions.csv, row 1, options_de: "):
         read_questions(path)
@@ -101,10 +102,7 @@ NUMBER = "minimum and the maximum, such as 18|99"
         ("x,before,text,X?,,maybe", "optional: 'maybe' is not a yes or a no"),
     ],
 )
-def test_what_is_no_question_is_refused_by_row_and_column(
-    tmp_path: Path, row: str, message: str
-) -> None:
-    path = tmp_path / "questions.csv"
+def test_bad_questions_are_named_by_row_and_column(path: Path, row: str, message: str) -> None:
     path.write_text(f"{HEAD}ok,check,choice,Well?,a|*b,\n{row}\n")
     with pytest.raises(InputError, match=rf"questions.csv, row 1\b.*{re.escape(message)}"):
         read_questions(path)

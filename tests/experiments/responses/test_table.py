@@ -1,6 +1,4 @@
-"""responses.csv on disk."""
-
-from __future__ import annotations
+"""responses.csv on disk, with ratings and with choices."""
 
 import csv
 import io
@@ -15,32 +13,25 @@ from hypothesis import strategies as st
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
-from contstim.experiments.responses.admission import admit
-from contstim.experiments.responses.table import (
-    APOSTROPHE,
-    NO_BREAK_SPACE,
-    UNRATED,
-    Response,
-    escape_formula,
-    origin_of,
-    read_responses,
-    response_columns,
-    unescape_formula,
-    write_responses,
-)
+from contstim.experiments.responses import table
+from contstim.experiments.responses.admission import admit, catch_scores
+from contstim.experiments.responses.checks import Problem, check_responses
+from contstim.files.records import record_path
 from contstim.files.tables import write_table
+from contstim.items.scale import Scale
+from contstim.items.stimuli import Condition, on_scale, read_trials, trial_columns
 from tests.experiments.responses.experiment import make_responses, make_trials
 
-FULL = Response("5fa3", 2, "trial-1", 6, 2, 14, 1234.5)
-BARE = Response("p002", 1, "trial-9", UNRATED, 0, 0, math.nan)
+FULL = table.Response("5fa3", 2, "trial-1", 6, 2, 14, 1234.5)
+BARE = table.Response("p002", 1, "trial-9", table.UNRATED, 0, 0, math.nan)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_responses_come_back_with_what_was_not_recorded(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"responses{suffix}"
     at_once = replace(FULL, rt_ms=0.0)  # of a reaction time, 0 is a number
-    write_responses(path, [FULL, at_once, BARE])
-    full, instant, bare = read_responses(path)
+    table.write_responses(path, [FULL, at_once, BARE])
+    full, instant, bare = table.read_responses(path)
     assert (full, instant) == (FULL, at_once)
     assert math.isnan(bare.rt_ms)
     assert astuple(replace(bare, rt_ms=0)) == astuple(replace(BARE, rt_ms=0))
@@ -48,7 +39,7 @@ def test_responses_come_back_with_what_was_not_recorded(tmp_path: Path, suffix: 
 
 def test_columns_are_the_contract_and_unknown_cells_are_empty(tmp_path: Path) -> None:
     path = tmp_path / "responses.csv"
-    write_responses(path, [BARE])
+    table.write_responses(path, [BARE])
     with path.open(encoding="utf-8", newline="") as file:
         header, row = csv.reader(file)
     assert header == ["participant", "group", "trial_id", "rating", "left", "position", "rt_ms"]
@@ -60,16 +51,16 @@ def test_further_columns_are_named(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"responses{suffix}"
     people = [replace(FULL, participant=f"p{number}") for number in range(2)]
     write_table(
-        path, {"age": ["31", "24"], **response_columns(people), "native language": ["", "x"]}
+        path, {"age": ["31", "24"], **table.response_columns(people), "native language": ["", "x"]}
     )
     with pytest.warns(UserWarning, match=r"columns, which .*: age, native language\.") as told:
-        assert list(read_responses(path)) == people
+        assert list(table.read_responses(path)) == people
     assert len(told) == 1
     assert str(path) in str(told[0].message)
 
 
 def test_choice_is_the_side_of_the_scale() -> None:
-    choices = [replace(FULL, rating=rating).choice for rating in (UNRATED, *range(1, 7))]
+    choices = [replace(FULL, rating=rating).choice for rating in (table.UNRATED, *range(1, 7))]
     assert choices == [0, 1, 1, 1, 2, 2, 2]
 
 
@@ -87,51 +78,51 @@ def test_what_is_no_response_is_named(tmp_path: Path, cells: str, message: str) 
     path = tmp_path / "responses.csv"
     path.write_text(f"participant,group,trial_id,rating,left,position,rt_ms\n{cells}\n")
     with pytest.raises(InputError, match=message):
-        read_responses(path)
+        table.read_responses(path)
 
 
 def test_a_missing_column_is_named(tmp_path: Path) -> None:
     path = tmp_path / "responses.csv"
     path.write_text("participant,group,trial,rating,left,position,rt_ms\np,1,t,2,1,1,9\n")
     with pytest.raises(InputError, match="not a table of responses: it lacks trial_id"):
-        read_responses(path)
+        table.read_responses(path)
 
 
-TRIALS = make_trials(1)
-PEOPLE = tuple(make_responses(TRIALS, {"p1": 1, "p2": 1}))
-ROBOTS = tuple(replace(r, simulated=True) for r in make_responses(TRIALS, {"simulated-1": 1}))
+MIXED_TRIALS = make_trials(1)
+PEOPLE = tuple(make_responses(MIXED_TRIALS, {"p1": 1, "p2": 1}))
+ROBOTS = tuple(replace(r, simulated=True) for r in make_responses(MIXED_TRIALS, {"simulated-1": 1}))
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_the_mark_comes_back_and_people_need_none(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"responses{suffix}"
     for responses in (PEOPLE, ROBOTS, (*PEOPLE, *ROBOTS)):
-        write_responses(path, responses)
-        assert read_responses(path) == responses
-    write_responses(path, PEOPLE)
+        table.write_responses(path, responses)
+        assert table.read_responses(path) == responses
+    table.write_responses(path, PEOPLE)
     assert b"simulated" not in path.read_bytes()
 
 
 def test_what_is_no_truth_value_is_named(tmp_path: Path) -> None:
     path = tmp_path / "responses.csv"
-    write_responses(path, ROBOTS)
+    table.write_responses(path, ROBOTS)
     path.write_text(path.read_text().replace('"true"', '"perhaps"', 1))
     with pytest.raises(InputError, match="row 0: 'perhaps' under simulated is not a truth value"):
-        read_responses(path)
+        table.read_responses(path)
 
 
 def test_people_and_artificial_participants_are_counted() -> None:
-    assert origin_of(PEOPLE).warning == ""
-    assert "1 of 1 participants were simulated" in origin_of(ROBOTS).warning
-    mixed = admit(TRIALS, (*PEOPLE, *ROBOTS)).origin
+    assert table.origin_of(PEOPLE).warning == ""
+    assert "1 of 1 participants were simulated" in table.origin_of(ROBOTS).warning
+    mixed = admit(MIXED_TRIALS, (*PEOPLE, *ROBOTS)).origin
     assert "participants: 1 of 3 participants were simulated." in mixed.warning
     half = [*PEOPLE, replace(PEOPLE[0], simulated=True)]
-    assert origin_of(half).simulated == 1  # a mark on any answer counts
+    assert table.origin_of(half).simulated == 1  # a mark on any answer counts
 
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_what_a_page_gave_by_itself_is_imported_as_such(tmp_path: Path, kind: str) -> None:
-    def row(response: Response) -> dict[str, object]:
+    def row(response: table.Response) -> dict[str, object]:
         names = ("participant", "trial_id", "rating", "left", "position", "rt_ms")
         marked = "true" if response.simulated else ""
         return {**{name: getattr(response, name) for name in names}, "simulated": marked}
@@ -146,27 +137,122 @@ def test_what_a_page_gave_by_itself_is_imported_as_such(tmp_path: Path, kind: st
         writer.writeheader()
         writer.writerows(rows)
         path.write_text(text.getvalue())
-    found = import_jspsych([path], TRIALS)
+    found = import_jspsych([path], MIXED_TRIALS)
     assert {r.participant for r in found.responses if r.simulated} == {"simulated-1"}
 
 
 texts = st.text(st.sampled_from("'\N{NO-BREAK SPACE}=+-@\t\r\n＝＋－＠a1 (\"")) | st.text()
-marks = st.sampled_from((APOSTROPHE, NO_BREAK_SPACE))
+marks = st.sampled_from((table.APOSTROPHE, table.NO_BREAK_SPACE))
 
 
 @given(texts, marks)
 def test_what_is_escaped_begins_like_no_formula_and_is_given_back(text: str, mark: str) -> None:
-    assert not escape_formula(text, mark).startswith(
+    assert not table.escape_formula(text, mark).startswith(
         ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
     )
-    assert unescape_formula(escape_formula(text, mark), mark) == text
+    assert table.unescape_formula(table.escape_formula(text, mark), mark) == text
 
 
 def test_a_table_holds_no_formula_and_reads_back(tmp_path: Path) -> None:
     names = ("=1+1", "'=1+1", "-5", "@a", "\t=1", "ordinary")
-    rows = tuple(Response(name, 1, name, 3, 1, 1, 5.0) for name in names)
-    write_responses(tmp_path / "responses.csv", rows)
+    rows = tuple(table.Response(name, 1, name, 3, 1, 1, 5.0) for name in names)
+    table.write_responses(tmp_path / "responses.csv", rows)
     with (tmp_path / "responses.csv").open(newline="", encoding="utf-8") as file:
         cells = [row[0] for row in csv.reader(file)][1:]
     assert cells == ["'=1+1", "''=1+1", "'-5", "'@a", "'\t=1", "ordinary"]
-    assert read_responses(tmp_path / "responses.csv") == rows
+    assert table.read_responses(tmp_path / "responses.csv") == rows
+
+
+TRIALS = make_trials()
+CHOICE_TRIALS = on_scale(TRIALS, Scale.CHOICE)
+RATED = make_responses(TRIALS, {"ann": 1, "bob": 1, "cleo": 2})
+CHOSEN = [replace(r, rating=1 + (r.rating > 3), scale=Scale.CHOICE) for r in RATED]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A table of choices that has no record."""
+    path = tmp_path / "responses.csv"
+    table.write_responses(path, CHOSEN)
+    return path
+
+
+def record(path: Path, **facts: object) -> None:
+    record_path(path).write_text(json.dumps(facts))
+
+
+def test_only_ones_and_twos_are_refused_where_nothing_names_the_scale(path: Path) -> None:
+    with pytest.raises(InputError, match=r"responses\.csv are 1 or 2.*`scale`: choice.*confidence"):
+        table.read_responses(path, TRIALS)
+    record(path, simulated_participants=0)  # of a table that was imported before scales had names
+    with pytest.raises(InputError, match="`scale`: choice"):
+        table.read_responses(path)
+
+
+def test_the_record_the_user_or_the_trials_name_the_scale(path: Path) -> None:
+    assert list(table.read_responses(path, scale=Scale.CHOICE)) == CHOSEN
+    assert list(table.read_responses(path, CHOICE_TRIALS)) == CHOSEN
+    unsure = [replace(each, scale=Scale.CONFIDENCE) for each in CHOSEN]
+    assert list(table.read_responses(path, scale=Scale.CONFIDENCE)) == unsure
+    record(path, scale="choice")
+    assert list(table.read_responses(path, TRIALS)) == CHOSEN
+    record(path, scale="confidence")
+    assert list(table.read_responses(path, TRIALS)) == unsure
+
+
+@pytest.mark.parametrize("ratings", [[1, 1, 1], [1, 2, 3], [6, 1, 6], [2, 2, 5], [0, 1, 0]])
+def test_other_tables_are_confidence_by_default(tmp_path: Path, ratings: list[int]) -> None:
+    """Whoever always gave 1 prefers sentence_1 on either scale."""
+    path = tmp_path / "old.csv"
+    table.write_responses(
+        path, [table.Response("p", 1, f"t{n}", r, 1, n, 1.0) for n, r in enumerate(ratings)]
+    )
+    assert {response.scale for response in table.read_responses(path)} == {Scale.CONFIDENCE}
+
+
+def test_what_contradicts_the_record_is_refused(path: Path) -> None:
+    record(path, scale="choice")
+    with pytest.raises(
+        InputError, match=r"on the scale choice.*scale of the command is confidence"
+    ):
+        table.read_responses(path, scale=Scale.CONFIDENCE)
+    record(path, scale="stars")
+    with pytest.raises(InputError, match="no scale of confidence, choice, slider: 'stars'"):
+        table.read_responses(path)
+    with pytest.raises(InputError, match="others on the scale confidence"):
+        admit(CHOICE_TRIALS, RATED)
+    with pytest.raises(InputError, match="others on the scale confidence"):
+        admit(TRIALS, [*CHOSEN[1:], RATED[0]])
+
+
+def test_catch_trials_ask_who_chose_the_shuffled_sentence() -> None:
+    """On the other scale every choice, 1 or 2, would pass for sentence_1."""
+    catch = [t.trial_id for t in TRIALS if t.group == 1 and t.condition is Condition.CATCH]
+    guessing = [
+        replace(r, rating=2) if r.participant == "bob" and r.trial_id in catch[:6] else r
+        for r in CHOSEN
+    ]
+    scores = catch_scores(TRIALS, guessing)
+    assert (scores["ann"], scores["bob"]) == ((12, 12), (6, 12))
+    assert admit(TRIALS, guessing).participants == ("ann", "cleo")
+
+
+def test_a_three_is_no_choice() -> None:
+    wrong = replace(CHOSEN[0], rating=3)
+    (finding,) = check_responses(CHOICE_TRIALS, [wrong, *CHOSEN[1:]]).of(Problem.OUTSIDE_SCALE)
+    assert finding.about == (f"{wrong.trial_id}: 3",)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_trials_that_ask_for_choices_say_so(tmp_path: Path, suffix: str) -> None:
+    path, usual = tmp_path / f"trials{suffix}", tmp_path / "usual.csv"
+    write_table(path, trial_columns(CHOICE_TRIALS))
+    assert read_trials(path) == CHOICE_TRIALS
+    write_table(usual, trial_columns(TRIALS))
+    assert "scale" not in usual.read_text().splitlines()[0]
+    assert {trial.scale for trial in read_trials(usual)} == {Scale.CONFIDENCE}
+    write_table(path, trial_columns([*TRIALS[:3], *CHOICE_TRIALS[3:]]))
+    with pytest.raises(InputError, match="several scales"):
+        read_trials(path)
+    with pytest.raises(InputError, match="but `scale` is confidence"):
+        on_scale(CHOICE_TRIALS, Scale.CONFIDENCE)

@@ -1,7 +1,5 @@
 """Folders of tiny checkpoints that tests may damage, and their undamaged scores."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

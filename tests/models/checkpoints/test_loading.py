@@ -1,11 +1,8 @@
 """Loading checkpoints: what is told apart, what is refused, what identifies them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -22,7 +19,7 @@ from contstim.models.checkpoints.source import foreign_errors
 from contstim.models.loading import Loading
 from contstim.models.tensors import fingerprint
 from tests.models import tiny
-from tests.models.checkpoints.conftest import SENTENCES, Copy
+from tests.models.checkpoints.conftest import SENTENCES, Copy, edit
 from tests.models.tiny import Folder, Load
 
 CAUSAL = {"gpt2", "pythia", "llama", "spaced"}
@@ -52,9 +49,7 @@ def test_a_checkpoint_in_use_is_not_loaded_again(tiny_checkpoint: Folder) -> Non
     assert half.fingerprint != checkpoint.fingerprint
 
 
-def test_the_fingerprint_follows_weights_and_tokenizer_not_the_place(
-    tiny_checkpoint: Folder, load: Load, tmp_path: Path
-) -> None:
+def test_fingerprints_ignore_the_place(tiny_checkpoint: Folder, load: Load, tmp_path: Path) -> None:
     original = load("gpt2")
     original.tokenizer(["one", "two words"], padding=False, truncation=True, max_length=4)
     copy = shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "copy")
@@ -65,14 +60,13 @@ def test_the_fingerprint_follows_weights_and_tokenizer_not_the_place(
         same.model.transformer.wpe.weight[0, 0] += 1e-3
     changed = Checkpoint(same.model, same.tokenizer, str(copy), "cpu", "causal")
     assert changed.fingerprint != original.fingerprint
-    _edit(copy / "tokenizer.json", lambda parts: parts["model"].update(merges=[]))
+    model = json.loads((copy / "tokenizer.json").read_text(encoding="utf-8"))["model"]
+    edit(copy / "tokenizer.json", model={**model, "merges": []})
     assert load_checkpoint(str(copy), Loading(device="cpu")).fingerprint != original.fingerprint
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt_without_head"])
-def test_a_head_that_would_start_at_random_is_refused(
-    tiny_checkpoint: Folder, tmp_path: Path, name: str
-) -> None:
+def test_untrained_heads_are_refused(tiny_checkpoint: Folder, tmp_path: Path, name: str) -> None:
     import transformers
 
     if name == "bert":
@@ -131,15 +125,7 @@ def test_devices_and_precisions_are_checked(tiny_checkpoint: Folder) -> None:
             load_checkpoint(location, Loading(device="cuda"))
 
 
-def _edit(path: Path, change: Callable[[dict[str, dict[str, object]]], None]) -> None:
-    parts = json.loads(path.read_text(encoding="utf-8"))
-    change(parts)
-    path.write_text(json.dumps(parts), encoding="utf-8")
-
-
-def test_the_fingerprint_of_a_slow_tokenizer_follows_its_merges_and_options(
-    load: Load, tmp_path: Path
-) -> None:
+def test_fingerprints_cover_merges_and_options(load: Load, tmp_path: Path) -> None:
     """The same vocabulary, other merges, another treatment of capitals: three ways to cut."""
     pytest.importorskip("sacremoses")
     network = load("xlm").model
@@ -161,9 +147,7 @@ def test_the_fingerprint_of_a_slow_tokenizer_follows_its_merges_and_options(
     assert len(set(found)) == 3
 
 
-def test_a_tokenizer_of_an_extra_is_refused_with_the_name_of_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tokenizer_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     vocabulary, merges = tmp_path / "vocab.json", tmp_path / "merges.txt"
     vocabulary.write_text("{}")
     merges.write_text("")
@@ -173,9 +157,7 @@ def test_a_tokenizer_of_an_extra_is_refused_with_the_name_of_the_extra(
         slow(str(vocabulary), str(merges))
 
 
-def test_memory_that_runs_out_while_loading_names_the_ways(
-    tiny_checkpoint: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lack_of_memory(tiny_checkpoint: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 

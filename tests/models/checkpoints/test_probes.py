@@ -4,8 +4,6 @@ The witness is the mathematics of the kind: the probability of the next token ca
 follows. How much a network reads, and what stands before the first word, is checked as well.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +30,14 @@ hf: Any = transformers
     ["Mamba", "Mamba 2", "RWKV", "Mixtral (experts)", "MPT", "BLOOM", "OPT", "BERT as a decoder"],
 )
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_networks_that_read_from_left_to_right_are_loaded(
-    tmp_path: Path, name: str, dtype: Any
-) -> None:
+def test_left_to_right_networks_are_loaded(tmp_path: Path, name: str, dtype: Any) -> None:
     """With weights as they are drawn first, of which the words before change least."""
     folder = save(name, tmp_path, sharpen=False)
     assert load_checkpoint(str(folder), Loading(device="cpu", dtype=dtype)).kind == "causal"
 
 
 @pytest.mark.parametrize("kind", sorted(tiny.BUILDERS))
-def test_the_probe_passes_sound_networks_in_half_precision(
-    tiny_checkpoint: Folder, kind: str
-) -> None:
+def test_the_probe_passes_half_precision(tiny_checkpoint: Folder, kind: str) -> None:
     load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu", dtype="bfloat16"))
 
 

@@ -1,7 +1,5 @@
 """Revisions of a model on the hub, from a local cache in the hub's layout and from a local hub."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,14 +12,7 @@ import numpy as np
 import pytest
 
 from contstim.errors import ModelError
-from contstim.models.catalog import (
-    check_model,
-    hub_commits,
-    load_model,
-    load_models,
-    load_scorer,
-    parameter_count,
-)
+from contstim.models import catalog
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.checkpoints.source import stamp
 from contstim.models.loading import Loading
@@ -76,28 +67,28 @@ def folders(tmp_path: Path, cache: Path, tiny_checkpoint: Folder) -> tuple[Path,
     ("revision", "is_old"),
     [("", 0), (":main", 0), (":v1", 1), (":refs/pr/1", 1), (f":{OLD}", 1), (f":{NEW}", 0)],
 )
-def test_a_revision_is_a_branch_a_tag_or_a_commit(
-    folders: tuple[Path, Path], revision: str, is_old: int
-) -> None:
+def test_branches_tags_and_commits(folders: tuple[Path, Path], revision: str, is_old: int) -> None:
     """Witness: the folder that was put into the cache at that commit."""
     folder, commit = (folders[0], OLD) if is_old else (folders[1], NEW)
-    model = load_model(f"hf:{NAME}{revision}@chain", device="cpu")
-    expected = load_model(f"hf:{folder}@chain", device="cpu")
+    model = catalog.load_model(f"hf:{NAME}{revision}@chain", device="cpu")
+    expected = catalog.load_model(f"hf:{folder}@chain", device="cpu")
     np.testing.assert_array_equal(model.log_probs(SENTENCES), expected.log_probs(SENTENCES))
     assert model.convention == expected.convention
-    assert hub_commits([f"hf:{NAME}{revision}@chain+mean"]) == {f"{NAME}{revision}": commit}
+    assert catalog.hub_commits([f"hf:{NAME}{revision}@chain+mean"]) == {f"{NAME}{revision}": commit}
     assert stamp(f"{NAME}{revision}") == (commit,)
-    assert parameter_count(f"{NAME}{revision}") == parameter_count(str(folder)) > 0
-    mean = load_scorer(f"hf:{NAME}{revision}@chain+mean", device="cpu")
+    assert catalog.parameter_count(f"{NAME}{revision}") == catalog.parameter_count(str(folder)) > 0
+    mean = catalog.load_scorer(f"hf:{NAME}{revision}@chain+mean", device="cpu")
     assert mean.convention.rule == "chain+mean"
     # the commit of a record loads the same model
-    again = load_model(f"hf:{NAME}:{commit}@chain", device="cpu")
+    again = catalog.load_model(f"hf:{NAME}:{commit}@chain", device="cpu")
     assert again.convention == model.convention
 
 
 @pytest.mark.usefixtures("folders")
 def test_two_revisions_are_two_models() -> None:
-    first, second = load_models(["a=hf:someone/small:v1", "b=hf:someone/small"], device="cpu")
+    first, second = catalog.load_models(
+        ["a=hf:someone/small:v1", "b=hf:someone/small"], device="cpu"
+    )
     assert first.convention.fingerprint != second.convention.fingerprint
     assert (first.log_probs(SENTENCES) != second.log_probs(SENTENCES)).all()
     with pytest.raises(ModelError, match="the same model"):
@@ -116,7 +107,7 @@ def test_a_branch_that_moved_is_loaded_again(folders: tuple[Path, Path], cache: 
 @pytest.mark.parametrize("revision", ["v9", "e" * 40, OLD[:7]])
 def test_a_revision_that_is_not_in_the_cache_is_refused(revision: str) -> None:
     with pytest.raises(ModelError, match=rf"'{revision}' of {NAME} .*--revision {revision} "):
-        load_model(f"hf:{NAME}:{revision}")
+        catalog.load_model(f"hf:{NAME}:{revision}")
 
 
 @contextmanager
@@ -150,11 +141,11 @@ def test_a_revision_that_the_hub_does_not_have_is_refused(monkeypatch: pytest.Mo
         template = address + "/{repo_id}/resolve/{revision}/{filename}"
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
         with pytest.raises(ModelError, match=rf"{NAME} has no revision 'v9' .*a branch, a tag"):
-            load_model(f"hf:{NAME}:v9")
+            catalog.load_model(f"hf:{NAME}:v9")
 
 
 def test_a_folder_has_no_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "small").mkdir()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelError, match=r"small is on this machine .* 'main'.*Remove ':main'"):
-        check_model(parse_model("hf:small:main"))
+        catalog.check_model(parse_model("hf:small:main"))

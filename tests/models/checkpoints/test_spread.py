@@ -1,7 +1,5 @@
 """Networks over several devices score as they do on one."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 
@@ -57,9 +55,7 @@ QUICK = {("gpt2@chain", "two devices"), ("roberta@pll-original", "all on disk")}
         for case in product(NAMES, KINDS)
     ],
 )
-def test_a_spread_network_scores_as_the_plain_one(
-    tiny_checkpoint: Folder, name: str, kind: str
-) -> None:
+def test_spread_networks_score_the_same(tiny_checkpoint: Folder, name: str, kind: str) -> None:
     specification = tiny.specification(tiny_checkpoint, name)
     folder = str(tiny_checkpoint(name.partition("@")[0]))
     parts = {"": "cpu"} if kind == "whole" else two_devices(folder)

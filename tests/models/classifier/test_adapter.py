@@ -1,7 +1,5 @@
 """Classifiers under the contract of scorers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +66,7 @@ class TestClassifier(ScorerContract):
         assert model.convention.rule == "signed-confidence"
         assert model.convention == model.convention
 
-    def test_the_signed_confidence_is_that_of_transformers(
-        self, model: Scorer, folder: Path
-    ) -> None:
+    def test_signed_confidence_equals_transformers(self, model: Scorer, folder: Path) -> None:
         """Witness: `transformers`' own pipeline, which tells the likelier label and its share."""
         with silence():
             pipeline = hf.pipeline("text-classification", model=str(folder), device="cpu")

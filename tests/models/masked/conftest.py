@@ -1,7 +1,5 @@
 """Fixtures: masked models of every tokenizer kind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Masked scoring written out word for word, one full forward pass for each set of hidden places."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from itertools import permutations

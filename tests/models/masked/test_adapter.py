@@ -1,16 +1,19 @@
-"""Masked models under the contract, against scoring written out word for word."""
-
-from __future__ import annotations
+"""Masked models under the contract, against word-by-word scoring; the head at some places only."""
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
 from contstim.errors import ModelError
+from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked import rules
 from contstim.models.masked.adapter import MaskedModel
+from contstim.models.masked.network import MaskedNetwork
 from contstim.models.masked.rules import RULES, orders_plan
 from contstim.models.words import END_MARK
 from contstim.testing.contract import SENTENCES, LanguageModelContract, tolerance
@@ -58,9 +61,7 @@ class TestContractOfRules(LanguageModelContract):
 
 
 @pytest.mark.parametrize(("kind", "rule"), [*of_kinds("chain"), ("roberta", "chain-unrestricted")])
-def test_chain_is_the_mean_over_all_orders_of_words_and_of_tokens_within_words(
-    load: Load, kind: str, rule: str
-) -> None:
+def test_chain_is_the_mean_of_word_and_token_orders(load: Load, kind: str, rule: str) -> None:
     checkpoint = load(kind)
     model = MaskedModel(checkpoint, rule=rule, pass_budget=10**6)
     longest = "The dog is?" if rule == "chain" else "The old teacher reads!"
@@ -159,9 +160,7 @@ def test_train_mode_does_not_matter(masked: Masked) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["bert", "electra"])
 @pytest.mark.parametrize("rule", METRICS)
-def test_pseudo_log_likelihoods_agree(
-    load: Load, monkeypatch: pytest.MonkeyPatch, kind: str, rule: str
-) -> None:
+def test_pll_rules_agree(load: Load, monkeypatch: pytest.MonkeyPatch, kind: str, rule: str) -> None:
     scorer = pytest.importorskip("minicons.scorer")
     checkpoint = load(kind)
     # transformers 5 took this method away, which minicons 0.3.39 still calls
@@ -176,3 +175,44 @@ def test_pseudo_log_likelihoods_agree(
     )
     ours = MaskedModel(checkpoint, rule=rule).log_probs(SENTENCES)
     np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-3)
+
+
+IDS = torch.tensor([[7, 4, 9, 12, 8], [5, 6, 9, 4, 0], [10, 11, 0, 0, 0]])
+ATTENTION = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0], [1, 1, 0, 0, 0]])
+PLACES = torch.tensor([1, 8, 0, 11, 3, 5, 6])
+
+
+@pytest.mark.parametrize("kind", of_kinds())
+def test_some_places_are_as_in_the_whole_output(load: Load, kind: str) -> None:
+    checkpoint = load(kind)
+    network = MaskedNetwork(checkpoint)
+    assert network._narrow is not None
+    found = network.logits(IDS, ATTENTION, PLACES)
+    with torch.inference_mode():
+        whole = checkpoint.model(input_ids=IDS, attention_mask=ATTENTION).logits
+    torch.testing.assert_close(found, whole.flatten(0, 1)[PLACES], rtol=1e-5, atol=1e-4)
+
+
+def test_a_head_that_mixes_places_gets_all_of_them(load: Load) -> None:
+    """This one subtracts from each place the mean of all places."""
+    checkpoint = load("bert")
+    model: Any = transformers.BertForMaskedLM(checkpoint.model.config)
+    model.eval()
+    model.cls.register_forward_hook(lambda *args: args[-1] - args[-1].mean(dim=1, keepdim=True))
+    network = MaskedNetwork(Checkpoint(model, checkpoint.tokenizer, "mixing", "cpu", "masked"))
+    assert network._narrow is None
+    with torch.inference_mode():
+        whole = model(input_ids=IDS, attention_mask=ATTENTION).logits
+    found = network.logits(IDS, ATTENTION, PLACES)
+    torch.testing.assert_close(found, whole.flatten(0, 1)[PLACES])
+
+
+def test_no_hook_stays_behind(load: Load) -> None:
+    checkpoint = load("bert")
+    MaskedNetwork(checkpoint).logits(IDS, ATTENTION, PLACES)
+    assert not any(module._forward_hooks for module in checkpoint.model.modules())
+
+
+@pytest.mark.parametrize("kind", of_kinds())
+def test_the_window_counts_usable_places(load: Load, kind: str) -> None:
+    assert MaskedModel(load(kind)).window == 64

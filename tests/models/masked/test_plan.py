@@ -1,7 +1,5 @@
 """The mixture over orders: a distribution over sentences, exact or honestly sampled."""
 
-from __future__ import annotations
-
 from itertools import permutations, product
 from typing import Any
 
@@ -77,9 +75,7 @@ def test_the_score_is_the_log_of_the_mean_over_all_orders(sizes: list[int], seed
 @pytest.mark.parametrize(
     "kind", ["bert", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("roberta", "xlm"))]
 )
-def test_networks_are_mixed_over_orders_of_words_and_of_tokens_within_words(
-    load: Load, kind: str
-) -> None:
+def test_networks_are_mixed_over_orders_of_words_and_tokens(load: Load, kind: str) -> None:
     """Witness: plain forward passes, one for each set of hidden places."""
     checkpoint = load(kind)
     model = MaskedModel(checkpoint, rule="chain-mixture", pass_budget=10**6)

@@ -1,7 +1,5 @@
 """Rules of masked models, and samples of their orders."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
@@ -11,16 +9,9 @@ import numpy as np
 import pytest
 
 from contstim.errors import ModelError
+from contstim.models.masked import rules
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.plan import Pattern, Plan, n_passes
-from contstim.models.masked.rules import (
-    N_ORDERS,
-    RULES,
-    MaskedRule,
-    budget_plan,
-    chain_plan,
-    orders_plan,
-)
 from contstim.models.words import END_MARK, SPECIAL
 from contstim.words.sentence import Sentence
 from tests.models.masked.literal import Literal
@@ -57,17 +48,13 @@ CONTEXTS = """\
 with the share of the orders that lead there, counted by hand."""
 
 
-def plan_of(rule: str) -> Plan:
-    return RULES[rule].plan(PATTERN, 0, 2048)
-
-
 def drawn(hidden: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[str]:
     return ["_" if is_hidden else t for t, is_hidden in zip(TOKENS, hidden.tolist(), strict=True)]
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.startswith("pll")])
+@pytest.mark.parametrize("rule", [rule for rule in rules.RULES if rule.startswith("pll")])
 def test_pll_rules_hide_what_the_table_shows(rule: str) -> None:
-    plan = plan_of(rule)
+    plan = rules.RULES[rule].plan(PATTERN, 0, 2048)
     row = plan.row[plan.token == UVEN]
     assert [[rule, *drawn(plan.hidden[row[0]])]] == [line for line in DRAWN if line[0] == rule]
     assert plan.token.tolist() == [1, 2, 3, 4, 5, 6]
@@ -75,7 +62,7 @@ def test_pll_rules_hide_what_the_table_shows(rule: str) -> None:
 
 
 def test_chain_asks_in_the_contexts_counted_by_hand() -> None:
-    plan = chain_plan(PATTERN)
+    plan = rules.chain_plan(PATTERN)
     asked = np.flatnonzero(plan.token == UVEN)
     ours = {tuple(drawn(plan.hidden[plan.row[q]])): plan.weight[q] for q in asked}
     lines = [line.split() for line in CONTEXTS.splitlines()]
@@ -95,8 +82,8 @@ def _left_to_right(pattern: Pattern, _seed: int, _pass_budget: int) -> Plan:
 
 def test_a_rule_of_the_chain_kind_is_one_entry(monkeypatch: pytest.MonkeyPatch, load: Load) -> None:
     """Witness: scoring written out, one forward pass for each set of hidden places."""
-    rule = MaskedRule("chain-l2r", _left_to_right, restricted=True, end_scored=False)
-    monkeypatch.setitem(RULES, rule.name, rule)
+    rule = rules.MaskedRule("chain-l2r", _left_to_right, restricted=True, end_scored=False)
+    monkeypatch.setitem(rules.RULES, rule.name, rule)
     checkpoint = load("bert")
     model = MaskedModel(checkpoint, rule="chain-l2r")
     sentence = Sentence.parse("The old teacher reads!")
@@ -134,7 +121,7 @@ def answers(plan: Plan, rng_seed: int = 5) -> np.ndarray[tuple[int], np.dtype[np
 
 def test_the_exact_plan_is_the_mean_over_orders() -> None:
     pattern = PATTERNS["words"]
-    plan = chain_plan(pattern)
+    plan = rules.chain_plan(pattern)
     values = {
         (frozenset(np.flatnonzero(plan.hidden[row]).tolist()), token): value
         for row, token, value in zip(
@@ -148,7 +135,7 @@ def test_the_exact_plan_is_the_mean_over_orders() -> None:
 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_the_exact_plan_has_the_announced_number_of_distinct_passes(name: str) -> None:
-    hidden = chain_plan(PATTERNS[name]).hidden
+    hidden = rules.chain_plan(PATTERNS[name]).hidden
     assert len(np.unique(hidden, axis=0)) == len(hidden) == n_passes(PATTERNS[name])
 
 
@@ -156,9 +143,9 @@ def test_the_exact_plan_has_the_announced_number_of_distinct_passes(name: str) -
 def test_every_token_of_a_word_has_weight_one_and_no_other(name: str) -> None:
     pattern = np.array(PATTERNS[name])
     for plan in (
-        chain_plan(PATTERNS[name]),
-        orders_plan(PATTERNS[name], 0),
-        budget_plan(PATTERNS[name], 0, 25),
+        rules.chain_plan(PATTERNS[name]),
+        rules.orders_plan(PATTERNS[name], 0),
+        rules.budget_plan(PATTERNS[name], 0, 25),
     ):
         constant = plan.by_token(np.ones(len(plan.row)))
         expected = (pattern >= 0).astype(float)
@@ -174,11 +161,15 @@ def test_every_token_of_a_word_has_weight_one_and_no_other(name: str) -> None:
 @pytest.mark.parametrize("budget", [0, 18, 28, 60])
 def test_samples_are_unbiased_and_their_errors_honest(name: str, budget: int) -> None:
     pattern = PATTERNS[name]
-    exact = chain_plan(pattern)
+    exact = rules.chain_plan(pattern)
     truth = exact.score(answers(exact))
     scores, errors = [], []
     for seed in range(40):
-        plan = budget_plan(pattern, seed, budget) if budget else orders_plan(pattern, seed, 20)
+        plan = (
+            rules.budget_plan(pattern, seed, budget)
+            if budget
+            else rules.orders_plan(pattern, seed, 20)
+        )
         scores.append(plan.score(answers(plan)))
         errors.append(plan.standard_error(answers(plan)))
     scatter = np.std(scores)
@@ -190,18 +181,18 @@ def test_samples_are_unbiased_and_their_errors_honest(name: str, budget: int) ->
 @pytest.mark.parametrize("n_words", [12, 20, 40, 200])
 def test_the_budget_is_kept(n_words: int) -> None:
     pattern = (SPECIAL, *np.repeat(np.arange(n_words), 1 + np.arange(n_words) % 3 // 2), SPECIAL)
-    plan = budget_plan(tuple(int(w) for w in pattern), 0, 2048)
+    plan = rules.budget_plan(tuple(int(w) for w in pattern), 0, 2048)
     assert len(plan.hidden) <= 2048
     assert plan.standard_error(np.random.default_rng(0).normal(size=len(plan.row))) > 0
 
 
 def test_the_published_estimator_takes_100_orders() -> None:
-    plan = orders_plan(PATTERNS["tokens"], 0)
+    plan = rules.orders_plan(PATTERNS["tokens"], 0)
     assert plan.sample_of is not None
-    assert plan.sample_of.max() + 1 == N_ORDERS == 100
-    assert len(plan.row) == N_ORDERS * 8
+    assert plan.sample_of.max() + 1 == rules.N_ORDERS == 100
+    assert len(plan.row) == rules.N_ORDERS * 8
 
 
 def test_a_budget_below_two_orders_is_refused() -> None:
     with pytest.raises(ModelError, match="pass_budget"):
-        budget_plan(tuple(range(20)), 0, 20)
+        rules.budget_plan(tuple(range(20)), 0, 20)

@@ -1,7 +1,5 @@
 """N-gram models as where the kenlm package is not installed."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -79,9 +77,7 @@ texts = st.lists(
 
 @settings(max_examples=examples(80))
 @given(sentences=texts, order=st.integers(1, 4))
-def test_equals_a_literal_transcription_of_kneser_ney(
-    sentences: list[Sentence], order: int
-) -> None:
+def test_equals_a_transcription_of_kneser_ney(sentences: list[Sentence], order: int) -> None:
     """Witness: the definition, one n-gram at a time in plain Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscountWarning)

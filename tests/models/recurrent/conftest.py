@@ -1,7 +1,5 @@
 """Recurrent models of every kind with random sharpened weights, and a few hundred words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

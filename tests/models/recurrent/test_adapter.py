@@ -1,20 +1,29 @@
-"""RNN, LSTM and BiLSTM against enumeration and the networks read word by word."""
+"""RNN, LSTM and BiLSTM against enumeration and word-by-word networks; their folders on disk."""
 
-from __future__ import annotations
-
+import contextlib
+import json
+import shutil
+from collections import Counter
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 
+from contstim.errors import InputError, ModelError
+from contstim.models.catalog import load_model
 from contstim.models.costs import Tally, counting
 from contstim.models.recurrent.adapter import RecurrentModel
-from contstim.models.recurrent.network import Kind
-from contstim.models.vocabularies import BOUNDARY
+from contstim.models.recurrent.network import Kind, read_folder, write_folder
+from contstim.models.specifications import parse_model
+from contstim.models.vocabularies import BOUNDARY, WordList
 from contstim.testing.contract import SENTENCES, LanguageModelContract
 from contstim.words.sentence import Sentence
+from tests.models.damages import DAMAGES
 from tests.models.recurrent.conftest import KINDS, build, word_list
+from tests.models.tiny import TEXTS
 
 CUTOFFS = (20, 60)
 
@@ -35,9 +44,7 @@ class TestContract(LanguageModelContract):
 
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
 @pytest.mark.parametrize("position", [0, 2, 4])
-def test_bilstm_probabilities_of_all_words_at_a_place_sum_to_one(
-    cutoffs: tuple[int, ...], position: int
-) -> None:
+def test_bilstm_probabilities_of_words_sum_to_one(cutoffs: tuple[int, ...], position: int) -> None:
     """Witness: one sentence for each word of the vocabulary and one for all others, enumerated."""
     model = build("bilstm", cutoffs=cutoffs)
     sentence = Sentence.parse("Do you know the answer")
@@ -50,9 +57,7 @@ def test_bilstm_probabilities_of_all_words_at_a_place_sum_to_one(
 
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
 @pytest.mark.parametrize("kind", ["rnn", "lstm"])
-def test_probabilities_of_all_continuations_sum_to_one(
-    kind: Kind, cutoffs: tuple[int, ...]
-) -> None:
+def test_probabilities_of_continuations_sum_to_one(kind: Kind, cutoffs: tuple[int, ...]) -> None:
     """Witness: after "Do you" comes the end, a word of the vocabulary, or another: enumerated."""
     model = build(kind, cutoffs=cutoffs)
     everything = (*word_list().words, "zyzzyva")
@@ -64,9 +69,7 @@ def test_probabilities_of_all_continuations_sum_to_one(
 
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
-def test_bilstm_states_never_see_the_word_they_predict(
-    layers: int, cutoffs: tuple[int, ...]
-) -> None:
+def test_bilstm_states_never_see_predicted_words(layers: int, cutoffs: tuple[int, ...]) -> None:
     """Changing the word at a place changes every other place's distribution, and not its own."""
     model = build("bilstm", layers=layers, cutoffs=cutoffs)
     sentence = SENTENCES[0]
@@ -88,9 +91,7 @@ def _distributions(model: RecurrentModel, sentence: Sentence) -> np.ndarray:
 
 
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
-def test_scores_are_those_of_torchs_cells_stepped_by_hand(
-    kind: Kind, cutoffs: tuple[int, ...]
-) -> None:
+def test_scores_are_those_of_torch_cells_by_hand(kind: Kind, cutoffs: tuple[int, ...]) -> None:
     """Witness: `torch.nn.RNNCell` and `LSTMCell` with the same weights, one word after another."""
     model = build(kind, cutoffs=cutoffs)
     for sentence, score in zip(SENTENCES, model.log_probs(SENTENCES), strict=True):
@@ -171,3 +172,184 @@ def test_every_reading_of_the_layers_counts_as_a_pass(kind: Kind) -> None:
         assert tally.total.rows == sum(passed)
         passed.clear()
     assert tally.total.rows == 0
+
+
+PARSED = [Sentence.parse(text) for text in TEXTS]
+
+
+def saved(kind: Kind, folder: Path, cutoffs: tuple[int, ...] = ()) -> RecurrentModel:
+    model = build(kind, cutoffs=cutoffs)
+    write_folder(folder, model._network, model._words)
+    return model
+
+
+@pytest.mark.parametrize("cutoffs", [(), (20, 60)])
+def test_folders_read_back_the_same(kind: Kind, cutoffs: tuple[int, ...], tmp_path: Path) -> None:
+    model = saved(kind, tmp_path, cutoffs)
+    for specification in (f"{kind}:{tmp_path}", str(tmp_path)):
+        again = load_model(specification, device="cpu")
+        assert again.name == specification
+        assert again.convention == model.convention
+        assert (again.log_probs(SENTENCES) == model.log_probs(SENTENCES)).all()
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"recurrent.json", "model.safetensors", "vocabulary.csv"}
+
+
+def test_a_folder_tells_its_family(kind: Kind, tmp_path: Path) -> None:
+    saved(kind, tmp_path)
+    rule = "pseudo-log-likelihood" if kind == "bilstm" else "log-likelihood"
+    assert parse_model(f"{tmp_path}@{rule}").family == kind
+    others = {"rnn": "lstm", "lstm": "bilstm", "bilstm": "rnn"}
+    with pytest.raises(ModelError, match=f"of kind {kind}: write {kind}:"):
+        load_model(f"{others[kind]}:{tmp_path}")
+
+
+def test_missing_and_damaged_folders_are_model_errors(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"contains no recurrent model .* 'contstim train rnn"):
+        load_model(f"lstm:{tmp_path}")
+    saved("lstm", tmp_path)
+    content = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    weights, words, facts = (
+        tmp_path / name for name in ("model.safetensors", "vocabulary.csv", "recurrent.json")
+    )
+    kind = json.dumps(json.loads(content[facts]) | {"kind": "gru"}).encode()
+    fewer = b"\n".join(content[words].splitlines()[:-1])
+    narrow = json.dumps(json.loads(content[facts]) | {"hidden": 5}).encode()
+    for path, damaged, message in (
+        (weights, content[weights][:-9], "Cannot read the weights"),
+        (facts, narrow, "Cannot read the weights"),
+        (facts, b"[]", "does not describe a recurrent model"),
+        (facts, b"{", "does not describe a recurrent model"),
+        (facts, kind, "a recurrent model: kind: "),
+        (words, b"word\n", "not a table of words and counts"),
+        (words, fewer, "is damaged: its network reads"),
+    ):
+        for whole in content:
+            whole.write_bytes(content[whole])
+        path.write_bytes(damaged)
+        with pytest.raises(ModelError, match=message):
+            load_model(f"lstm:{tmp_path}")
+    weights.unlink()
+    with pytest.raises(ModelError, match=r"Cannot read|is damaged"):
+        load_model(f"lstm:{tmp_path}")
+
+
+def test_words_are_the_most_frequent_ones() -> None:
+    """Witness: `collections.Counter`."""
+    counts = Counter(word for sentence in PARSED for word in sentence.words)
+    words = WordList.from_sentences(PARSED, size=10)
+    assert len(words.words) == 10
+    assert min(counts[word] for word in words.words) >= max(
+        count for word, count in counts.items() if word not in words.words
+    )
+    twice = WordList.from_sentences(PARSED, min_count=2)
+    assert set(twice.words) == {word for word, count in counts.items() if count >= 2}
+    assert [a + b for a, b in zip(twice.initial, twice.inner, strict=True)] == [
+        counts[word] for word in twice.words
+    ]
+    assert len(set(words.numbers((*words.words, "zyzzyva", "xkcd")).tolist())) == 11
+
+
+def test_the_vocabulary_comes_from_the_counts(kind: Kind) -> None:
+    """Witness: words counted one by one."""
+    found = build(kind).vocabulary(2)
+    starts = [sentence.words[0] for sentence in PARSED]
+    assert set(found.initial) == {word for word in starts if starts.count(word) >= 2}
+    inner = [word for sentence in PARSED for word in sentence.words[1:]]
+    assert set(found.inner) == {word for word in inner if inner.count(word) >= 2}
+
+
+@pytest.mark.parametrize("size", [0, -1, 10_000])
+def test_a_vocabulary_larger_than_the_text_is_refused(size: int) -> None:
+    with pytest.raises(InputError, match=r"has \d+ distinct words"):
+        WordList.from_sentences(PARSED, size=size)
+
+
+def test_a_text_without_frequent_words_is_refused() -> None:
+    with pytest.raises(InputError, match="at least 1,000 times, too few for a vocabulary"):
+        WordList.from_sentences(PARSED, min_count=1_000)
+
+
+FILES = ("recurrent.json", "model.safetensors", "vocabulary.csv")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lstm")
+    saved("lstm", folder, (20, 60))
+    return folder
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Path:
+    """A copy of a saved model."""
+    return Path(shutil.copytree(whole, tmp_path / "model"))
+
+
+CASES = [(name, damage) for name in FILES for damage in DAMAGES]
+CASES.remove(("model.safetensors", "carriage returns"))  # other numbers are as good as any
+
+
+@pytest.mark.parametrize(("name", "damage"), CASES)
+def test_damage_is_refused_or_harmless(folder: Path, name: str, damage: str) -> None:
+    expected = load_model(f"lstm:{folder}", device="cpu").log_probs(SENTENCES)
+    DAMAGES[damage](folder / name)
+    try:
+        scores = load_model(f"lstm:{folder}", device="cpu").log_probs(SENTENCES)
+    except ModelError as error:
+        assert str(folder) in str(error)  # noqa: PT017
+    else:
+        np.testing.assert_array_equal(scores, expected)
+    with contextlib.suppress(ModelError):
+        load_model(str(folder), device="cpu")
+
+
+ODD: tuple[object, ...] = (None, 0, -1, 2.5, 10**30, "8", "", True, [8], {}, float("nan"), "9" * 99)
+
+
+@pytest.mark.parametrize("value", ODD, ids=lambda value: repr(value)[:9])
+@pytest.mark.parametrize(
+    "name", ["format", "kind", "words", "embedding", "hidden", "layers", "dropout", "cutoffs"]
+)
+def test_wrong_sizes_are_refused(folder: Path, name: str, value: object) -> None:
+    """A width of 10^30 must not first ask for the memory."""
+    facts = json.loads((folder / "recurrent.json").read_text())
+    (folder / "recurrent.json").write_text(json.dumps(facts | {name: value}))
+    if (name, value) == ("dropout", 0):  # a network may hide nothing
+        assert len(read_folder(folder)[1]) == facts["words"]
+        return
+    with pytest.raises(ModelError, match=r"does not describe a recurrent model|Cannot read"):
+        load_model(f"lstm:{folder}", device="cpu")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(folder: Path, value: float) -> None:
+    weights = safetensors.torch.load_file(folder / "model.safetensors")
+    weights["forwards.bias_hh_l0"][3] = value
+    safetensors.torch.save_file(weights, folder / "model.safetensors")
+    with pytest.raises(ModelError, match=r"forwards\.bias_hh_l0 has values that are not finite"):
+        read_folder(folder)
+    halved = {name: weight.half() for name, weight in weights.items()}
+    safetensors.torch.save_file(halved, folder / "model.safetensors")
+    with pytest.raises(ModelError, match=r"torch\.float16"):
+        read_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ('"the",1,1', "'the' is there twice"),
+        ('"",1,1', "'' is not a word"),
+        ('"two words",1,1', "is not a word"),
+        ('"<s>",1,1', "is not a word"),
+        ('"zyzzyva",-1,1', "'-1' is not a count"),
+        ('"zyzzyva",1_0,1', "'1_0' is not a count"),
+        ('"zyzzyva",1.0,1', "'1.0' is not a count"),
+        (f'"zyzzyva",{"9" * 5_000},1', "is not a count"),
+    ],
+)
+def test_bad_words_are_refused(folder: Path, row: str, message: str) -> None:
+    lines = (folder / "vocabulary.csv").read_text().splitlines()
+    (folder / "vocabulary.csv").write_text("\n".join([*lines[:-1], row]) + "\n")
+    with pytest.raises(ModelError, match=message):
+        read_folder(folder)

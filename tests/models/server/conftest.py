@@ -1,7 +1,5 @@
 """A tiny GPT-2, read by a server and by this process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -5,8 +5,6 @@ A fake reads rows of token ids with a network of this process. Each fault change
 socket, or without either where HTTP is not what is tried.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import sys

@@ -5,8 +5,6 @@
 What follows a text is drawn from a table by a hash of all tokens of the text, in their order.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Sequence

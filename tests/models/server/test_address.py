@@ -1,7 +1,5 @@
 """Addresses of servers, and keys, which are nowhere but in the environment."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

@@ -1,7 +1,5 @@
 """Pauses between tries, and how many requests are under way, against a server of this file."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random
@@ -128,9 +126,7 @@ def test_a_server_says_in_seconds_how_long_to_wait(seconds: int, pauses: list[fl
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(60, 60.0), (-60, 0.05)])
-def test_a_server_says_by_a_date_how_long_to_wait(
-    seconds: int, expected: float, pauses: list[float]
-) -> None:
+def test_a_server_can_give_a_date(seconds: int, expected: float, pauses: list[float]) -> None:
     """A date that has passed leaves a tenth of the usual pause."""
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
     with running(Server(failing(1, {"Retry-After": date}))) as server:
@@ -167,11 +163,6 @@ def dripping(pieces: Iterable[bytes], seconds: float) -> Iterator[str]:
             thread.join()
 
 
-def ask_dripping(url: str) -> None:
-    asking = Client(parse_address(f"{url}#m?timeout=0.3&patience=0.1&concurrency=1"))
-    asking.ask_all(url, [{}], lambda _number, answer: answer)
-
-
 OK = b"HTTP/1.1 200 OK\r\n"
 DRIPS: dict[str, list[bytes]] = {
     "status line": [bytes([byte]) for byte in OK * 1_000],
@@ -186,11 +177,10 @@ DRIPS: dict[str, list[bytes]] = {
 @pytest.mark.parametrize("drip", DRIPS)
 def test_an_answer_that_drips_ends_with_the_time_limit(drip: str) -> None:
     began = monotonic()
-    with (
-        dripping(DRIPS[drip], 0.05) as url,
-        pytest.raises(ModelError, match=r"took more than 0\.3 seconds"),
-    ):
-        ask_dripping(url)
+    with dripping(DRIPS[drip], 0.05) as url:
+        asking = Client(parse_address(f"{url}#m?timeout=0.3&patience=0.1&concurrency=1"))
+        with pytest.raises(ModelError, match=r"took more than 0\.3 seconds"):
+            asking.ask_all(url, [{}], lambda _number, answer: answer)
     assert monotonic() - began < 2
 
 

@@ -1,7 +1,5 @@
 """Faulty servers: refused by the names of their faults, or survived without a wrong score."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -434,9 +432,7 @@ def other_network(network: Network) -> Network:
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_same_model_after_a_restart_goes_on_and_another_is_refused(
-    dialect: str, fake_of: FakeOf
-) -> None:
+def test_after_a_restart_only_the_same_model_is_accepted(dialect: str, fake_of: FakeOf) -> None:
     fake = fake_of()
     options = f"tokenizer={fake.location}&dialect={dialect}&patience=5"
     with fake.running() as url:

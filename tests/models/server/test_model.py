@@ -1,7 +1,5 @@
 """Served models against the same network in this process, in all dialects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -77,9 +75,7 @@ def test_waiting_for_a_server_counts_as_the_time_of_its_network(fake_of: FakeOf)
     assert 0.1 <= tally.seconds <= passed
 
 
-def test_a_search_knows_scores_alone_and_asks_the_draft(
-    fake: FakeServer, hashed: HashedNetwork, tmp_path: Path
-) -> None:
+def test_searches_ask_the_draft(fake: FakeServer, hashed: HashedNetwork, tmp_path: Path) -> None:
     """Witness: the result's scores under the server's own network."""
     words = Vocabulary.from_sentences(PARSED[:3])
     bigram, trigram = (

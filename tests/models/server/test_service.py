@@ -1,7 +1,5 @@
 """Answers of no form that a dialect knows: each is an error that says so, whatever stands in it."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

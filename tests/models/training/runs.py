@@ -1,7 +1,5 @@
 """Training runs that take a fraction of a second: few sentences, tiny networks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,14 +8,10 @@ import pytest
 import safetensors.torch
 from torch import Tensor
 
+from contstim.models.training import settings
 from contstim.models.training.loop import Progress
 from contstim.models.training.record import Training
 from contstim.models.training.run import train_network
-from contstim.models.training.settings import (
-    RecurrentSettings,
-    TrainingSettings,
-    TransformerSettings,
-)
 from contstim.words.sentence import Sentence
 from tests.models.tiny import TEXTS
 
@@ -25,7 +19,7 @@ KINDS = ("lstm", "bert")
 SLOW = pytest.mark.slow
 ALL_KINDS = [*KINDS, *(pytest.param(kind, marks=SLOW) for kind in ("rnn", "bilstm", "gpt2"))]
 SENTENCES = [Sentence.parse(text) for text in TEXTS * 2]
-TRAINING = TrainingSettings(
+TRAINING = settings.TrainingSettings(
     epochs=3, batch_size=8, learning_rate=0.02, validation=0.2, patience=3, seed=4
 )
 
@@ -33,18 +27,18 @@ TRAINING = TrainingSettings(
 def train(
     kind: str,
     out: Path,
-    training: TrainingSettings = TRAINING,
+    training: settings.TrainingSettings = TRAINING,
     on_progress: Callable[[Progress], None] | None = None,
     **network: object,
 ) -> Training:
     """Train a tiny network of a kind on the texts of the tiny checkpoints."""
     if kind in ("gpt2", "bert"):
-        small = TransformerSettings(kind, width=16, layers=1, heads=2, window=32)  # type: ignore[arg-type]
+        small = settings.TransformerSettings(kind, width=16, layers=1, heads=2, window=32)  # type: ignore[arg-type]
         chosen = replace(small, **network)  # type: ignore[arg-type]
         return train_network(
             SENTENCES, out, chosen, training, device="cpu", on_progress=on_progress
         )
-    sizes = RecurrentSettings(kind, embedding=8, hidden=8, min_count=1)  # type: ignore[arg-type]
+    sizes = settings.RecurrentSettings(kind, embedding=8, hidden=8, min_count=1)  # type: ignore[arg-type]
     return train_network(
         SENTENCES,
         out,

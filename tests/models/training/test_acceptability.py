@@ -1,7 +1,5 @@
 """Restarts of a classifier, and the sentences that it is trained on."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -123,9 +121,7 @@ class _InterruptedError(Exception):
     pass
 
 
-def test_interrupted_restarts_go_on_bit_for_bit(
-    base: str, done: list[Training], tmp_path: Path
-) -> None:
+def test_restarts_resume_bit_for_bit(base: str, done: list[Training], tmp_path: Path) -> None:
     """Witness: the same restarts without an interruption."""
 
     def interrupt(number: int, now: Progress) -> None:
@@ -160,9 +156,7 @@ def test_a_classifier_is_no_base(done: list[Training], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
-def test_long_sentences_are_cut_in_training_and_refused_in_scoring(
-    name: str, tiny_checkpoint: Folder, tmp_path: Path
-) -> None:
+def test_long_sentences_cut_or_refused(name: str, tiny_checkpoint: Folder, tmp_path: Path) -> None:
     """Witness: the tokenizer's own truncation."""
     long = LabelledSentence(("dog",) * 90, ".")
     folder = str(tiny_checkpoint(name))

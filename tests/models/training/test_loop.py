@@ -1,7 +1,5 @@
 """The loop's parts: order of sentences, learning rate, what is kept, what is recorded."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
@@ -16,13 +14,7 @@ from hypothesis import strategies as st
 from contstim.errors import InputError, ModelError
 from contstim.models.catalog import load_model
 from contstim.models.recurrent.network import read_folder
-from contstim.models.training.loop import (
-    Progress,
-    Trainer,
-    learning_rate,
-    shuffled_batches,
-    sorted_batches,
-)
+from contstim.models.training import loop
 from contstim.models.training.run import split_sentences
 from contstim.models.training.settings import (
     RecurrentSettings,
@@ -38,20 +30,20 @@ from tests.models.training.runs import KINDS, SENTENCES, TRAINING, losses, train
 def test_every_row_is_in_one_batch_and_similar_rows_meet(lengths: list[int], size: int) -> None:
     found = np.array(lengths)
     for batches in (
-        shuffled_batches(found, size, np.random.default_rng(0)),
-        sorted_batches(found, size),
+        loop.shuffled_batches(found, size, np.random.default_rng(0)),
+        loop.sorted_batches(found, size),
     ):
         assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
         assert all(0 < len(batch) <= size for batch in batches)
         assert sum(len(batch) < size for batch in batches) <= 1 + len(lengths) // (64 * size)
-    spans = [found[batch].max() - found[batch].min() for batch in sorted_batches(found, size)]
+    spans = [found[batch].max() - found[batch].min() for batch in loop.sorted_batches(found, size)]
     assert sum(spans) <= found.max() - found.min()
 
 
 def test_every_epoch_has_an_order_of_its_own() -> None:
     lengths = np.full(100, 5)
     first, again, other = (
-        np.concatenate(shuffled_batches(lengths, 8, np.random.default_rng([0, epoch])))
+        np.concatenate(loop.shuffled_batches(lengths, 8, np.random.default_rng([0, epoch])))
         for epoch in (0, 0, 1)
     )
     assert (first == again).all()
@@ -71,7 +63,7 @@ def test_validation_sentences_are_kept_apart(n: int, share: float, seed: int) ->
 @given(st.integers(1, 2_000), st.floats(0.001, 0.999))
 def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero(steps: int, warmup: float) -> None:
     settings = TrainingSettings(warmup=warmup, learning_rate=0.5)
-    rates = np.array([learning_rate(step, steps, settings) for step in range(steps)])
+    rates = np.array([loop.learning_rate(step, steps, settings) for step in range(steps)])
     assert ((rates > 0) & (rates <= 0.5)).all()
     peak = int(rates.argmax())
     assert (np.diff(rates[: peak + 1]) > 0).all()
@@ -107,9 +99,7 @@ def test_training_stops_when_validation_gets_worse_and_keeps_the_best(tmp_path: 
     assert loss == pytest.approx(min(validation), rel=1e-4)
 
 
-def test_the_record_says_how_the_model_came_about(
-    tmp_path: Path, draw_curve: Draw, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_model_record(tmp_path: Path, draw_curve: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: the text's hash and sizes computed here."""
     import hashlib
 
@@ -138,11 +128,16 @@ def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
         train("rnn", tmp_path / "rnn", broken)
 
 
-def test_a_text_of_less_than_a_batch_is_refused(tmp_path: Path) -> None:
+def test_texts_of_less_than_a_batch_are_refused(tmp_path: Path) -> None:
+    from contstim.models.training.run import train_network
+
     for kind in ("lstm", "bert"):
         with pytest.raises(InputError, match=r"must be at most .* 38 of .*, got 39"):
             train(kind, tmp_path / kind, replace(TRAINING, batch_size=39))
         assert not (tmp_path / kind).exists()
+    for text in ([], [Sentence.parse("Hello there")]):
+        with pytest.raises(InputError, match="fewer than `batch_size`"):
+            train_network(text, tmp_path / "x")
 
 
 def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
@@ -194,57 +189,41 @@ def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_settings_out_of_range_are_refused_by_name(
-    settings: type, wrong: dict[str, float], message: str
-) -> None:
+def test_wrong_settings_are_refused(settings: type, wrong: dict[str, float], message: str) -> None:
     with pytest.raises(InputError, match=message):
         settings(**wrong)
-
-
-def test_one_sentence_is_no_text(tmp_path: Path) -> None:
-    from contstim.models.training.run import train_network
-
-    for text in ([], [Sentence.parse("Hello there")]):
-        with pytest.raises(InputError, match="`batch_size` must be at most"):
-            train_network(text, tmp_path / "x")
 
 
 @pytest.mark.parametrize(
     ("kind", "rate"), [("lstm", 1e5), ("bert", 1e5), *((kind, 1e38) for kind in KINDS)]
 )
-def test_a_learning_rate_beyond_measure_leaves_no_model(
-    kind: str, rate: float, tmp_path: Path
-) -> None:
+def test_a_huge_learning_rate_leaves_no_model(kind: str, rate: float, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"diverged. Lower `learning_rate`"):
         train(kind, tmp_path / kind, replace(TRAINING, learning_rate=rate))
     assert not (tmp_path / kind).exists()
 
 
-def test_a_loss_that_only_validation_finds_is_no_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_infinite_validation_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last step of an epoch may be the one that spoils the weights."""
-    monkeypatch.setattr(Trainer, "validate", lambda _: math.nan)
+    monkeypatch.setattr(loop.Trainer, "validate", lambda _: math.nan)
     with pytest.raises(ModelError, match="The loss is nan after 5 steps"):
         train("rnn", tmp_path / "rnn")
     assert not (tmp_path / "rnn").exists()
 
 
-def test_weights_that_are_not_finite_are_not_saved(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_infinite_weights_are_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A weight that no sentence kept apart uses may be spoilt while all losses are numbers."""
-    trainers: list[Trainer] = []
+    trainers: list[loop.Trainer] = []
 
-    def validate(trainer: Trainer) -> float:
+    def validate(trainer: loop.Trainer) -> float:
         trainers.append(trainer)
         return 3.0 - len(trainers)  # the last epoch is the best
 
-    def spoil(now: Progress) -> None:
+    def spoil(now: loop.Progress) -> None:
         if now.step == now.steps:
             trainers[0].task.network.get_parameter("forwards.bias_hh_l0").data[:] = math.nan
 
-    monkeypatch.setattr(Trainer, "validate", validate)
+    monkeypatch.setattr(loop.Trainer, "validate", validate)
     with pytest.raises(ModelError, match=r"forwards\.bias_hh_l0 that are not finite"):
         train("lstm", tmp_path / "lstm", on_progress=spoil)
     assert not (tmp_path / "lstm" / "model.safetensors").exists()

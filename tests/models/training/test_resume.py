@@ -1,6 +1,4 @@
-"""Interrupted training: it goes on bit for bit, and only where it may."""
-
-from __future__ import annotations
+"""Interrupted training: it continues bit for bit, and only where it may."""
 
 import json
 import os
@@ -62,9 +60,7 @@ def assert_same(ours: Path, theirs: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_a_resumed_training_equals_an_uninterrupted_one_bit_for_bit(
-    kind: str, tmp_path: Path, whole_of: Trained
-) -> None:
+def test_resumed_equal_uninterrupted_ones(kind: str, tmp_path: Path, whole_of: Trained) -> None:
     """Witness: the same training without an interruption, with dropout and masks at work."""
     whole = whole_of(kind)
     begin(kind, tmp_path / "parts")
@@ -183,19 +179,17 @@ def test_a_damaged_checkpoint_is_said_to_be_one(tmp_path: Path) -> None:
             train("rnn", out)
 
 
-def test_a_record_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_records_of_no_training_are_refused(tmp_path: Path) -> None:
     (tmp_path / "training.json").write_text(json.dumps({"settings": None}))
     with pytest.raises(InputError, match="not a record of a training"):
         train("rnn", tmp_path)
-
-
-def test_a_record_without_a_curve_is_refused(tmp_path: Path) -> None:
-    train("rnn", tmp_path)
-    record = json.loads((tmp_path / "training.json").read_text())
+    out = tmp_path / "without a curve"
+    train("rnn", out)
+    record = json.loads((out / "training.json").read_text())
     del record["curve"]
-    (tmp_path / "training.json").write_text(json.dumps(record))
+    (out / "training.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match="not a record of a training"):
-        train("rnn", tmp_path)
+        train("rnn", out)
 
 
 def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path, whole_of: Trained) -> None:

@@ -1,7 +1,5 @@
 """Small transformers: tokenizers that round-trip, masks, and folders that `hf:` reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -101,9 +99,7 @@ def test_sentences_longer_than_the_window_are_cut_and_counted(tmp_path: Path) ->
     st.one_of(st.none(), st.floats(0.05, 0.95)),
     st.integers(0, 99),
 )
-def test_hidden_tokens_are_a_share_of_the_words(
-    lengths: list[int], share: float | None, seed: int
-) -> None:
+def test_a_share_of_words_is_hidden(lengths: list[int], share: float | None, seed: int) -> None:
     torch.manual_seed(seed)
     words = torch.arange(14) < torch.tensor(lengths)[:, None]
     words = torch.cat([torch.zeros(len(lengths), 1, dtype=torch.bool), words], dim=1)

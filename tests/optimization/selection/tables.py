@@ -1,7 +1,5 @@
 """Small score tables that several tests of selection ask about."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -78,11 +76,7 @@ def least_sum(
 ) -> float:
     """The least sum of fractional ranks by trying every set; infinite where there is none.
 
-    Args:
-        ranks: (n_models, n_sentences), fractional.
-        counts: sentences for each (reject, accept).
-        usable: sentences that may be chosen.
-        agreeing: as in the question.
+    `ranks` are fractional, (n_models, n_sentences); `counts` are sentences for (reject, accept).
     """
     sources = [source for source, count in counts.items() if count]
 

@@ -1,7 +1,5 @@
 """Minimal pairs on which models disagree: the best set, its proof, and what is refused."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
@@ -87,13 +85,8 @@ def best_by_hand(
     """Exhaustive search over all sets: most kept items, most even shares, best objective.
 
     Of two lists of shares in ascending order, the one that is larger where they first differ is
-    more even. None where there is no set.
-
-    Args:
-        scores: all scores.
-        question: the rules.
-        rows: of minimal pairs that may be chosen; by default all.
-        stay: wrong model, right model and pair_id of kept items.
+    more even. None where there is no set. `rows` are those that may be chosen, by default all,
+    and `stay` the wrong model, right model and pair_id of kept items.
     """
     allowed = range(len(scores.pairs)) if rows is None else rows
     need, n_models = question.per_pair // 2, len(scores.models)
@@ -175,7 +168,7 @@ def test_chosen_sets_are_the_best_by_exhaustive_search(seed: int) -> None:
         word_cap=3 if seed % 2 else None,
     )
     scores = make_scores(seed, 24 if seed % 5 == 0 else 14, 2 if seed % 5 == 0 else 3)
-    check_against_exhaustive_search(scores, question)
+    compare_exhaustive_search(scores, question)
 
 
 @settings(max_examples=100, deadline=None)
@@ -197,12 +190,10 @@ def test_shares_are_as_even_as_possible_by_exhaustive_search(
 ) -> None:
     scores = make_scores(seed, n_pairs, 2, n_paradigms)
     question = MinimalPairQuestion(per_pair=per_pair, per_paradigm=per_paradigm, word_cap=word_cap)
-    check_against_exhaustive_search(scores, question)
+    compare_exhaustive_search(scores, question)
 
 
-def check_against_exhaustive_search(
-    scores: MinimalPairScores, question: MinimalPairQuestion
-) -> None:
+def compare_exhaustive_search(scores: MinimalPairScores, question: MinimalPairQuestion) -> None:
     answer = best_by_hand(scores, question)
     if answer is None:
         with pytest.raises(InfeasibleError):

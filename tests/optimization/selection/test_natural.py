@@ -1,7 +1,5 @@
 """Selection of natural pairs against exhaustive search, SciPy's solvers, and its own rules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations, permutations
@@ -19,14 +17,7 @@ from contstim.items.scores import ScoreTable
 from contstim.optimization.selection.natural import match_sentences
 from contstim.words.sentence import Sentence
 from tests.examples import examples
-from tests.optimization.selection.tables import (
-    choose,
-    fractional,
-    least_sum,
-    random_table,
-    recount,
-    repetitive_table,
-)
+from tests.optimization.selection import tables
 
 
 @st.composite
@@ -52,27 +43,25 @@ def exhaustive(
     n_sentences, n_models = table.log_probs.shape
     counts = dict.fromkeys(permutations(range(n_models), 2), per_pair)
     allowed = range(n_sentences) if usable is None else usable
-    best = least_sum(fractional(table.log_probs), counts, allowed, agreeing=agreeing)
+    best = tables.least_sum(tables.fractional(table.log_probs), counts, allowed, agreeing=agreeing)
     return None if best == np.inf else best
 
 
 @settings(max_examples=examples(60))
 @given(question=small_questions(), agreeing=st.booleans())
-def test_optimum_is_the_one_of_exhaustive_search(
-    question: tuple[ScoreTable, int], *, agreeing: bool
-) -> None:
+def test_optimum_of_exhaustive_search(question: tuple[ScoreTable, int], *, agreeing: bool) -> None:
     table, per_pair = question
     witness = exhaustive(table, per_pair, agreeing=agreeing)
     if witness is None:
         most = exhaustive(table, 1, agreeing=agreeing) is not None
         number = "1 pair" if most else "0 pairs"
         with pytest.raises(InfeasibleError, match=f"at most {number} can be selected"):
-            choose(table, per_pair=per_pair, agreeing=agreeing)
+            tables.choose(table, per_pair=per_pair, agreeing=agreeing)
         return
-    selection = choose(table, per_pair=per_pair, agreeing=agreeing)
+    selection = tables.choose(table, per_pair=per_pair, agreeing=agreeing)
     certificate = selection.certificate
     assert certificate.objective == pytest.approx(witness, abs=1e-12)
-    recount(table, selection)
+    tables.recount(table, selection)
     for pair in () if agreeing else selection.pairs:
         # Of the scores themselves, with all ties and -inf
         first, second = (table.models.index(m) for m in (pair.model_1, pair.model_2))
@@ -97,21 +86,19 @@ def optimum_of_highs(table: ScoreTable, demand: list[int]) -> float:
 
 
 @pytest.mark.parametrize(("n_sentences", "n_models", "per_pair"), [(26, 3, 1), (92, 4, 3)])
-def test_scarce_sentences_give_the_optimum_of_highs(
-    n_sentences: int, n_models: int, per_pair: int
-) -> None:
+def test_scarce_sentences_equal_highs(n_sentences: int, n_models: int, per_pair: int) -> None:
     """Nearly every sentence is needed, so that sources compete; SciPy's HiGHS solves the LP."""
-    table = random_table(n_sentences, n_models)
+    table = tables.random_table(n_sentences, n_models)
     witness = optimum_of_highs(table, [per_pair] * (n_models * (n_models - 1)))
     assert witness < 1e3, "the question must have an answer"
-    selection = choose(table, per_pair=per_pair)
+    selection = tables.choose(table, per_pair=per_pair)
     assert selection.certificate.objective == pytest.approx(witness, abs=1e-9)
-    recount(table, selection)
+    tables.recount(table, selection)
 
 
 def test_pairs_stand_in_the_order_of_columns_then_rows() -> None:
-    table = random_table()
-    pairs = choose(table, per_pair=4).pairs
+    table = tables.random_table()
+    pairs = tables.choose(table, per_pair=4).pairs
     assert [(p.model_1, p.model_2) for p in pairs[::4]] == list(combinations(table.models, 2))
     for start in range(0, len(pairs), 4):
         rows = [pair.row_1 for pair in pairs[start : start + 4]]
@@ -119,28 +106,28 @@ def test_pairs_stand_in_the_order_of_columns_then_rows() -> None:
 
 
 def test_same_scores_give_the_same_pairs_and_names() -> None:
-    first, second = (choose(random_table(), per_pair=4) for _ in range(2))
+    first, second = (tables.choose(tables.random_table(), per_pair=4) for _ in range(2))
     assert first.pairs == second.pairs
     assert replace(first.certificate, seconds=0.0) == replace(second.certificate, seconds=0.0)
     assert len({pair.trial_id for pair in first.pairs}) == len(first.pairs)
 
 
 def test_objective_does_not_depend_on_the_order_of_rows_or_models() -> None:
-    table = random_table()
+    table = tables.random_table()
     turned = ScoreTable(None, table.models[::-1], np.ascontiguousarray(table.log_probs[::-1, ::-1]))
-    objectives = [choose(t, per_pair=5).certificate.objective for t in (table, turned)]
+    objectives = [tables.choose(t, per_pair=5).certificate.objective for t in (table, turned)]
     assert objectives[0] == objectives[1]
 
 
 def test_scores_without_sentences_are_matched_by_row(tmp_path: Path) -> None:
-    table = random_table()
+    table = tables.random_table()
     ScoreTable(None, table.models, table.log_probs).write(tmp_path / "scores.npz")
-    selection = choose(ScoreTable.from_file(tmp_path / "scores.npz"), per_pair=4)
+    selection = tables.choose(ScoreTable.from_file(tmp_path / "scores.npz"), per_pair=4)
     assert {text for p in selection.pairs for text in (p.sentence_1, p.sentence_2)} == {None}
     for start in range(0, len(selection.pairs), 4):
         rows = [pair.row_2 for pair in selection.pairs[start : start + 4]]
         assert rows == sorted(rows)
-    with_texts = choose(table, per_pair=4).certificate
+    with_texts = tables.choose(table, per_pair=4).certificate
     assert selection.certificate.objective == with_texts.objective
 
 
@@ -179,16 +166,14 @@ def test_matching_counts_characters_without_end_marks_and_breaks_ties_by_row() -
     ("repeatable", "banned"),
     [(None, ()), (frozenset({"The"}), (0,)), (frozenset(), (0, 1)), (frozenset({"dogs"}), (1,))],
 )
-def test_word_repetition_rule_drops_sentences_after_ranking(
-    repeatable: frozenset[str] | None, banned: tuple[int, ...]
-) -> None:
+def test_repetition_rule(repeatable: frozenset[str] | None, banned: tuple[int, ...]) -> None:
     """Exhaustive search over the sentences left, whose ranks are those among all sentences."""
-    table = repetitive_table()
+    table = tables.repetitive_table()
     usable = frozenset(r for r in range(24) if r % 3 not in banned)
     rule: dict[str, Any] = (
         {} if repeatable is None else {"no_repeats": True, "repeatable": repeatable}
     )
-    selection = choose(table, per_pair=2, agreeing=True, **rule)
+    selection = tables.choose(table, per_pair=2, agreeing=True, **rule)
     rows = {row for pair in selection.pairs for row in (pair.row_1, pair.row_2)}
     assert rows <= usable
     witness = exhaustive(table, 2, usable, agreeing=True)
@@ -202,7 +187,7 @@ def test_end_marks_do_not_hide_a_repetition() -> None:
         np.array([[-9.0, -1.0], [-8.0, -2.0], [-2.0, -8.0], [-1.0, -9.0], [-5.0, -5.0]]),
     )
     rows = [
-        choose(table, per_pair=1, repeatable=frozenset(), no_repeats=rule).pairs[0].row_1
+        tables.choose(table, per_pair=1, repeatable=frozenset(), no_repeats=rule).pairs[0].row_1
         for rule in (False, True)
     ]
     assert rows == [0, 1]
@@ -213,7 +198,7 @@ def test_a_text_that_stands_twice_is_chosen_once() -> None:
     texts = ("Cats purr.", "Cats purr.", "Dogs bark.", "Owls hoot.", "Owls fly.", "Owls see.")
     scores = np.stack([first, -10 - first], axis=1)
     table = ScoreTable(sentences(*texts, "Owls eat.", "Owls sit."), ("a", "b"), scores)
-    pairs = choose(table, per_pair=2).pairs
+    pairs = tables.choose(table, per_pair=2).pairs
     assert {pair.row_1 for pair in pairs} == {0, 2}
 
 
@@ -222,7 +207,7 @@ def test_sentences_that_look_alike_are_chosen_once() -> None:
     scores = [[-9.0, -1.0], [-1.0, -9.0], [-8.0, -2.0], [-2.0, -8.0], [-5.0, -5.0]]
     texts = ("What a day!", "What a day.", "Dogs bark.", "Owls hoot.", "Cats purr.")
     table = ScoreTable(sentences(*texts), ("a", "b"), np.array(scores))
-    found = choose(table, per_pair=1)
+    found = tables.choose(table, per_pair=1)
     rows = {row for pair in found.pairs for row in (pair.row_1, pair.row_2)}
     assert len({Sentence.parse(texts[row]).bare for row in rows}) == 2
     assert found.certificate.objective == pytest.approx(
@@ -233,7 +218,7 @@ def test_sentences_that_look_alike_are_chosen_once() -> None:
 def test_pairs_hold_the_text_by_which_sentences_are_joined() -> None:
     scores = np.array([[-9.0, -1.0], [-1.0, -9.0], [-5.0, -5.0]])
     table = ScoreTable(sentences("  Dogs   bark", "Owls hoot !", "Cats purr"), ("a", "b"), scores)
-    (pair,) = choose(table, per_pair=1).pairs
+    (pair,) = tables.choose(table, per_pair=1).pairs
     assert (pair.sentence_1, pair.sentence_2) == sentences("Dogs bark.", "Owls hoot!")
 
 
@@ -248,29 +233,29 @@ def scores_of(*columns: list[float]) -> ScoreTable:
 def test_too_few_admissible_sentences_are_counted_for_each_model_pair() -> None:
     table = scores_of([-3, -2, -1], [-1, -2, -3])
     with pytest.raises(InfeasibleError) as caught:
-        choose(table, per_pair=3)
+        tables.choose(table, per_pair=3)
     only = "lacks 2 of 3 sentences: only 1 usable ones rank below 0.5 under"
     assert f"rnn against lstm {only} rnn and at least 0.5 under lstm" in str(caught.value)
     assert f"lstm against rnn {only} lstm and at least 0.5 under rnn" in str(caught.value)
     assert "at most 1 pair can be selected" in str(caught.value)
     with pytest.raises(InfeasibleError, match=r"only 2 usable ones rank at least 0\.5 under lstm"):
-        choose(table, per_pair=3, agreeing=True)
+        tables.choose(table, per_pair=3, agreeing=True)
 
 
 def test_sentences_that_only_run_out_jointly_are_counted_too() -> None:
     """Three sentences are admissible to both sources, which need two each."""
     table = scores_of([-4, -3, -2, -1], [-4, -3, -2, -1])
     with pytest.raises(InfeasibleError, match="other pairs need the same") as caught:
-        choose(table, per_pair=2, agreeing=True)
+        tables.choose(table, per_pair=2, agreeing=True)
     assert "lacks 1 of 2 sentences" in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("table", "question", "message"),
     [
-        (random_table(), {"per_pair": -1}, "`per_pair` must be 0 or more, not -1"),
-        (random_table(), {"per_pair": 0}, "No pair of models needs"),
-        (random_table(n_models=1), {}, "at least 2 models"),
+        (tables.random_table(), {"per_pair": -1}, "`per_pair` must be 0 or more, not -1"),
+        (tables.random_table(), {"per_pair": 0}, "No pair of models needs"),
+        (tables.random_table(n_models=1), {}, "at least 2 models"),
         (scores_of([-2, -1], [-1, -2]), {"no_repeats": True}, "need texts"),
         (scores_of([-2, -1], [-1, -2]), {"same_length": True}, "need texts"),
         (
@@ -279,18 +264,16 @@ def test_sentences_that_only_run_out_jointly_are_counted_too() -> None:
             "Add the column 'sentence'",
         ),
         (
-            random_table(),
+            tables.random_table(),
             {"counts": (("model-1", "model-0", 1),)},
             "not a pair of models in this order",
         ),
-        (random_table(), {"counts": (("model-0", "model-1", -1),)}, "at least 0, got -1"),
+        (tables.random_table(), {"counts": (("model-0", "model-1", -1),)}, "at least 0, got -1"),
     ],
 )
-def test_unusable_questions_are_refused(
-    table: ScoreTable, question: dict[str, Any], message: str
-) -> None:
+def test_bad_questions_refused(table: ScoreTable, question: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        choose(table, **question)
+        tables.choose(table, **question)
 
 
 COUNTS = {("model-0", "model-1"): 1, ("model-0", "model-2"): 0, ("model-1", "model-2"): 3}
@@ -298,12 +281,12 @@ COUNTS = {("model-0", "model-1"): 1, ("model-0", "model-2"): 0, ("model-1", "mod
 
 def test_counts_by_model_pair_give_the_optimum_of_highs() -> None:
     """SciPy's HiGHS solves the LP with one demand for each ordered pair of models."""
-    table = random_table(40)
+    table = tables.random_table(40)
     demand = [COUNTS[f"model-{min(s)}", f"model-{max(s)}"] for s in permutations(range(3), 2)]
     witness = optimum_of_highs(table, demand)
-    selection = choose(table, per_pair=5, counts=tuple((*p, n) for p, n in COUNTS.items()))
+    selection = tables.choose(table, per_pair=5, counts=tuple((*p, n) for p, n in COUNTS.items()))
     assert selection.certificate.objective == pytest.approx(witness, abs=1e-9)
-    recount(table, selection)
+    tables.recount(table, selection)
     assert [p.model_1 + p.model_2 for p in selection.pairs] == (
         ["model-0model-1"] + ["model-1model-2"] * 3
     )
@@ -311,10 +294,10 @@ def test_counts_by_model_pair_give_the_optimum_of_highs() -> None:
 
 def test_excluded_sentences_keep_their_ranks_and_are_not_chosen() -> None:
     """Exhaustive search over the sentences left; end marks do not hide a sentence."""
-    table = random_table(12, 2, seed=4)
+    table = tables.random_table(12, 2, seed=4)
     assert table.sentences is not None
     out = [replace(table.sentences[r], end="!") for r in (0, 3, 5)]
-    selection = choose(table, per_pair=1, excluded=out)
+    selection = tables.choose(table, per_pair=1, excluded=out)
     left = frozenset(range(12)) - {0, 3, 5}
     assert selection.certificate.objective == pytest.approx(exhaustive(table, 1, left))
-    recount(table, selection, out)
+    tables.recount(table, selection, out)

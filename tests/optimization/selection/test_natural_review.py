@@ -1,7 +1,5 @@
 """Natural pairs after a review, and of one length, against exhaustive search by definition."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
@@ -48,7 +46,7 @@ def rejections(draw: st.DrawFn) -> tuple[ScoreTable, int, int, int, list[int]]:
 
 @settings(max_examples=examples(50))
 @given(rejections())
-def test_after_any_rejections_all_others_stay_and_the_rest_is_the_best(
+def test_after_rejections_all_others_stay_and_the_rest_is_the_best(
     case: tuple[ScoreTable, int, int, int, list[int]],
 ) -> None:
     """Witness: of every set that keeps as many pairs as any can, the least sum of ranks."""

@@ -1,7 +1,5 @@
 """Programs against exhaustive search over all choices, and the one file that knows a solver."""
 
-from __future__ import annotations
-
 import re
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Triplets after a review, against exhaustive search over every set that keeps the rules."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -24,15 +22,13 @@ from tests.optimization.selection.test_triplets import (
     selected,
     small_questions,
     some_triplets,
-    value_of,
 )
+from tests.optimization.selection.triplet_recount import values_of
 
 
 @settings(max_examples=examples(25))
 @given(small_questions(), st.integers(0, 255))
-def test_as_many_stay_as_in_any_set_and_of_these_the_best_is_chosen(
-    asked: tuple[list[Triplet], TripletQuestion], drawn: int
-) -> None:
+def test_the_best_of_largest_sets(asked: tuple[list[Triplet], TripletQuestion], drawn: int) -> None:
     """Witness: every set that keeps the rules and holds no rejected triplet."""
     triplets, question = asked
     try:
@@ -55,11 +51,8 @@ def test_as_many_stay_as_in_any_set_and_of_these_the_best_is_chosen(
             select_triplets(triplets, question, tokens=COUNTED, review=review)
         return
     most = max(len(stay & {t.triplet_id for t in some}) for some in sets)
-    values = [
-        value_of(triplets, some, question)
-        for some in sets
-        if len(stay & {t.triplet_id for t in some}) == most
-    ]
+    largest = (some for some in sets if len(stay & {t.triplet_id for t in some}) == most)
+    values = values_of(largest, triplets, question)
     best = max(values) if question.objective == "controversiality" else min(values)
     after = select_triplets(triplets, question, tokens=COUNTED, review=review)
     certificate = after.certificate

@@ -1,11 +1,9 @@
 """Selection of triplets against exhaustive search over every set there is."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from itertools import combinations, permutations, product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import rankdata
 
-from contstim.english.words import tag_table
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.items.reviews import Review
 from contstim.items.stimuli import Triplet, content_id
@@ -33,15 +29,7 @@ from contstim.optimization.selection.triplets import (
 )
 from contstim.optimization.selection.verification import verify_triplets
 from contstim.words.sentence import Sentence
-from tests.optimization.selection.triplet_recount import (
-    changes,
-    costs,
-    counted_rules,
-    disagreements,
-    misfits,
-    quantile_places,
-    ranks,
-)
+from tests.optimization.selection import triplet_recount
 
 NATURALS = ("Cats sleep.", "Dogs bark 1 1!", "Owls hoot 1 1.", "Cats sleep!", "One dog 1 1.")
 TOKENS = {"One cat": 2, "Two cats ran": 4, "Three dogs ran away": 7, "Dogs sleep": 3}
@@ -125,89 +113,30 @@ def small_questions(draw: st.DrawFn) -> tuple[list[Triplet], TripletQuestion]:
     return some_triplets(sizes, draw(st.integers(0, 10_000)), kinds), question
 
 
-def halves(values: list[float], n: int) -> list[int]:
-    """One or two groups by their definition: a value up to the median is in the first."""
-    median = np.median(values or [0]) if n == 2 else np.inf
-    return [int(value > median) for value in values]
-
-
-def spread_evenly(own: list[Triplet], some: tuple[int, ...], n: int) -> bool:
-    for values in (
-        [t.log_prob_natural_model_1 for t in own],
-        [t.log_prob_natural_model_2 for t in own],
-    ):
-        groups = halves(values, n)
-        if [sum(groups[i] == g for i in some) for g in range(n)] != [len(some) // n] * n:
-            return False
-    return True
-
-
 def allowed_sets(triplets: list[Triplet], question: TripletQuestion) -> Iterator[list[Triplet]]:
     """Every set that keeps the rules, by their definitions."""
-    choices = []
-    for pair, count in demand(question, by_model_pair(triplets)).items():
-        own = [t for t in triplets if (t.model_1, t.model_2) == pair]
-        if question.objective == "readable":
-            least = 5 if question.enough is None else question.enough
-            own = [t for t in own if min(disagreements([t])) >= least]
-        sets = combinations(range(len(own)), count)
-        n = question.quantiles or 1
-        choices.append([[own[i] for i in some] for some in sets if spread_evenly(own, some, n)])
-    for parts in product(*choices):
-        if keeps_joint_rules(parts, question):
-            yield [t for part in parts for t in part]
-
-
-def keeps_joint_rules(parts: tuple[list[Triplet], ...], question: TripletQuestion) -> bool:
-    chosen = [t for part in parts for t in part]
-    naturals = Counter(t.natural.bare for t in chosen)
-    texts = [s for t in chosen for s in (t.natural, t.synthetic_1, t.synthetic_2)]
-    every = " ".join(sentence.bare.lower() for sentence in texts).split()
-    words = Counter(map(tag_table(question.tags).lemma, every))
-    surplus = [
-        sum(COUNTED[t.synthetic_1.text, "a"] - COUNTED[t.synthetic_2.text, "a"] for t in part)
-        for part in parts
-    ]
-    most = np.inf if question.token_balance is None else question.token_balance
-    return (
-        (not question.natural_once or max(naturals.values(), default=0) <= 1)
-        and (question.word_cap is None or max(words.values(), default=0) <= question.word_cap)
-        and all(abs(s) <= most * len(part) for s, part in zip(surplus, parts, strict=True) if part)
-        and not any(
-            len(made) == len(other)
-            and sum(a.lower() != b.lower() for a, b in zip(made.words, other.words, strict=True))
-            < 2
-            for one, two in permutations(chosen, 2)
-            for made in (one.synthetic_1, one.synthetic_2)
-            for other in two.sentences
+    choices = [
+        [
+            part
+            for part in combinations(own, count)
+            if triplet_recount.keeps_rules_of_pair(part, own, count, question)
+        ]
+        for (_, own), count in zip(
+            triplet_recount.by_models(triplets).items(),
+            triplet_recount.demands(triplets, question).values(),
+            strict=True,
         )
-    )
-
-
-def value_of(triplets: list[Triplet], chosen: list[Triplet], question: TripletQuestion) -> float:
-    if question.objective == "readable":
-        most = len(chosen) * max(map(changes, triplets))
-        return sum(map(misfits, chosen)) + sum(map(changes, chosen)) / 10.0 ** len(str(most))
-    if question.objective == "controversiality":
-        return sum(t.controversiality for t in chosen)
-    total = 0
-    for pair in {(t.model_1, t.model_2) for t in triplets}:
-        own = [t for t in triplets if (t.model_1, t.model_2) == pair]
-        first = [t.log_prob_synthetic_1_model_1 - t.log_prob_natural_model_1 for t in own]
-        second = [t.log_prob_synthetic_2_model_2 - t.log_prob_natural_model_2 for t in own]
-        worse = np.maximum(rankdata(first), rankdata(second))
-        ranks = pd.Series(worse).rank(method="first")
-        total += sum(int(ranks[own.index(t)]) for t in chosen if t in own)
-    return float(total)
+    ]
+    for parts in product(*choices):
+        chosen = [t for part in parts for t in part]
+        if triplet_recount.keeps_joint_rules(chosen, question, COUNTED):
+            yield chosen
 
 
 @given(small_questions())
-def test_optimum_is_the_one_of_exhaustive_search(
-    asked: tuple[list[Triplet], TripletQuestion],
-) -> None:
+def test_optimum_of_exhaustive_search(asked: tuple[list[Triplet], TripletQuestion]) -> None:
     triplets, question = asked
-    sets = [*allowed_sets(triplets, question)]
-    values = [value_of(triplets, chosen, question) for chosen in sets]
+    values = triplet_recount.values_of(allowed_sets(triplets, question), triplets, question)
     if not values:
         with pytest.raises(InfeasibleError, match="violates"):
             select_triplets(triplets, question, tokens=COUNTED)
@@ -239,9 +168,7 @@ def test_counts_differ_by_model_pair() -> None:
     ("losses", "expected"),
     [((-9.0, -8.5, -8.4, -1.0), (1, 2)), ((-20.0, -8.5, -8.4, -8.3), (0, 3))],
 )
-def test_equal_rank_sums_are_decided_by_controversiality(
-    losses: tuple[float, ...], expected: tuple[int, int]
-) -> None:
+def test_controversiality_breaks_ties(losses: tuple[float, ...], expected: tuple[int, int]) -> None:
     """The medians allow the ranks 1 + 4 and 2 + 3 only."""
     naturals = [(-1.0, -1.0), (-1.0, -9.0), (-9.0, -1.0), (-9.0, -9.0)]
     triplets = [
@@ -390,35 +317,21 @@ VALUES = st.one_of(st.floats(-99, 0), st.sampled_from([-9.0, -8.5, -8.0, -7.25])
 
 
 @given(small_questions(), st.integers(0, 2**16))
-def test_rules_ranks_and_costs_are_those_of_a_second_account(
-    asked: tuple[list[Triplet], TripletQuestion], drawn: int
-) -> None:
+def test_rules_of_second_account(asked: tuple[list[Triplet], TripletQuestion], drawn: int) -> None:
     """Any set, not only an optimal one, keeps the rules of both accounts or breaks both."""
     triplets, question = asked
     some = [place for place in range(len(triplets)) if drawn >> place & 1]
     needs = demand(question, by_model_pair(triplets))
-    rules, recounted = (
-        build_rules(triplets, question, needs, COUNTED),
-        counted_rules(triplets, question, COUNTED),
-    )
     kept = all(
         r.lower <= sum(w for m, w in zip(r.members, r.weights, strict=True) if m in some) <= r.upper
-        for r in rules
+        for r in build_rules(triplets, question, needs, COUNTED)
     )
-    assert kept == all(
-        r.least <= sum(r.weights.get(place, 0) for place in some) <= r.most
-        for r in recounted.values()
+    assert kept == triplet_recount.keeps_rules(
+        [triplets[place] for place in some], triplets, question, COUNTED
     )
-    assert worst_ranks(triplets).tolist() == ranks(triplets).tolist()
+    assert worst_ranks(triplets).tolist() == triplet_recount.ranks(triplets).tolist()
     own_costs, *_ = triplet_costs(triplets, question, sum(needs.values()))
-    assert own_costs == pytest.approx(costs(triplets, question), abs=1e-9)
-
-
-@given(st.lists(st.integers(-5, 5), min_size=10, max_size=40), st.sampled_from([2, 4, 5, 10]))
-def test_the_oracle_finds_the_quantile_groups_of_pandas(values: list[int], n: int) -> None:
-    column = np.array(values) / 8 + np.arange(len(values)) * 0.001
-    witness = pd.qcut(column, n, labels=False)
-    assert quantile_places(column, n).tolist() == witness.tolist()
+    assert own_costs == pytest.approx(triplet_recount.costs(triplets, question), abs=1e-9)
 
 
 @given(st.lists(VALUES, min_size=1, max_size=60), st.integers(1, 12))
@@ -458,7 +371,10 @@ def test_of_equal_sets_the_judges_favourite_is_chosen() -> None:
     ]
     question = TripletQuestion(per_pair=2, quantiles=0, enough=0.1)
     chosen = select_triplets(judged, question).triplets
-    costs = {t.triplet_id: (misfits(t), changes(t)) for t in judged}
+    costs = {
+        t.triplet_id: (triplet_recount.misfits(t), len(triplet_recount.new_words(t)))
+        for t in judged
+    }
     sums = {
         pair: (
             *(sum(costs[t.triplet_id][n] for t in pair) for n in (0, 1)),

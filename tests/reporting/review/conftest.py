@@ -1,7 +1,5 @@
 """A real browser, and pages in files."""
 
-from __future__ import annotations
-
 from tests.experiments.platforms.conftest import chromium, visit
 
 __all__ = ["chromium", "visit"]

@@ -1,7 +1,5 @@
 """The page of a review in a real browser (Chromium), opened from disk and without a network."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,14 +9,8 @@ from typing import Any
 import pytest
 
 from contstim.experiments.design.building import triplet_trials
+from contstim.items import reviews
 from contstim.items.item_flags import flag_items
-from contstim.items.reviews import (
-    Decision,
-    ReviewedItem,
-    read_reviews,
-    undecided_items,
-    write_review,
-)
 from contstim.items.stimuli import Condition, Kind, Trial, Triplet
 from contstim.reporting.review import ReviewPage
 from contstim.words.sentence import Sentence
@@ -28,19 +20,21 @@ Open = Callable[..., Any]
 EVIL = "</script> We <b>saw</b> <img/src=x/onerror=alert(1)> &amp; “it”"
 
 
-def triplet(number: int, natural: Sentence, first: Sentence, second: Sentence) -> Triplet:
-    models = ("RNN", "LSTM") if number % 2 else ("kenlm:2.arpa", "GPT-2")
-    return Triplet(
-        f"t{number}", *models, natural, first, second, *(-20.5, -20, -40, -19, -19, -40), number
-    )
-
-
 def some_triplets(n: int) -> list[Triplet]:
     """Triplets of words in a random order, which need no grammar while tests are collected."""
     rng = random.Random(2)
     words = "the old woman will read a long book before breakfast with two good friends".split()
-    sentences = [Sentence(tuple(rng.sample(words, 8))) for _ in range(3 * n)]
-    return [triplet(i, *sentences[3 * i : 3 * i + 3]) for i in range(n)]
+    texts = [Sentence(tuple(rng.sample(words, 8))) for _ in range(3 * n)]
+    models, log_probs = (
+        (("kenlm:2.arpa", "GPT-2"), ("RNN", "LSTM")),
+        (-20.5, -20, -40, -19, -19, -40),
+    )
+    return [
+        Triplet(f"t{i}", *models[i % 2], natural, first, second, *log_probs, i)
+        for i, (natural, first, second) in enumerate(
+            zip(texts[::3], texts[1::3], texts[2::3], strict=True)
+        )
+    ]
 
 
 TRIPLETS = some_triplets(6)
@@ -95,10 +89,10 @@ def download(page: Any, folder: Path) -> Path:
 
 def decided(
     stimuli: Any, reviewer: str, decisions: dict[str, tuple[str, str]]
-) -> list[ReviewedItem]:
+) -> list[reviews.ReviewedItem]:
     return [
-        replace(item, decision=Decision(decision), reason=reason)
-        for item in undecided_items(stimuli, reviewer)
+        replace(item, decision=reviews.Decision(decision), reason=reason)
+        for item in reviews.undecided_items(stimuli, reviewer)
         for decision, reason in [decisions.get(item.item_id, ("", ""))]
     ]
 
@@ -113,9 +107,7 @@ def filled(page: Any) -> list[str]:
     return [str(each) for each in page.locator(".item .id").all_inner_texts()]
 
 
-def test_a_review_by_the_keyboard_alone_survives_a_reload_and_is_read_back(
-    open_page: Open, tmp_path: Path
-) -> None:
+def test_keyboard_reviews_survive_reload_and_are_read(open_page: Open, tmp_path: Path) -> None:
     """Witness: the file that Python writes of the same decisions, byte for byte."""
     page = open_page()
     press(page, "j a a r 1 r")
@@ -132,9 +124,9 @@ def test_a_review_by_the_keyboard_alone_survives_a_reload_and_is_read_back(
     for _ in range(2):
         written = download(page, tmp_path)
         assert written.name == "review.csv"
-        write_review(tmp_path / "python.csv", decided(TRIPLETS, "", decisions))
+        reviews.write_review(tmp_path / "python.csv", decided(TRIPLETS, "", decisions))
         assert written.read_bytes() == (tmp_path / "python.csv").read_bytes()
-        review = read_reviews([written])
+        review = reviews.read_reviews([written])
         review.require_items_of(TRIPLETS, "t.csv")
         assert review.rejected == {"t2", "t3", "t4"}
         page.reload()

@@ -1,7 +1,5 @@
 """What stands in the page of a review, without a browser; witnesses by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -101,9 +99,7 @@ def test_pairs_have_a_column_for_each_scored_model_their_own_first() -> None:
 
 
 @pytest.mark.parametrize(("number", "rejects"), [(0, ["", "hf:x/y"]), (1, ["", "b"])])
-def test_a_natural_synthetic_trial_names_the_model_that_rejects(
-    number: int, rejects: list[str]
-) -> None:
+def test_natural_synthetic_trials_name_rejecting_models(number: int, rejects: list[str]) -> None:
     trial = triplet_trials(TRIPLET, twins=True)[number]
     assert trial.condition is Condition.NATURAL_SYNTHETIC
     assert [model for _, model in item(trial)["labels"]] == rejects

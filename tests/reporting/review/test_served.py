@@ -1,7 +1,5 @@
 """The page beside its server, in a real browser: nothing is lost while the server is away."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -57,9 +55,7 @@ def test_decisions_are_saved_as_they_are_made_and_sent_again(tmp_path: Path, vis
     assert read_reviews([path]).rejected == {"t1", "t2"}
 
 
-def test_nothing_is_called_saved_while_a_later_decision_is_not(
-    tmp_path: Path, visit: Visit
-) -> None:
+def test_nothing_is_called_saved_before_later_decisions(tmp_path: Path, visit: Visit) -> None:
     """The first request is held until a second decision is made; all that the page says is kept."""
     held: list[Any] = []
     with serving(tmp_path) as port:
@@ -83,9 +79,7 @@ def test_nothing_is_called_saved_while_a_later_decision_is_not(
 
 
 @pytest.mark.slow
-def test_windows_keep_each_other_s_decisions_while_the_server_is_away(
-    tmp_path: Path, visit: Visit
-) -> None:
+def test_windows_keep_all_decisions_while_the_server_is_away(tmp_path: Path, visit: Visit) -> None:
     """Both are closed before the server is back; of one item, the later decision is saved."""
     path, away = tmp_path / "review-Ann.csv", "text=Not saved: the server does not answer."
     first = visit()

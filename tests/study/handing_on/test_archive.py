@@ -1,7 +1,5 @@
 """Archives: what they hold, by plain zip and hash code; and the same study from them elsewhere."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -120,8 +118,7 @@ def test_the_same_study_makes_the_same_zip(study: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_unpacked_archive_does_the_study_again(unpacked: Path) -> None:
-    done = run(unpacked, "run", "--quiet")
-    assert done.returncode == 0, done.stdout + done.stderr
+    succeed(unpacked, "run", "--quiet")
     old = sorted((unpacked / "archived-results").rglob("*.csv"))
     assert len(old) > 20
     for path in old:  # byte for byte, without our own comparison
@@ -134,19 +131,15 @@ def test_an_unpacked_archive_does_the_study_again(unpacked: Path) -> None:
     assert (unpacked.parent / "again" / "archived-results" / "triplets.csv").is_file()
 
 
-def test_stale_and_edited_stages_are_told_and_archived_only_as_they_are(
-    study: Path, tmp_path: Path
-) -> None:
+def test_stale_and_edited_stages_are_archived_as_they_are(study: Path, tmp_path: Path) -> None:
     with (study / "results" / "natural.txt").open("a", encoding="utf-8") as file:
         file.write("The dog saw the cat again today now.\n")
     change(study, ("random_per_group = 2", "random_per_group = 1"))
-    refused = run(study, "archive", "--out", str(tmp_path / "no.zip"))
-    assert refused.returncode == 2
+    refused = run(study, "archive", "--out", str(tmp_path / "no.zip"), status=2)
     assert "results/natural.txt was changed by hand" in refused.stderr
     assert "design is stale" in refused.stderr
     assert not (tmp_path / "no.zip").exists()
-    told = run(study, "archive", "--out", str(tmp_path / "folder"), "--as-it-is")
-    assert told.returncode == 0, told.stderr
+    told = run(study, "archive", "--out", str(tmp_path / "folder"), "--as-it-is", status=0)
     assert " MB. " in told.stderr  # of a folder nothing is packed
     for name in ("README.md", "datasheet.md"):
         text = (tmp_path / "folder" / name).read_text()
@@ -161,8 +154,7 @@ def test_an_input_that_is_left_out_is_asked_for(study: Path, tmp_path: Path) -> 
     succeed(study, "archive", "--out", str(out), "--without", "corpus.txt", "--largest", "100")
     assert not (out / "corpus.txt").exists()
     content = (study / "corpus.txt").read_bytes()
-    refused = run(out, "run")
-    assert refused.returncode == 2
+    refused = run(out, "run", status=2)
     assert f"corpus.txt: {len(content):,} bytes" in refused.stderr
     assert hashlib.sha256(content).hexdigest() in refused.stderr
     assert hashlib.sha256(content).hexdigest() in (out / "README.md").read_text()
@@ -173,9 +165,7 @@ def test_an_input_that_is_left_out_is_asked_for(study: Path, tmp_path: Path) -> 
     assert "there is no such file" in refused.stderr
 
 
-def test_answers_travel_and_the_database_of_a_server_stays_at_home(
-    study: Path, tmp_path: Path
-) -> None:
+def test_answers_are_archived_and_the_server_database_is_not(study: Path, tmp_path: Path) -> None:
     """It says who people are, and its record may hold what they are paid by."""
     simulated = '[simulate]\nmodel = "bigram"\nparticipants = 12'
     change(study, (simulated, '[import.collected]\nfiles = ["people.sqlite"]'))
@@ -199,9 +189,7 @@ def test_large_inputs_are_named_and_not_copied(study: Path, tmp_path: Path) -> N
     assert {file.name for file in manifest.to_supply} == {"corpus.txt", "more.txt"}
 
 
-def test_files_of_other_folders_get_a_place_and_the_study_file_names_it(
-    study: Path, tmp_path: Path
-) -> None:
+def test_files_of_other_folders_are_renamed_in_the_study_file(study: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (study / "corpus.txt").rename(tmp_path / "elsewhere" / "corpus.txt")
     (study / "README.md").write_text("The girl saw a small dog in town today.\n")

@@ -1,7 +1,5 @@
 """Datasheet, methods and preregistration: each number is counted again here, by plain csv code."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math
@@ -17,12 +15,8 @@ import pytest
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.platforms.jspsych.study import PageSettings
+from contstim.experiments.responses import questionnaire
 from contstim.experiments.responses.admission import Exclusions
-from contstim.experiments.responses.questionnaire import (
-    QuestionAnswer,
-    questions_beside,
-    write_answers,
-)
 from contstim.experiments.responses.table import UNRATED
 from contstim.items.scale import Scale
 from contstim.items.scores import ScoreTable
@@ -82,9 +76,7 @@ def of_pair(items: list[Row]) -> int:
     return sum({item["model_1"], item["model_2"]} == {"bigram", "unigram"} for item in items)
 
 
-def test_the_datasheet_counts_items_by_condition_and_pair_of_models(
-    sheet: str, results: Path
-) -> None:
+def test_datasheet_counts_items_by_condition_and_models(sheet: str, results: Path) -> None:
     trials = read_csv_rows(results / "trials.csv")
     conditions = dict.fromkeys(trial["condition"] for trial in trials)
     of_condition = Counter(trial["condition"] for trial in trials)
@@ -101,9 +93,7 @@ def test_the_datasheet_counts_items_by_condition_and_pair_of_models(
     assert pairs[0][2] == str(of_pair(read_csv_rows(results / "pairs.csv")))
 
 
-def test_the_datasheet_counts_triplets_and_their_controversiality(
-    sheet: str, results: Path
-) -> None:
+def test_datasheet_counts_triplets_and_controversiality(sheet: str, results: Path) -> None:
     selected = read_csv_rows(results / "selected.csv")
     found = re.search(r"\| model \| model \| triplets \|[^\n]*selected \|\n[^\n]*\n([^\n]*)", sheet)
     assert found is not None
@@ -154,9 +144,7 @@ def test_the_datasheet_measures_lengths_and_frequencies(sheet: str, results: Pat
         assert stated[key] == [str(len(some)), *cells], key
 
 
-def test_all_pages_count_words_in_one_text_and_name_it(
-    sheet: str, section: str, results: Path
-) -> None:
+def test_pages_count_words_in_one_named_text(sheet: str, section: str, results: Path) -> None:
     summary = (results / "trials.csv.summary.md").read_text(encoding="utf-8")
     for page in (sheet, section, summary):
         assert "counted in corpus.txt" in page
@@ -217,9 +205,7 @@ def test_the_methods_state_the_numbers_of_the_tables(section: str, results: Path
     assert max(sides.values()) == 1
 
 
-def test_all_texts_state_the_same_families_of_tests(
-    section: str, draft: str, study: Path, results: Path
-) -> None:
+def test_texts_state_equal_families(section: str, draft: str, study: Path, results: Path) -> None:
     """Witness: the rows of the table of comparisons, counted by measure and kind of trials."""
     tests = read_csv_rows(results / "analysis" / "tables" / "comparisons.csv")
     families = Counter((test["scope"], test["measure"]) for test in tests)
@@ -275,9 +261,7 @@ def test_models_of_unknown_training_text_are_named(study: Path, sheet: str, sect
     assert table(texts[0], *header) == [["bigram", "–", "unknown"], ["unigram", "49", "0"]]
 
 
-def test_what_the_analysis_says_of_its_statistics_is_taken_over(
-    section: str, results: Path
-) -> None:
+def test_the_methods_include_those_of_the_analysis(section: str, results: Path) -> None:
     own = (results / "analysis" / "methods.md").read_text(encoding="utf-8").split("\n\n")
     for paragraph in own[1:-1]:  # but for the works, which the section lists
         # Without the signs of Markdown
@@ -335,9 +319,7 @@ partial = true
 
 @pytest.mark.parametrize("missing", ["", "max_missing = 0.2\n"])
 @pytest.mark.parametrize("kept", ["", "partial = true\n"])
-def test_who_has_finished_and_what_becomes_of_others_is_preregistered(
-    study: Path, missing: str, kept: str
-) -> None:
+def test_unfinished_participants_are_preregistered(study: Path, missing: str, kept: str) -> None:
     change(study, ("[analyze]\n", f"[analyze]\n{missing}{kept}"))
     with chdir(study):
         draft = preregistration(StudyFacts(read_study("study.toml"))).markdown()
@@ -481,11 +463,11 @@ def test_methods_tell_what_people_who_are_analysed_said_of_themselves(study: Pat
         facts.participants = {one: False, two: False, three: True}
         facts.analysis = {**facts.analysis, "left_out": {two: "too fast"}}
         ages = zip((one, two, three), ("31", "77", "88"), strict=True)
-        answers = [QuestionAnswer(who, "age", age) for who, age in ages]
-        remark = QuestionAnswer(one, "remarks", "I am Ann")
+        answers = [questionnaire.QuestionAnswer(who, "age", age) for who, age in ages]
+        remark = questionnaire.QuestionAnswer(one, "remarks", "I am Ann")
         responses = facts.path("responses")
         assert responses is not None
-        write_answers(questions_beside(responses), [*answers, remark])
+        questionnaire.write_answers(questionnaire.questions_beside(responses), [*answers, remark])
         assert facts.questions == ["age: mean 31.0, 31 to 31"]
         told = methods(facts).markdown()
         plan = preregistration(facts).markdown()

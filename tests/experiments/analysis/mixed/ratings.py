@@ -1,7 +1,5 @@
 """Ratings whose truth is known: a mixed model's own, drawn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -27,15 +25,9 @@ def draw(
 ) -> Ratings:
     """Ratings by thresholds on a hidden value with normal noise.
 
-    Args:
-        seed: decides everything.
-        groups: how many, with trials and people of their own.
-        people: of each group.
-        trials: of each group.
-        slopes: of models a, b, …, per nat; ratios have a standard deviation of 20 nats.
-        spread: of trials beyond the ratios.
-        leaning: of people, towards the sentence shown left.
-        following: of people's slopes, as a share of the slope.
+    `people` and `trials` are those of each group, `slopes` those of models a, b, … per nat; ratios
+    have a standard deviation of 20 nats. The others are standard deviations: of trials beyond the
+    ratios, of people's leaning to the left, and of their slopes, as a share of the slope.
     """
     rng = np.random.default_rng(seed)
     made = []

@@ -1,19 +1,11 @@
 """The approximate likelihood: the same by a general optimiser, and the integral itself."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime, minimize
 from scipy.stats import logistic, norm
 
-from contstim.experiments.analysis.mixed.laplace import (
-    Link,
-    MixedParameters,
-    RatedBlock,
-    block_likelihood,
-    cell_derivatives,
-)
+from contstim.experiments.analysis.mixed import laplace
 from contstim.files.arrays import FloatArray, IntArray
 
 FINITE = np.array([-1.0, 0.2, 1.1])
@@ -22,7 +14,7 @@ SHAPES = [(4, 7, 2), (7, 3, 2), (3, 5, 1), (5, 3, 0), (3, 3, 3)]
 
 def block(
     seed: int, people: int, trials: int, effects: int, *, unrated: bool = False
-) -> RatedBlock:
+) -> laplace.RatedBlock:
     rng = np.random.default_rng(seed)
     predictors = rng.normal(size=(trials, 2))
     levels = rng.integers(0, 4, (people, trials))
@@ -31,12 +23,12 @@ def block(
     effects_of_cells = np.concatenate([sides, slopes], axis=-1)[..., :effects]
     if unrated:  # of the first participant all after the first trial, and a trial of the last
         levels[0, 1:] = levels[-1, 0] = -1
-    return RatedBlock(levels, predictors, effects_of_cells)
+    return laplace.RatedBlock(levels, predictors, effects_of_cells)
 
 
-def unpacked(vector: FloatArray) -> MixedParameters:
+def unpacked(vector: FloatArray) -> laplace.MixedParameters:
     thresholds = np.concatenate([[-np.inf], vector[:3], [np.inf]])
-    return MixedParameters(thresholds, vector[3:5], vector[6:], float(vector[5]))
+    return laplace.MixedParameters(thresholds, vector[3:5], vector[6:], float(vector[5]))
 
 
 def start(effects: int) -> FloatArray:
@@ -45,9 +37,7 @@ def start(effects: int) -> FloatArray:
 
 @pytest.mark.parametrize("unrated", [False, True])
 @pytest.mark.parametrize(("people", "trials", "effects"), SHAPES)
-def test_it_is_the_normal_density_at_the_mode(
-    people: int, trials: int, effects: int, unrated: bool
-) -> None:
+def test_normal_density_at_the_mode(people: int, trials: int, effects: int, unrated: bool) -> None:
     """Witness: scipy's optimiser on the joint density, and differences of differences."""
     parameters = unpacked(start(effects))
     rated = block(1, people, trials, effects, unrated=unrated)
@@ -68,7 +58,7 @@ def test_it_is_the_normal_density_at_the_mode(
     mode = minimize(joint, np.zeros(n), method="BFGS", options={"gtol": 1e-8}).x
     hessian = approx_fprime(mode, lambda x: approx_fprime(x, joint, 1e-5), 1e-4)
     expected = -joint(mode) - 0.5 * np.linalg.slogdet((hessian + hessian.T) / 2)[1]
-    result = block_likelihood("probit", rated, parameters)
+    result = laplace.block_likelihood("probit", rated, parameters)
     assert result.log_likelihood == pytest.approx(expected, abs=2e-3)
     modes = np.concatenate([effects.ravel() for effects in result.modes])
     assert modes == pytest.approx(mode, abs=1e-3)
@@ -81,13 +71,13 @@ def test_the_gradient_is_the_limit_of_differences(
     link: str, people: int, trials: int, effects: int, unrated: bool
 ) -> None:
     rated, point = block(2, people, trials, effects, unrated=unrated), start(effects)
-    result = block_likelihood(link, rated, unpacked(point))  # type: ignore[arg-type]
+    result = laplace.block_likelihood(link, rated, unpacked(point))  # type: ignore[arg-type]
     fixed, of_participants, of_trials = np.split(result.gradient, [5, -1])
     gradient = np.concatenate([fixed, of_trials, of_participants])
     differences = [
         (
-            block_likelihood(link, rated, unpacked(point + step)).log_likelihood  # type: ignore[arg-type]
-            - block_likelihood(link, rated, unpacked(point - step)).log_likelihood  # type: ignore[arg-type]
+            laplace.block_likelihood(link, rated, unpacked(point + step)).log_likelihood  # type: ignore[arg-type]
+            - laplace.block_likelihood(link, rated, unpacked(point - step)).log_likelihood  # type: ignore[arg-type]
         )
         / 2e-5
         for step in 1e-5 * np.eye(len(point))
@@ -104,37 +94,37 @@ def test_it_comes_close_to_the_integral() -> None:
     upper, lower = (parameters.thresholds[rated.levels + n] - eta for n in (1, 0))
     density = np.prod(norm.cdf(upper) - norm.cdf(lower), axis=0) * norm.pdf(grid)
     expected = np.log(np.trapezoid(density, grid))
-    result = block_likelihood("probit", rated, parameters)
+    result = laplace.block_likelihood("probit", rated, parameters)
     assert result.log_likelihood == pytest.approx(expected, abs=0.01)
     assert result.of_trials == pytest.approx(np.array([result.log_likelihood]))
 
 
 THRESHOLDS = np.array([-np.inf, -1.2, -0.5, 0.1, 0.8, 1.9, np.inf])
 LEVELS = np.arange(6)
-LINKS: tuple[Link, ...] = ("probit", "logit")
+LINKS: tuple[laplace.Link, ...] = ("probit", "logit")
 
 
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("eta", [-3.0, 0.2, 2.5])
-def test_probabilities_are_those_of_the_distribution(link: Link, eta: float) -> None:
+def test_probabilities_are_those_of_the_distribution(link: laplace.Link, eta: float) -> None:
     noise = norm if link == "probit" else logistic
-    log_prob, *_ = cell_derivatives(link, LEVELS, np.full(6, eta), THRESHOLDS)
+    log_prob, *_ = laplace.cell_derivatives(link, LEVELS, np.full(6, eta), THRESHOLDS)
     expected = np.diff(noise.cdf(THRESHOLDS - eta))
     assert np.exp(log_prob) == pytest.approx(expected, rel=1e-10)
     assert np.exp(log_prob).sum() == pytest.approx(1)
 
 
 def named(
-    link: Link, levels: IntArray, eta: FloatArray, thresholds: FloatArray
+    link: laplace.Link, levels: IntArray, eta: FloatArray, thresholds: FloatArray
 ) -> dict[str, FloatArray]:
-    log_prob, of_eta, (upper, lower) = cell_derivatives(link, levels, eta, thresholds)
+    log_prob, of_eta, (upper, lower) = laplace.cell_derivatives(link, levels, eta, thresholds)
     ends = [f"{end}{more}" for end in ("upper", "lower") for more in ("", "_eta", "_eta_2")]
     names = ["log_prob", "eta", "eta_2", "eta_3", *ends]
     return dict(zip(names, (log_prob, *of_eta, *upper, *lower), strict=True))
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_derivatives_are_the_limits_of_differences(link: Link) -> None:
+def test_derivatives_are_the_limits_of_differences(link: laplace.Link) -> None:
     eta, step = np.linspace(-2, 2, 6), 1e-5
 
     def at(name: str, shift: float, upper: float, lower: float) -> FloatArray:
@@ -172,7 +162,7 @@ def test_derivatives_are_the_limits_of_differences(link: Link) -> None:
 
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("eta", [-60.0, -30.0, 30.0, 60.0])
-def test_the_least_likely_ratings_have_finite_logarithms(link: Link, eta: float) -> None:
+def test_the_least_likely_ratings_have_finite_logarithms(link: laplace.Link, eta: float) -> None:
     """Witness: the tail's own logarithm, the lower end a factor exp(-20) or less beside it."""
     noise = norm if link == "probit" else logistic
     cells = named(link, LEVELS, np.full(6, eta), THRESHOLDS)

@@ -4,8 +4,6 @@ Where R is installed, a slow test asks it again. To record anew, with the versio
 of the two packages: `python -m tests.experiments.analysis.mixed.test_r`
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil
@@ -29,23 +27,14 @@ CHOICES = answered(DRAWN, 1, 2, Scale.CHOICE)
 
 @dataclass(frozen=True)
 class Case:
-    """A model, and the call of R that fits the same to a table `d`.
+    """A model, and the call of R that fits the same to a table `d`."""
 
-    Attributes:
-        ratings: what is fitted.
-        models: whose ratios explain it.
-        settings: ours.
-        call: R's.
-        likelihood: by how much log-likelihoods may differ.
-        errors: by how much standard errors and deviations may differ, as a share.
-    """
-
-    ratings: Ratings
-    models: list[str]
-    settings: MixedSettings
-    call: str
-    likelihood: float = 1e-4
-    errors: float = 2e-3
+    ratings: Ratings  # what is fitted
+    models: list[str]  # whose ratios explain it
+    settings: MixedSettings  # ours
+    call: str  # R's
+    likelihood: float = 1e-4  # by how much log-likelihoods may differ
+    errors: float = 2e-3  # by how much standard errors and deviations may differ, as a share
 
 
 EFFECTS = "(0 + side | person) + (0 + a | person) + (1 | trial)"

@@ -1,20 +1,14 @@
 """Whether all of a figure is on the paper, and can be read."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from contstim.reporting.canvas import lay_out
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from matplotlib.figure import Figure
-    from matplotlib.transforms import Bbox
 
 _SMALLEST = 5.5  # points, where 8 is the usual size
 _TOUCH = 1.0  # pixels by which boxes may overlap: they are rounded up

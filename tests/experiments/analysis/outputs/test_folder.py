@@ -1,7 +1,5 @@
 """The folder that an analysis writes, for designs of every shape."""
 
-from __future__ import annotations
-
 import csv
 import re
 from dataclasses import replace
@@ -251,9 +249,7 @@ def test_the_page_names_the_trials_that_people_are_least_and_most_sure_of(folder
     assert [sure[name] for name in named["Most"][:5]] == sorted(sure.values())[:-6:-1]
 
 
-def test_the_same_analysis_writes_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_same_analysis_writes_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "drawings", lambda *of: islice(drawings(*of), 2))
     made = simulate(("a", "b"), conditions=(Condition.RANDOM_NATURAL,))
     for name in "ab":
@@ -317,14 +313,11 @@ def test_unfinished_sessions_count_where_they_can_and_the_page_says_where(tmp_pa
     assert said in (tmp_path / "methods.md").read_text(encoding="utf-8")
 
 
-def test_a_pair_that_never_met_cannot_be_drawn(tmp_path: Path) -> None:
+def test_impossible_pairs_and_names_of_models_are_refused(tmp_path: Path) -> None:
     found = analysed(simulate(conditions=(Condition.NATURAL_CONTROVERSIAL,)))
     with pytest.raises(InputError, match="No trial compares 'a' with 'z'"):
         write_analysis(found, tmp_path, title="t", pair=("a", "z"))
     assert not list(tmp_path.iterdir())
-
-
-def test_a_model_cannot_be_named_as_the_ceiling() -> None:
     with pytest.raises(InputError, match="must not be 'ceiling', which is the noise ceiling"):
         analysed(simulate(("a", "ceiling"), conditions=(Condition.RANDOM_NATURAL,)))
 
@@ -362,9 +355,7 @@ def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
         ("participants", (9,), ["Tests compare participants who saw the same"]),
     ],
 )
-def test_what_the_family_of_tests_can_reach_is_said(
-    units: Units, groups: tuple[int, ...], cautions: list[str]
-) -> None:
+def test_reach_of_test_families(units: Units, groups: tuple[int, ...], cautions: list[str]) -> None:
     """By hand: p is 2 / 2^n at best, three models make six tests, and 6 / 4 of .031 is below .05.
 
     Six of 2 / 2^9 = .0039 are .023 for a single test, which is enough.
@@ -456,9 +447,7 @@ def test_holm_decides_where_it_is_asked_for(tmp_path: Path) -> None:
         (Sampling(correction="holm"), "family-wise error rate at 0.05 (Holm, 1979)", "Holm, S."),
     ],
 )
-def test_the_methods_say_what_was_done_with_these_numbers(
-    sampling: Sampling, said: str, cited: str
-) -> None:
+def test_methods_state_the_analysis_and_numbers(sampling: Sampling, said: str, cited: str) -> None:
     made = simulate(groups=(3, 4), conditions=(Condition.RANDOM_NATURAL,))
     found = analyze(made.trials, made.responses, made.scores, sampling=sampling)
     *paragraphs, references = methods_text(found)

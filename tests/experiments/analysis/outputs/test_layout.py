@@ -1,7 +1,5 @@
 """Every kind of figure can be read, with few and many models; marks show the results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -30,7 +28,7 @@ from contstim.items.stimuli import Condition
 from contstim.reporting.canvas import agreement_map, styled
 from contstim.words.frequencies import WordFrequencies
 from contstim.words.sentence import Sentence
-from tests.evaluation.judged_tables import simulated
+from tests.evaluation.small_data import simulated
 from tests.experiments import stimuli
 from tests.experiments.analysis.outputs.paper import faults
 from tests.experiments.analysis.simulation import Experiment, simulate
@@ -161,9 +159,7 @@ def test_a_designs_summary_can_be_read(groups: int) -> None:
         desiderata_figures,
     ],
 )
-def test_no_text_is_cut_off_or_printed_over(
-    kind: Callable[..., list[Figure]], n: int, long: bool
-) -> None:
+def test_no_text_is_cut_or_covered(kind: Callable[..., list[Figure]], n: int, long: bool) -> None:
     """Outside witness: the boxes that matplotlib gives to texts, legends and the page."""
     with styled():
         for figure in kind(n, long=long):

@@ -1,17 +1,28 @@
-"""N-gram models on real text: lmplz's own numbers, and the main job with the published words."""
-
-from __future__ import annotations
+"""Models on texts of the 2023 study: real tokenizers, n-gram models and lmplz, estimates."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from contstim.experiments.reproduce.published import read_vocabulary
+from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
+from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import estimate, train_ngram
 from contstim.models.vocabularies import shared_vocabulary
+from contstim.models.words import (
+    Encoding,
+    encode_batch,
+    place_of,
+    word_and_rest,
+    words_are_independent,
+    words_in_places,
+)
 from contstim.optimization.search.synthesize import synthesize
 from contstim.words.corpus import read_sentences
 from contstim.words.sentence import Sentence
@@ -69,3 +80,43 @@ def test_the_main_job_on_real_text(published_data: Path, models: dict[int, Ngram
     assert not set(found.synthetic.words) & set(dropped)
     again = synthesize(accept, reject, natural, kept, seed=0)
     assert again.synthetic == found.synthetic
+
+
+def test_estimates_rank_words_as_exact_scores_do(small_models: Path) -> None:
+    """Witness: exact scores of the rewritten sentences."""
+    model = MaskedModel(load_checkpoint(str(small_models / "bert-mini"), Loading(device="cpu")))
+    sentence = Sentence.parse("The old man saw the house in winter")
+    words = tuple("city river king war book child law church cell energy idea road".split())
+    known = model.replacements(sentence, 5, words)
+    exact = model.replacement_log_probs(sentence, 5, words)
+    assert spearmanr(known.estimate, exact).statistic > 0.8
+    assert (known.upper_bound >= exact - 1e-4).all()
+
+
+@pytest.fixture(scope="session")
+def tokenizers(published_data: Path) -> Path:
+    """The folder of real tokenizers, with tiny networks, beside the published data."""
+    folder = published_data.parent / "tokenizers"
+    if not folder.is_dir():
+        pytest.skip(f"no tokenizers in {folder}")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["gpt2", "roberta"])
+def test_neighbours_do_not_change_tokens(published_data: Path, tokenizers: Path, name: str) -> None:
+    """Witness: the tokenizer on whole sentences of the study's words."""
+    tokenizer = load_checkpoint(str(tokenizers / name), Loading(device="cpu")).tokenizer
+    assert words_are_independent(tokenizer)
+
+    def cut(sentences: Sequence[Sentence]) -> list[Encoding]:
+        return encode_batch(tokenizer, sentences, special_tokens=False, end_apart=False)
+
+    in_places, words = words_in_places(cut), read_vocabulary(published_data / "contstimlang")
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        chosen = rng.choice(words.inner, 7).tolist()
+        sentence = Sentence((str(rng.choice(words.initial)), *chosen))
+        (encoding,) = cut([sentence])
+        for position, word in enumerate(sentence.words):
+            alone = in_places((word,), place_of(sentence, position))
+            assert alone.tokens[0] == word_and_rest(encoding, position)[0]
