@@ -40,7 +40,7 @@ def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(InputError, match="`workers` must be 1 or more, not 0"):
         ProcessExecutor(0)
     with (
-        pytest.raises(InputError, match="`device_map` spreads a model over several GPUs"),
+        pytest.raises(InputError, match="`device_map` distributes a model over several GPUs"),
         worker_pool(ProcessExecutor(2), WorkerContext(Loading(device_map="auto"))),
     ):
         pass

@@ -180,7 +180,7 @@ def test_the_window_is_used_to_its_end_and_not_beyond(load: Load) -> None:
         (
             "gpt2",
             {"rule": "pll-original"},
-            "causal model, .* no rule 'pll-original'; it has log-lik",
+            "causal model, .* no rule 'pll-original'. Use one of log-lik",
         ),
         ("gpt2", {"context": ""}, "must be a text"),
         ("gpt2", {"context": "long " * CONTEXT}, "must be shorter"),

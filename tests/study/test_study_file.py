@@ -99,7 +99,7 @@ BAD = [
     ("enough = 0.25", 'judge = "kenlm:none.arpa"', "none.arpa"),
     (NGRAM, '"kenlm:2.arpa"', "2.arpa"),
     (NGRAM, '"hf:./empty"', "empty"),
-    (NGRAM, '"nlm:2"', "Families: "),
+    (NGRAM, '"nlm:2"', "bilstm: "),
     ('device = "cpu"', 'prompt = ". "', "its own context in"),
     ("order = 2", 'order = 2, context = ". "', "reads nothing"),
     ("order = 2", "order = 2, context = 2", "is not a text"),

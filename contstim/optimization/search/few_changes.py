@@ -50,7 +50,8 @@ class FewChanges:
         enough: required decrease of the loss, nats.
         max_changes: maximum number of new words; None for three, or half of a shorter sentence's.
         judge_drop: maximum of log p(natural) - log p(result) under the judges, mean, nats.
-        max_scored: maximum number of sentences that each network of the pair scores.
+        max_scored: maximum number of sentences that the largest network of the pair scores. A
+            smaller network than the others and the judges scores up to ten times as many.
         chooser: name of the better of two networks, which chooses without a judge; None for the
             one that finds the natural sentence likelier.
 
@@ -79,7 +80,8 @@ _FIRSTS = 25  # sentences with one new word at a position that get a second one
 _EXTENDED = 150  # sentences with two new words that get a third one
 _KEPT = 60  # proposals for each position of a sentence with new words
 _MIN_SCORED = 40  # sentences that a network scores at least, however many passes each takes
-_BATCHES, _MAX_BATCH = 10, 64  # number of batches, and sentences in one
+_BATCHES = 10  # batches of sentences that a network scores
+_MAX_BATCH = 64  # sentences that judges score at once
 _PATIENCE = 2  # batches without a better sentence
 _FIRST_SHARE = 0.7  # share of the sentences scored before a third word is tried
 _ERROR = 3.0  # error of estimates before any calibration, nats
@@ -162,13 +164,15 @@ class FewChangesSearch:
         self._limits = np.where(objective.accepting, 0.0, target)[:, None]
         self._limits += np.array(objective.limits)[:, None]
         self._is_cheap = np.array([model.cheap_replacements for model in models])
-        passes = [max(1.0, n_passes) for n_passes in self._evaluator.exact_passes]
+        passes = np.maximum(self._evaluator.exact_passes, 1.0)
+        work = passes * [model.n_parameters() or 1 for model in models]
         # The network with the least work first
-        self._networks: list[int] = sorted(
-            np.flatnonzero(~self._is_cheap[self._pair]).tolist(),
-            key=lambda number: (models[number].n_parameters() or 0) * passes[number],
-        )
-        self._most_scored = [max(_MIN_SCORED, int(goal.max_scored / n)) for n in passes]
+        networks = np.flatnonzero(~self._is_cheap[self._pair])
+        self._networks: list[int] = networks[np.argsort(work[networks])].tolist()
+        # A small network may score more sentences than a large one
+        factors = np.clip(work[~self._is_cheap].max(initial=1.0) / work, 1.0, _BATCHES)
+        most_scored = np.maximum(goal.max_scored * factors / passes, _MIN_SCORED)
+        self._most_scored: list[int] = most_scored.astype(int).tolist()
         self._differences = [self._expect_differences(number) for number in range(len(models))]
         self._chooser = self._find_chooser()
         self._found: dict[Sentence, FloatArray] = {}
@@ -345,7 +349,7 @@ class FewChangesSearch:
             expected, errors = self._calibrate(proposals, scores)
             odds = self._odds(expected, errors)
             merits = np.where(untried & (odds >= _MIN_ODDS), self._quality(expected) + odds, -inf)
-            size = min([_MAX_BATCH, *(self._room(n, share) for n in self._networks[:1])])
+            size = self._room(self._networks[0], share) if self._networks else _MAX_BATCH
             batch: dict[Sentence, int] = {}
             for column in np.argsort(-merits, kind="stable")[: 2 * size].tolist():
                 if merits[column] == -inf or len(batch) == size:
@@ -382,10 +386,9 @@ class FewChangesSearch:
         )
         left = np.arange(len(sentences))
         for number in (*self._networks, *self._judges):
-            if number in self._networks:
-                room = self._room(number, share)
-                postponed.append(columns[left[room:]])
-                left = left[:room]
+            room = self._room(number, share) if number in self._networks else _MAX_BATCH
+            postponed.append(columns[left[room:]])
+            left = left[:room]
             if not len(left):
                 break
             self._n_scored[number] += len(left)

@@ -136,7 +136,7 @@ def test_texts_of_less_than_a_batch_are_refused(tmp_path: Path) -> None:
             train(kind, tmp_path / kind, replace(TRAINING, batch_size=39))
         assert not (tmp_path / kind).exists()
     for text in ([], [Sentence.parse("Hello there")]):
-        with pytest.raises(InputError, match="fewer than `batch_size`"):
+        with pytest.raises(InputError, match="`batch_size` must be at most"):
             train_network(text, tmp_path / "x")
 
 
