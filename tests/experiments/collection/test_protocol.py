@@ -164,9 +164,10 @@ def test_who_asks_too_often_waits(serve: Serve) -> None:
     assert guesses == [401, 401, 429, 429]
 
 
-def test_a_full_disk_is_named(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_named(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process that holds the database replaces the disk; nothing is acknowledged."""
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
+    served = serve()
     joined = served.join()
     other = sqlite3.connect(served.database, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
