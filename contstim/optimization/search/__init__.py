@@ -43,6 +43,8 @@ proposers     strategies to find a better word: screen, draft, score exactly; th
 screening     estimates for each word at a position, and the search state
 black_box     estimates for models that only return scores of whole sentences
 perturbation  new starts for the loop, some from below the floor
+few_changes   another search: all sentences with few new words on which the models disagree enough,
+              and the choice of one by judges
 near_pairs    separate from the search: the sentence with one new word on which two models
               disagree most
 restarts      number and duration of the searches of a sentence, and the best result

@@ -72,7 +72,7 @@ class FewChanges:
 
 
 ENOUGH = "the best of the sentences with enough nats was chosen"
-TOO_FEW = "no sentence with so few new words that has enough nats was found"
+TOO_FEW = "no sentence with few new words that has enough nats was found"
 """Reasons why such a search ended, as messages for the user."""
 
 _MAX_CHANGES = 3  # default maximum number of new words
@@ -259,15 +259,15 @@ class FewChangesSearch:
                     continue
                 allowed = np.flatnonzero(self._candidates.allowed_now(sentence, index))
                 estimates = self._estimate(sentence, log_probs, index, allowed)
-                missing, quality = self._missing(estimates), self._quality(estimates)
-                possible = np.flatnonzero((missing[self._is_cheap[self._pair]] == 0).all(axis=0))
+                shortfalls, quality = self._shortfalls(estimates), self._quality(estimates)
+                possible = np.flatnonzero((shortfalls[self._is_cheap[self._pair]] == 0).all(axis=0))
                 if n_new > 1:
                     merits = quality[possible] + self._odds(estimates[:, possible])
                     possible = possible[np.argsort(-merits, kind="stable")[:_KEPT]]
                 base, position, number = np.full((3, len(possible)), [[0], [index], [n_new]])
                 words, scores = allowed[possible], estimates[:, possible]
                 parts.append(_Proposals((sentence,), base, position, words, number, scores))
-                values = quality - missing.sum(axis=0)
+                values = quality - shortfalls.sum(axis=0)
                 order = np.argsort(-values, kind="stable")[: _FIRSTS if n_new == 1 else 3]
                 for column in order[np.isfinite(values[order])].tolist():
                     word = self._candidates.possible[index][allowed[column]]
@@ -301,7 +301,7 @@ class FewChangesSearch:
                 estimates[number] = exact[allowed]
         return estimates
 
-    def _missing(self, log_probs: FloatArray) -> FloatArray:
+    def _shortfalls(self, log_probs: FloatArray) -> FloatArray:
         """Return by how much each model of the pair misses its limit, (n_pair, n), nats."""
         below = self._signs[self._pair] * (self._limits - log_probs)[self._pair]
         return np.maximum(below, 0.0)
