@@ -44,7 +44,7 @@ def _as_on_a_gpu() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def networks(tiny_checkpoint: Callable[[str], Path]) -> Study:
     models = (f"hf:{tiny_checkpoint('bert')}@pll-word-l2r", f"hf:{tiny_checkpoint('gpt2')}")
-    question = SearchQuestion(recipe="golan2023", per_pair=3, seed=3, restarts=1)
+    question = SearchQuestion(frame="none", per_pair=3, seed=3, restarts=1)
     return Study(models, NATURALS, WORDS, question)
 
 
