@@ -54,7 +54,7 @@ REAL = environ.get("CONTSTIM_REAL_MODEL", "")
 def main() -> None:
     """Parse options, and print the comparisons."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="three sentences of each kind")
+    parser.add_argument("--quick", action="store_true", help="one or two sentences of each kind")
     parser.add_argument("--only", choices=["exhaustive", "work"])
     options = parser.parse_args()
     if not OPENSTAX.is_file() or not (MODELS / "gpt2-mini").is_dir():
@@ -66,14 +66,15 @@ def main() -> None:
         bert = load_model(f"bert=hf:{MODELS / 'bert-mini'}")
         real = load_model(f"real=hf:{REAL}") if REAL else gpt2
         if options.only != "work":
-            number = 3 if options.quick else 20
+            number = 2 if options.quick else 20
             print("exhaustive search: fewest new words found, judge's favourite found")
             compare((first, second), real, vocabulary, naturals[:number], WORDS_OF_NGRAMS)
-            compare((first, gpt2), real, vocabulary, naturals[:number], WORDS_OF_NETWORKS)
+            judge = real if REAL else second
+            compare((first, gpt2), judge, vocabulary, naturals[:number], WORDS_OF_NETWORKS)
         if options.only != "exhaustive":
-            number = 3 if options.quick else 40
+            number = 1 if options.quick else 40
             measure((first, second), (real,), vocabulary, naturals[:number])
-            measure((first, real), (gpt2,) if REAL else (), vocabulary, naturals[:number])
+            measure((first, real), (gpt2,) if REAL else (second,), vocabulary, naturals[:number])
             measure((bert, gpt2), (real,) if REAL else (), vocabulary, naturals[:number])
 
 
