@@ -129,12 +129,35 @@ class Evaluator:
 
     def score_sentences(self, number: int, sentences: Sequence[Sentence]) -> FloatArray:
         """Return one model's exact log-probabilities of sentences, (n_sentences,), nats."""
+
+        def score(model: LanguageModel, new: Sequence[int]) -> FloatArray:
+            return model.log_probs([sentences[i] for i in new])
+
+        return self._score_new(number, sentences, score)
+
+    def _score_new(
+        self,
+        number: int,
+        sentences: Sequence[Sentence],
+        score: Callable[[LanguageModel, Sequence[int]], FloatArray],
+    ) -> FloatArray:
+        """Return one model's exact log-probabilities of sentences, (n_sentences,), nats.
+
+        Args:
+            number: number of the model.
+            sentences: sentences; those that are not cached are scored in one batch.
+            score: function of the model and the indices of sentences that returns their scores.
+        """
         cache = self._scores[number]
-        new = [sentence for sentence in sentences if sentence not in cache]
+        scores = np.array([cache.get(sentence, np.nan) for sentence in sentences])
+        new = np.flatnonzero(np.isnan(scores)).tolist()
         if new:
             with self.count_cost(number) as model:
-                cache.update(zip(new, model.log_probs(new).tolist(), strict=True))
-        return np.array([cache[sentence] for sentence in sentences])
+                scores[new] = score(model, new)
+            if len(cache) + len(new) > _CACHE_SIZE:
+                cache.clear()
+            cache.update((sentences[i], float(scores[i])) for i in new)
+        return scores
 
     def screen(self, number: int, position: Position) -> Replacements:
         """Return a model's cheapest scores of all words at a position."""
@@ -152,21 +175,12 @@ class Evaluator:
         self, number: int, position: Position, words: Sequence[str]
     ) -> FloatArray:
         """Return one model's exact log-probabilities with each word, (n_words,), nats."""
-        # Score only words that are not cached, in one batch
-        cache = self._scores[number]
-        sentences = [position.replace(word) for word in words]
-        scores = np.array([cache.get(sentence, np.nan) for sentence in sentences])
-        new = np.flatnonzero(np.isnan(scores)).tolist()
-        if new:
+
+        def score(model: LanguageModel, new: Sequence[int]) -> FloatArray:
             new_words = [words[i] for i in new]
-            with self.count_cost(number) as model:
-                scores[new] = model.replacement_log_probs(
-                    position.sentence, position.index, new_words
-                )
-            if len(cache) + len(new) > _CACHE_SIZE:
-                cache.clear()
-            cache.update((sentences[i], float(scores[i])) for i in new)
-        return scores
+            return model.replacement_log_probs(position.sentence, position.index, new_words)
+
+        return self._score_new(number, [position.replace(word) for word in words], score)
 
     def evaluate(
         self,
