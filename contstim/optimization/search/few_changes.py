@@ -174,22 +174,20 @@ class FewChangesSearch:
         most_scored = np.maximum(goal.max_scored * factors / passes, _MIN_SCORED)
         self._most_scored: list[int] = most_scored.astype(int).tolist()
         self._differences = [self._expect_differences(number) for number in range(len(models))]
-        self._chooser = self._find_chooser()
+        self._choosers = [*self._judges] or self._find_choosers()
         self._found: dict[Sentence, FloatArray] = {}
         self._n_scored = [0] * len(models)
         self._n_visits = 0
 
-    def _find_chooser(self) -> int | None:
-        """Return the number of the model whose favourite is chosen; None without networks.
+    def _find_choosers(self) -> list[int]:
+        """Return the number of the network of the pair that chooses; empty without networks.
 
         An n-gram model does not choose for a network: it does not see whether sentences make sense.
         """
-        if not self._networks:
-            return None
         names = [self._evaluator.models[number].name for number in self._networks]
         if self._goal.chooser in names:
-            return self._networks[names.index(self._goal.chooser)]
-        return max(self._networks, key=lambda number: self._start.log_probs[number])
+            return [self._networks[names.index(self._goal.chooser)]]
+        return sorted(self._networks, key=lambda number: -self._start.log_probs[number])[:1]
 
     def run(self) -> tuple[Climb, tuple[ScoredSentence, ...], Choice]:
         """Search with one and two new words, and with three if no such sentence is feasible.
@@ -203,7 +201,7 @@ class FewChangesSearch:
             self._goal.max_changes or min(_MAX_CHANGES, len(natural) // 2),
             len(self._candidates.positions),
         )
-        fewest_first = not self._judges and not self._networks
+        fewest_first = not self._choosers
         proposals, bases = self._propose([(natural, log_probs)], 1)
         n_new = 1
         if most > 1 and not fewest_first:
@@ -308,12 +306,7 @@ class FewChangesSearch:
 
     def _quality(self, log_probs: FloatArray) -> FloatArray:
         """Return the score by which sentences are chosen, minus the natural one's, (n,), nats."""
-        if self._judges:
-            numbers = [*self._judges]
-        elif self._chooser is not None:
-            numbers = [self._chooser]
-        else:
-            numbers = np.flatnonzero(self._objective.accepting).tolist()
+        numbers = self._choosers or np.flatnonzero(self._objective.accepting).tolist()
         gains = log_probs[numbers] - self._start.log_probs[numbers, None]
         quality: FloatArray = gains.mean(axis=0)
         return quality
@@ -337,7 +330,7 @@ class FewChangesSearch:
             proposals: sentences that cheap models allow.
             share: share of the sentences that may be scored in the whole search.
         """
-        if not self._networks and not self._judges:  # all scores are exact
+        if not self._choosers:  # all scores are exact
             order = np.argsort(-self._quality(proposals.estimates), kind="stable")
             for column in order[:_MIN_SCORED].tolist():
                 self._found[self._sentence(proposals, column)] = proposals.estimates[:, column]
@@ -448,13 +441,12 @@ class FewChangesSearch:
         if not sentences:
             return ()
         quality = self._quality(scores)
-        if self._judges:
-            ranks = rankdata(-scores[self._judges], axis=1).mean(axis=0)
-            order = np.lexsort((-quality, ranks))
-            order = order[quality[order] >= -self._goal.judge_drop]
-        elif self._chooser is None:
-            n_new = [len(changed_positions(self._natural, sentence)) for sentence in sentences]
-            order = np.lexsort((-quality, np.array(n_new)))
+        if self._choosers:
+            first_key = rankdata(-scores[self._choosers], axis=1).mean(axis=0)
         else:
-            order = np.argsort(-quality, kind="stable")
+            n_new = [len(changed_positions(self._natural, sentence)) for sentence in sentences]
+            first_key = np.array(n_new)
+        order = np.lexsort((-quality, first_key))
+        if self._judges:
+            order = order[quality[order] >= -self._goal.judge_drop]
         return tuple(self._objective.assess(sentences[i], scores[:, i]) for i in order.tolist())

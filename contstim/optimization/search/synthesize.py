@@ -216,7 +216,6 @@ def _search(
         start = evaluator.float32_log_probs(natural)
         final_objective = make_objective(start.tolist())
         in_float32 = final_objective, final_objective.assess(natural, start)
-    rng = np.random.default_rng(seed)
     choice = None
     if few_changes is None:
         result = climb(
@@ -224,7 +223,7 @@ def _search(
             candidates,
             objective,
             recipe.proposer,
-            rng=rng,
+            rng=np.random.default_rng(seed),
             perturbation=recipe.perturbation,
             on_step=on_step,
         )
