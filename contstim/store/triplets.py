@@ -15,16 +15,9 @@ from contstim.items.stimuli import Triplet
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from contstim.store.database import Store
-
-_ROLES = ("accept", "reject")
-_ENTRIES = {
-    "steps": ("round", "visit", "position", "old", "new", "sentence"),
-    "evaluations": ("visit", "position", "word", "sentence"),
-}
-_LOG_PROBS = ("log_prob_accept", "log_prob_reject")
 
 
 State: TypeAlias = Literal["found", "inadmissible", "failed"]
@@ -175,33 +168,6 @@ class TripletStore:
                 "INSERT OR REPLACE INTO floor VALUES (?, ?, ?, ?, ?)",
                 [(model, words, quantile, n, floor) for n, floor in floors.items()],
             )
-
-    def entries(
-        self, results: Iterable[Result], names: Mapping[str, str], kind: str
-    ) -> dict[str, list[Any]]:
-        """Return every accepted step or scored candidate of the searches.
-
-        The result maps column names to columns, with one row per entry, in order.
-
-        Args:
-            results: results of the searches.
-            names: names of models in the table, by their names in results.
-            kind: `steps` or `evaluations`.
-        """
-        rows = []
-        for result in results:
-            if result.triplet is None:
-                continue
-            # One result at a time: all trails may not fit into memory
-            ((trails,),) = self._store.rows("SELECT trails FROM result WHERE id = ?", (result.id,))
-            rows += [
-                (result.triplet.triplet_id, *models, number, *entry)
-                for trail in json.loads(trails)
-                for models in ([names.get(trail[role], trail[role]) for role in _ROLES],)
-                for number, entry in enumerate(trail.get(kind, ()))
-            ]
-        columns = ("triplet_id", *_ROLES, "number", *_ENTRIES[kind], *_LOG_PROBS)
-        return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
 
 
 def _as_json(triplet: Triplet) -> str:

@@ -16,6 +16,7 @@ from contstim.items.stimuli import Triplet
 from contstim.store import Result, Store, TripletStore
 from contstim.store.times import Times
 from contstim.words.sentence import Sentence
+from tests.store.trails import entries
 
 TRIPLET = Triplet(
     "triplet-1",
@@ -51,8 +52,8 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
         assert kept.naturals() == {TRIPLET.natural.text}
         assert replace(result, id=0) == FOUND
         found = [skipped, result]
-        steps = kept.entries(found, {"a": "A"}, "steps")
-        candidates = kept.entries(found, {}, "evaluations")
+        steps = entries(store, found, {"a": "A"}, "steps")
+        candidates = entries(store, found, {}, "evaluations")
         assert [*zip(*list(steps.values())[4:], strict=True)] == [*STEPS, *STEPS]
         assert steps["reject"] == ["A", "b"]
         assert candidates["number"] == [0, 1, 0, 1]

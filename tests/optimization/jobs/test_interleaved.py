@@ -15,10 +15,11 @@ from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.store import Store, TripletStore
+from contstim.store import Store
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.optimization.jobs.studies import Study
+from tests.store.trails import entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,8 +66,8 @@ class Run:
         hooks = [each.model.register_forward_hook(count) for each in checkpoints]
         self.results: TripletResults = study.find(path, executor)
         with Store(path) as store:
-            self.steps = TripletStore(store).entries(self.results.searches, {}, "steps")
-            self.evaluations = TripletStore(store).entries(self.results.searches, {}, "evaluations")
+            self.steps = entries(store, self.results.searches, {}, "steps")
+            self.evaluations = entries(store, self.results.searches, {}, "evaluations")
         for hook in hooks:
             hook.remove()
 

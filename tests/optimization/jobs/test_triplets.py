@@ -23,6 +23,7 @@ from contstim.store import Store, TripletStore
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.optimization.jobs.studies import MADE_UP, MODELS, MadeUpSearches, Study, found, seed_of
+from tests.store.trails import entries
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,7 @@ def test_trajectories_lead_from_the_natural_to_the_synthetic_sentence(
     """Step by step within a round; the triplet has the best sentence of all rounds."""
     path, results = request.getfixturevalue(fixture)
     with Store(path) as kept:
-        columns = TripletStore(kept).entries(results.searches, {}, "steps")
+        columns = entries(kept, results.searches, {}, "steps")
     steps = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     assert (max(columns["round"]) > 0) == (fixture == "thorough")
     for triplet in results.triplets:
