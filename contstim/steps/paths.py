@@ -187,7 +187,6 @@ def check_content(path: Path, content: str) -> None:
     """
     from contstim.evaluation.minimal_pairs import pair_files, read_minimal_pairs
     from contstim.experiments.responses.table import read_responses
-    from contstim.files.records import record_path
     from contstim.items.reviews import read_reviews
     from contstim.items.scale import Scale
     from contstim.words.corpus import read_lines
