@@ -70,8 +70,8 @@ def prepare(
     Raises:
         ModelError: if there is no accept or no reject model, one model has both roles, or the
             scores of a model are not log-probabilities, which all objectives need.
-        InputError: if an argument has the wrong type, two models have the same name, or the seed is
-            negative.
+        InputError: if an argument has the wrong type, a judge is one of the other models, two
+            models have the same name, or the seed is negative.
         SentenceError: if the natural sentence has fewer than two words.
         VocabularyError: if a word is not in the vocabulary, all positions are fixed, or no word may
             be replaced. Without constraints, also if one word may not be replaced.
@@ -87,6 +87,13 @@ def prepare(
             raise ModelError(
                 f"{accepting.name} and {rejecting.name} are the same model: they can never "
                 f"disagree."
+            )
+    pair = {model.convention.fingerprint: model.name for model in (*accepts, *rejects)}
+    for judge in judges:
+        if (name := pair.get(judge.convention.fingerprint)) is not None:
+            raise InputError(
+                f"`judge` must be a model outside the comparison, got {judge.name}, which is "
+                f"{name}. Name another model."
             )
     names = [model.name for model in models]
     if len(set(names)) < len(names):

@@ -133,9 +133,9 @@ def test_lowest_mean_rank_of_several_judges_wins(
     naturals: list[Sentence],
     few_words: Vocabulary,
 ) -> None:
-    judges = [judge, TableModel(3)]
-    judges[1] = copy(bigram)
-    judges[1].name, judges[1].cheap_replacements = "second", False
+    second = NgramModel(bigram.path.with_name("1gram.arpa"), name="second")
+    second.cheap_replacements = False
+    judges = [judge, second]
     goal = FewChanges(3.0, max_changes=1, judge_drop=100.0)
     compared = 0
     for natural in naturals:

@@ -139,8 +139,11 @@ def test_unusable_input_is_refused(
         synthesize([trigram, NgramModel(trained / "4gram.arpa", "3-gram")], bigram, natural, words)
     with pytest.raises(InputError, match="`enough`"):
         synthesize(trigram, bigram, natural, words, judges=LetterModel(1))
+    with pytest.raises(InputError, match="outside the comparison"):
+        synthesize(trigram, bigram, natural, words, judges=again)
+    fourgram = NgramModel(trained / "4gram.arpa", "3-gram")
     with pytest.raises(InputError, match="have one name"):
-        synthesize(trigram, bigram, natural, words, judges=bigram)
+        synthesize(trigram, bigram, natural, words, judges=fourgram)
     with pytest.raises(InputError, match="seed must be 0 or more, not -1"):
         synthesize(trigram, bigram, natural, words, seed=-1)
 
