@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from contstim.optimization.search.objectives import Objective, ScoredSentence
     from contstim.words.sentence import Sentence
 
+    ExpectedGains = dict[tuple[str, int], FloatArray]
+
 
 JUDGE_DROP = 6.0
 """Default maximum decrease of the log-probability under the judges, nats."""
@@ -81,7 +83,7 @@ _EXTENDED = 150  # sentences with two new words that get a third one
 _KEPT = 60  # proposals for each position of a sentence with new words
 _MIN_SCORED = 40  # sentences that a network scores at least, however many passes each takes
 _BATCHES = 10  # batches of sentences that a network scores
-_MAX_BATCH = 64  # sentences that judges score at once
+_MAX_BATCH = 48  # sentences that judges score at once
 _PATIENCE = 2  # batches without a better sentence
 _FIRST_SHARE = 0.7  # share of the sentences scored before a third word is tried
 _ERROR = 3.0  # error of estimates before any calibration, nats
@@ -147,10 +149,17 @@ class FewChangesSearch:
         objective: loss, constraint and evaluator; judges accept every sentence.
         goal: required nats and limits.
         n_judges: number of judges, which are the last models of the evaluator.
+        gains: expected gains of each word, (n_words,), nats, by name of the model and position.
+            The search adds missing ones. Both directions of a triplet share them.
     """
 
     def __init__(
-        self, candidates: Candidates, objective: Objective, goal: FewChanges, n_judges: int = 0
+        self,
+        candidates: Candidates,
+        objective: Objective,
+        goal: FewChanges,
+        n_judges: int = 0,
+        gains: ExpectedGains | None = None,
     ) -> None:
         self._candidates, self._objective, self._goal = candidates, objective, goal
         self._evaluator, self._natural = objective.evaluator, candidates.natural
@@ -173,9 +182,12 @@ class FewChangesSearch:
         factors = np.clip(work[~self._is_cheap].max(initial=1.0) / work, 1.0, _BATCHES)
         most_scored = np.maximum(goal.max_scored * factors / passes, _MIN_SCORED)
         self._most_scored: list[int] = most_scored.astype(int).tolist()
-        self._differences = [self._expect_differences(number) for number in range(len(models))]
+        self._gains: ExpectedGains = {} if gains is None else gains
+        for number in np.flatnonzero(~self._is_cheap).tolist():
+            self._expect_gains(number)
         self._choosers = [*self._judges] or self._find_choosers()
         self._found: dict[Sentence, FloatArray] = {}
+        self._tried: set[Sentence] = set()
         self._n_scored = [0] * len(models)
         self._n_visits = 0
 
@@ -225,16 +237,16 @@ class FewChangesSearch:
             Choice(len(ranked), max(self._n_scored), minimal),
         )
 
-    def _expect_differences(self, number: int) -> dict[int, FloatArray]:
-        """Return the expected gain of each word by position, (n_words,), nats; empty if cheap."""
-        differences: dict[int, FloatArray] = {}
-        for index in () if self._is_cheap[number] else self._candidates.positions:
-            words = (*self._candidates.possible[index], self._natural.words[index])
-            with self._evaluator.count_cost(number) as model:
-                source = model.draft(0) or model
-                estimates = source.replacements(self._natural, index, words).estimate
-            differences[index] = estimates[:-1] - estimates[-1]
-        return differences
+    def _expect_gains(self, number: int) -> None:
+        """Estimate how much more likely each word makes the natural sentence, under one model."""
+        for index in self._candidates.positions:
+            key = (self._evaluator.models[number].name, index)
+            if key not in self._gains:
+                words = (*self._candidates.possible[index], self._natural.words[index])
+                with self._evaluator.count_cost(number) as model:
+                    source = model.draft(0) or model
+                    estimates = source.replacements(self._natural, index, words).estimate
+                self._gains[key] = estimates[:-1] - estimates[-1]
 
     def _propose(
         self, bases: Sequence[tuple[Sentence, FloatArray]], n_new: int
@@ -290,11 +302,11 @@ class FewChangesSearch:
         self._n_visits += 1
         estimates = np.empty((len(log_probs), len(allowed)))
         words = self._candidates.possible[index]
-        for number, differences in enumerate(self._differences):
-            if differences:
-                estimates[number] = log_probs[number] + differences[index][allowed]
+        for number, model in enumerate(self._evaluator.models):
+            if not self._is_cheap[number]:
+                estimates[number] = log_probs[number] + self._gains[model.name, index][allowed]
             elif len(allowed):
-                with self._evaluator.count_cost(number) as model:
+                with self._evaluator.count_cost(number):
                     exact = model.replacement_log_probs(sentence, index, words)
                 estimates[number] = exact[allowed]
         return estimates
@@ -349,12 +361,13 @@ class FewChangesSearch:
                     break
                 untried[column] = False
                 sentence = self._sentence(proposals, column)
-                if sentence not in self._found:  # the other order of the same changes
+                if sentence not in self._tried:  # not the other order of the same changes
                     batch.setdefault(sentence, column)
             if not batch:
                 return
             highest, postponed = self._score_batch(batch, proposals, scores, share)
             untried[postponed] = True
+            self._tried |= batch.keys() - {self._sentence(proposals, i) for i in postponed.tolist()}
             n_dry = 0 if highest > best else n_dry + bool(self._found)
             best = max(best, highest)
 

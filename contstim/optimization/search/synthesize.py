@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.evaluator import ScoredCandidate
-    from contstim.optimization.search.few_changes import Choice, FewChanges
+    from contstim.optimization.search.few_changes import Choice, ExpectedGains, FewChanges
     from contstim.optimization.search.recipes import Recipe
     from contstim.optimization.search.restarts import SearchBudget
     from contstim.optimization.search.verification import Models, Problem
@@ -176,9 +176,22 @@ def synthesize(
         InputError: if there are judges without `few_changes`, or the seed is negative.
         VerificationError: if the result, scored from scratch, violates a constraint.
     """
+    problem = prepare(accept, reject, natural, vocabulary, constraints, seed, judges)
+    return _solve(problem, recipe, seed, restarts, few_changes, on_step, on_restart)
+
+
+def _solve(
+    problem: Problem,
+    recipe: Recipe,
+    seed: int,
+    restarts: SearchBudget | None,
+    few_changes: FewChanges | None,
+    on_step: Callable[[Step], None] | None = None,
+    on_restart: Callable[[SearchSummary], None] | None = None,
+) -> Synthesis:
+    """Run the searches of one direction; see `synthesize`."""
     if few_changes is not None and restarts not in (None, SINGLE):
         raise InputError("A search for few changes is a single one: leave out `restarts`.")
-    problem = prepare(accept, reject, natural, vocabulary, constraints, seed, judges)
     if few_changes is None:
         if problem.n_judges:
             raise InputError("judges choose among sentences with few new words: set `enough`.")
@@ -229,7 +242,9 @@ def _search(
         )
         result = verify(result, result.best_first, candidates, objective, in_float32)
     else:
-        search = FewChangesSearch(candidates, objective, few_changes, problem.n_judges)
+        search = FewChangesSearch(
+            candidates, objective, few_changes, problem.n_judges, problem.gains
+        )
         result, ranked, choice = search.run()
         result = verify(result, ranked, candidates, objective, in_float32, few_changes.enough)
         if result.sentence == natural:
@@ -290,23 +305,15 @@ def synthesize_triplet(
     if few_changes is not None:
         seeds = 1
     syntheses: list[Synthesis] = []
+    gains: ExpectedGains = {}
     for accept, reject in ((model_2, model_1), (model_1, model_2)):
+        problem = prepare(accept, reject, natural, vocabulary, constraints, seed, judges)
+        problem = replace(problem, gains=gains)
         # Neither the natural sentence nor the result of the first direction is a result
         excluded = {natural, *(synthesis.synthetic for synthesis in syntheses)}
         costs: dict[str, Cost] = {}
         for seed_tried in range(seed, seed + seeds):
-            synthesis = synthesize(
-                accept,
-                reject,
-                natural,
-                vocabulary,
-                recipe=recipe,
-                constraints=constraints,
-                judges=judges,
-                seed=seed_tried,
-                restarts=restarts,
-                few_changes=few_changes,
-            )
+            synthesis = _solve(problem, recipe, seed_tried, restarts, few_changes)
             costs = {name: costs.get(name, Cost()) + c for name, c in synthesis.costs.items()}
             if synthesis.synthetic not in excluded:
                 break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from contstim.optimization.search.climb import Climb
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.evaluator import Evaluator
+    from contstim.optimization.search.few_changes import ExpectedGains
     from contstim.optimization.search.objectives import Objective, ScoredSentence
 
     Models = LanguageModel | str | Sequence[LanguageModel | str]
@@ -44,11 +45,13 @@ class Problem:
         models: models in the order of all log-probabilities.
         roles: role of each model: `accept`, `reject` or `judge`, in that order.
         candidates: allowed words and natural sentence.
+        gains: expected gains of words, which searches for few new words compute once.
     """
 
     models: tuple[LanguageModel, ...]
     roles: tuple[str, ...]
     candidates: Candidates
+    gains: ExpectedGains = field(default_factory=dict)
 
     @property
     def n_judges(self) -> int:

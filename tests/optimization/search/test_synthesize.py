@@ -25,6 +25,7 @@ from contstim.optimization.search import synthesize as synthesis
 from contstim.optimization.search.recipes import GOLAN2023, RECIPES, Recipe
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize, synthesize_pair, synthesize_triplet
+from contstim.optimization.search.verification import Problem
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
@@ -294,15 +295,15 @@ def test_both_directions_do_not_end_in_the_same_sentence(monkeypatch: pytest.Mon
     """The second is searched again with the next seed, the first is left as it is."""
     natural, same, other = (Sentence(("A", "b", "c", word)) for word in "dge")
     asked: list[tuple[str, int]] = []
-    genuine = synthesis.synthesize
+    genuine = synthesis._solve
 
-    def synthesize_as_told(accept: TableModel, *rest: Any, seed: int, **options: Any) -> Any:
-        asked.append((accept.name, seed))
-        found = genuine(accept, *rest, seed=seed, **options)
+    def solve_as_told(problem: Problem, recipe: Recipe, seed: int, *rest: Any) -> Any:
+        asked.append((problem.models[0].name, seed))
+        found = genuine(problem, recipe, seed, *rest)
         sentence = other if seed == 6 else same
         return replace(found, climb=replace(found.climb, sentence=sentence))
 
-    monkeypatch.setattr(synthesis, "synthesize", synthesize_as_told)
+    monkeypatch.setattr(synthesis, "_solve", solve_as_told)
     models = TableModel(1), TableModel(2)
     triplet, _, _ = synthesize_triplet(*models, natural, FEW_WORDS, seed=5, seeds=3)
     assert asked == [(models[1].name, 5), (models[0].name, 5), (models[0].name, 6)]
