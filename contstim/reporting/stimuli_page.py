@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from contstim.errors import InputError
 from contstim.items.matching import changes_of, figures_of
 from contstim.items.reviews import named_sentences
 from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
 from contstim.reporting import report
-from contstim.reporting.canvas import agreement_map, png, styled
+from contstim.reporting.canvas import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    agreement_map,
+    panels,
+    png,
+    styled,
+    widest,
+)
+from contstim.reporting.report import short_names
 from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from matplotlib.figure import Figure
 
     from contstim.items.item_flags import FlaggedItems
     from contstim.items.matching import Changes
@@ -22,12 +38,25 @@ if TYPE_CHECKING:
     from contstim.reporting.report import Part, Span, Text, Value
     from contstim.words.sentence import Sentence
 
+_MAX_PANELS, _PANELS_PER_ROW = 6, 3
 _MAX_UNFOLDED = 20  # maximum number of items of a kind that are shown unfolded
 _HEADINGS = {Triplet: "Synthetic sentences", Pair: "Natural pairs", Trial: "Trials"}
 _EXPLANATION = (
     "Numbers are log-probabilities (nats){}. The sentence that a model prefers is in bold. "
     "Words that differ from the natural sentence are highlighted"
 )
+_ARROWS = (
+    "Black dots are natural sentences. An orange arrow leads to the synthetic sentence that the "
+    "model of the horizontal axis finds less likely and the other model does not; a blue arrow "
+    "leads to the one that the model of the vertical axis finds less likely."
+)
+_ARROW: Mapping[str, Any] = {
+    "angles": "xy",
+    "scale_units": "xy",
+    "scale": 1,
+    "width": 0.004,
+    "alpha": 0.7,
+}
 _RANKS = ", and for pairs ranks among all sentences, from 0 to 1"
 _POINTER = "; point at a word to see its old and new part of speech"
 _AGREEMENT = (
@@ -65,9 +94,11 @@ def stimuli_report(
     has_ranks = scores is None and any(isinstance(stimulus, Pair) for stimulus in stimuli_list)
     explanation = f"{_EXPLANATION.format(_RANKS * has_ranks)}{_POINTER * has_tags}."
     parts: list[Part] = [report.Paragraph(explanation, note=True)]
+    triplets = [stimulus for stimulus in stimuli_list if isinstance(stimulus, Triplet)]
+    parts += arrows(triplets, scores)
     if flagged is not None:
         parts.append(report.Paragraph(f"{flagged.text} contstim review shows these items."))
-        if triplets := [stimulus for stimulus in stimuli_list if isinstance(stimulus, Triplet)]:
+        if triplets:
             # The text above contains the share with flags, and the required nats are unknown
             parts.append(figures_table(figures_of(triplets, None, flagged.table, enough=None)))
     for kind, heading in _HEADINGS.items():
@@ -93,6 +124,52 @@ def stimuli_report(
             report.Picture("agreement", image, "how often two models prefer the same sentence"),
         )
     return report.Report(title, parts)
+
+
+def arrows(triplets: Sequence[Triplet], scores: ScoreTable | None = None) -> list[Part]:
+    """Draw the log-probabilities of triplets (`arrows_figure`); empty without triplets."""
+    if not triplets:
+        return []
+    pairs = len({(triplet.model_1, triplet.model_2) for triplet in triplets})
+    further = " Grey dots are other natural sentences." * (scores is not None)
+    further += f" These are {_MAX_PANELS} of {pairs} pairs of models." * (pairs > _MAX_PANELS)
+    with styled():
+        image = png(arrows_figure(triplets, scores))
+    alternative = "log-probabilities of natural and synthetic sentences under both models"
+    return [
+        report.Picture("log-probabilities", image, alternative),
+        report.Paragraph(f"{_ARROWS}{further}", note=True),
+    ]
+
+
+def arrows_figure(triplets: Sequence[Triplet], scores: ScoreTable | None = None) -> Figure:
+    """Draw arrows from natural to synthetic sentences, in a panel for each pair of models.
+
+    The axes are log-probabilities under the two models, nats. At most six pairs are shown.
+
+    Args:
+        triplets: at least one triplet.
+        scores: log-probabilities of other natural sentences, which are drawn as dots.
+    """
+    pairs = grouped(((triplet.model_1, triplet.model_2), triplet) for triplet in triplets)
+    shown = dict(islice(pairs.items(), _MAX_PANELS))
+    short = dict(zip(models := [*dict.fromkeys(chain(*shown))], short_names(models), strict=True))
+    labels = {model: f"log p under {name} (nats)" for model, name in short.items()}
+    side = max(2.8, 0.6 + widest(labels.values()))
+    figure, grid = panels(len(shown), _PANELS_PER_ROW, side, side)
+    for axes, ((first, second), of_pair) in zip(grid[0], shown.items(), strict=True):
+        if scores is not None and {first, second} <= {*scores.models}:
+            axes.plot(scores.column(first), scores.column(second), "o", ms=1.5, mew=0, color=GREY)
+        for n, colour in ((1, ORANGE), (2, BLUE)):
+            ends = np.array([[t.labelled[i][2] for i in (0, n)] for t in of_pair])
+            (x, y), (dx, dy) = ends[:, 0].T, (ends[:, 1] - ends[:, 0]).T
+            axes.quiver(x, y, dx, dy, color=colour, **_ARROW)
+            axes.update_datalim(ends[:, 1])
+        axes.plot(x, y, "o", ms=2.5, mew=0, color=BLACK)
+        axes.autoscale_view()
+        axes.set_xlabel(labels[first])
+        axes.set_ylabel(labels[second])
+    return figure
 
 
 def _section_name(stimulus: Stimulus) -> str:

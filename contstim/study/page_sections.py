@@ -6,7 +6,7 @@ Their text is in `page.md.jinja`.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,9 @@ def link(path: Path, text: str = "") -> Span:
 
 
 def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
-    """What came of a study so far: the verdict, its main figure, and three items."""
+    """The verdict with its main figure, the triplets' scores, and three items, if there are any."""
+    from contstim.reporting.stimuli_page import arrows
+
     if verdict := facts.analysis.get("verdict"):
         report = link(_analysis_folder(facts) / "report.html", "The whole report")
         yield Paragraph((strong("Result: "), f"{verdict} ", report, "."))
@@ -65,8 +67,11 @@ def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
         power = facts.study.step(SimulatePower)
         figures += [power.writes()[-1]] if power else []
         figures.append(Path(f"{facts.out(MakeDesign)}.summary.png"))
-    for figure in [path for path in figures if path.is_file()][:1]:
-        yield from _picture(figure, "models and people" if verdict else "the experiment")
+    main_figure = next((path for path in figures if path.is_file()), Path())
+    alternative = "models and people" if verdict else "the experiment"
+    scatter = arrows(facts.selected or facts.found_triplets, facts.scores)
+    parts = [*_picture(main_figure, alternative)], scatter
+    yield from chain(*(parts if verdict else parts[::-1]))
     items: list[Any] = [
         *(facts.selected or facts.found_triplets or facts.pairs or facts.minimal_pairs)
     ]

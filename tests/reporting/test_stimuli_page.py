@@ -2,16 +2,18 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.quiver import Quiver
 
 from contstim.errors import InputError
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Pair, Triplet
 from contstim.reporting.canvas import agreement_map
 from contstim.reporting.report import Picture, changed
-from contstim.reporting.stimuli_page import mark_changes, stimuli_report
+from contstim.reporting.stimuli_page import arrows_figure, mark_changes, stimuli_report
 from contstim.steps.review import flags_of
 from contstim.words.sentence import Sentence
 
@@ -79,3 +81,23 @@ def test_the_map_shows_how_often_two_models_agree() -> None:
     )
     cells = [text.get_text() for text in agreement_map(scores).axes[0].texts]
     assert cells == ["67", "50", "67", "50", "50", "50"]
+
+
+def test_arrows_lead_from_natural_to_synthetic_sentences() -> None:
+    """Witness: the log-probabilities of the triplet, and those of the other sentences."""
+    (axes,) = arrows_figure([TRIPLET], SCORES).axes
+    first, second = (a for a in axes.collections if isinstance(a, Quiver))
+    arrow: Any
+    for arrow, change in ((first, (-5.0, 1.0)), (second, (1.0, -10.0))):
+        assert arrow.XY.tolist() == [[-10.0, -20.0]]
+        assert (arrow.U.item(), arrow.V.item()) == change
+    assert [np.asarray(line.get_xydata()).tolist() for line in axes.lines] == [
+        SCORES.log_probs.tolist(),
+        [[-10.0, -20.0]],
+    ]
+    labels = axes.get_xlabel(), axes.get_ylabel()
+    assert labels == ("log p under <a> (nats)", "log p under b (nats)")
+    others = [replace(TRIPLET, model_2=f"m{n}") for n in range(8)]
+    assert len([axes for axes in arrows_figure(others).axes if axes.axison]) == 6
+    page = stimuli_report("x", others)
+    assert [part.name for part in page.parts if isinstance(part, Picture)] == ["log-probabilities"]
