@@ -3,8 +3,8 @@
     states of stages ---------------------+--> Report --> index.html
     results/… --> facts --> page_sections --+
 
-It is written again when a stage begins, every half a minute of a search for triplets, and at the
-end of a run. Reload it to follow the run.
+A run writes the page when a stage begins, every half a minute of a search for triplets, and at its
+end. Reload the page to follow the run.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from contstim.study.study import Study, StudyStage
 
 _GENERATOR, _RUNNING = "contstim run", "contstim-running"
-_KILLED = "the run ended without a word: it was killed, or the machine stopped."
+_KILLED = "the run was killed, or the machine stopped."
 _LONGEST = 600  # characters of a message; the terminal has all of it
 _META = re.compile(r'<meta name="([\w-]+)" content="([^"]*)">')
 _WRITTEN = re.compile(r"page written [-\d]+ [:\d]+ UTC")
@@ -65,16 +65,14 @@ def write_page(
     stopped: BaseException | str = "",
     so_far: Sequence[Part] = (),
 ) -> None:
-    """Write the page if its content differs from the existing page.
-
-    The current folder is the study's.
+    """Write the page into the current folder if its content differs from the existing page.
 
     Args:
-        study: as `read_study` reads it.
+        study: study that is in the current folder.
         states: states of its stages, in order.
-        running: the running stage, if any.
-        stopped: why the running stage stopped; empty if it continues.
-        so_far: preliminary results of the running stage.
+        running: running or stopped stage; None if no stage runs.
+        stopped: reason why that stage stopped; empty if it runs.
+        so_far: preliminary results of that stage.
 
     Raises:
         InputError: if the page cannot be written.
@@ -90,22 +88,22 @@ def write_page(
 
 
 def refuse_foreign_page(study: Study) -> None:
-    """Refuse to write over a page that contstim did not write.
+    """Check that `write_page` would not replace a file of another program.
 
     Raises:
-        InputError: there is one.
+        InputError: if contstim did not write the existing file.
     """
     if PAGE.exists() and _meta().get("generator") != _GENERATOR:
         raise InputError(
-            f"{PAGE} stands beside {study.path.name}, and contstim did not write it: the page of "
-            f"the study would take its place. Move it, or give it another name."
+            f"contstim did not write {PAGE}, and the page of {study.path.name} would replace it. "
+            f"Move or rename {PAGE}."
         )
 
 
 def correct_page(study: Study) -> None:
-    """Say on the page of a study that its run ended, where it was killed and could not say so.
+    """If the run of a study was killed, write this on its page.
 
-    A page that cannot be written stays as it is.
+    If the page cannot be written, it does not change.
     """
     with chdir(study.folder):
         if _RUNNING not in _meta() or lock_holder(LOCK) is not None:
@@ -117,7 +115,7 @@ def correct_page(study: Study) -> None:
 
 
 def _meta() -> dict[str, str]:
-    """The meta tags at the beginning of the page; none where there is no page."""
+    """Return the meta tags at the beginning of the page; empty if there is no page."""
     if not PAGE.is_file():
         return {}
     with PAGE.open(encoding="utf-8", errors="replace") as file:
@@ -135,7 +133,8 @@ def study_page(
     from contstim.experiments.responses.table import origin_of
 
     facts, warning, measured = StudyFacts(study), "", False
-    with suppress(ContstimError, *_DAMAGED):  # of what cannot be read there are no results
+    # The page shows no results of damaged files
+    with suppress(ContstimError, *_DAMAGED):
         warning = origin_of(facts.responses).warning
     with suppress(ContstimError, *_DAMAGED):
         measured = bool(facts.simulation.get("as_measured"))
@@ -155,8 +154,8 @@ def study_page(
                 if state.stage.kind in kinds and state.record is not None and state.state != "done"
             ]
             if earlier:
-                again = f"to be done again: {', '.join(earlier)}."
-                under.insert(0, Paragraph((strong("Of an earlier run: "), again)))
+                again = f"the next run repeats {', '.join(earlier)}."
+                under.insert(0, Paragraph((strong("Results of an earlier run: "), again)))
             under += [Paragraph(notes[title], note=True)] if title in notes else []
             parts.append(Details(title, under))
     parts.append(Details("Files", [Paragraph(notes["Files"], note=True), _files(study, states)]))
@@ -166,10 +165,10 @@ def study_page(
 
 
 def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
-    """The next thing to do in a study, with its command or file.
+    """Yield the next task of the user, with its command or file.
 
     Args:
-        facts: of the study.
+        facts: facts of the study.
         is_done: whether all its stages are done.
     """
     study, design = facts.study, facts.study.step(MakeDesign)
@@ -195,32 +194,31 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
         missing = "analyze" if of_people else "export.jspsych" if design else "design"
         step = (f"add a section [{missing}] to ", file, " and run it again")
     else:
-        step = ("hand the study on: ", code(f"contstim archive {study.path.name}"))
+        step = ("publish the study: ", code(f"contstim archive {study.path.name}"))
     yield Paragraph((strong("Next: "), *step))
 
 
 def _progress(
     study: Study, states: Sequence[StageState], running: StudyStage | None, stopped: str
 ) -> Iterator[Part]:
-    """Progress of the study, in a few sentences."""
+    """Yield the progress of the study, in a few sentences."""
     if running is not None and stopped:
         yield Paragraph(
             (
                 strong(f"Stopped at {running.name}: "),
                 *with_code(shorten(stopped, _LONGEST)),
-                " Results so far are below; ",
+                " Results so far are below. To continue: ",
                 code(f"contstim run {study.path.name}"),
-                " goes on from there.",
             )
         )
     elif running is not None:
         yield Paragraph(
             (
                 strong(f"Running when this page was written: {running.name}"),
-                f" ({running.about}). Reload this page to see how far it is. A run that was killed "
-                "cannot say so here: ",
+                f" ({running.about}). Reload this page to see the progress. If the run is killed, "
+                "this page still shows it as running, until ",
                 code(f"contstim status {study.path.name}"),
-                " says whether it goes on, and corrects this page.",
+                " corrects the page.",
             )
         )
     numbers = {name: sum(s.state == name for s in states) for name in _STATES}
@@ -237,7 +235,7 @@ _STATES = ("done", "stale", "interrupted", "not done", "waits")
 def _stages(
     states: Sequence[StageState], running: StudyStage | None, stopped: str
 ) -> Iterator[Part]:
-    """A row for each stage, and their warnings, each text once."""
+    """Yield a table with a row for each stage, and each distinct warning."""
     rows: list[tuple[Value, ...]] = []
     warnings: dict[str, list[str]] = {}
     for stage_state in states:
@@ -250,7 +248,7 @@ def _stages(
             warnings.setdefault(text, []).append(name)
     header = ("stage", "state", "done (UTC)", "seconds", "size", "notes")
     table = Table(header, rows, texts=3, notes=1, is_wide=True)
-    # Folded away but during a run, so that the page begins with its results
+    # Unfolded only during a run; afterwards the page begins with the results
     yield Details(quantity(len(rows), "stage"), [table], is_open=running is not None)
     if warnings:
         items: list[Text] = [
@@ -261,9 +259,9 @@ def _stages(
 
 
 def _guarded(parts: Iterator[Part]) -> list[Part]:
-    """The parts, or why they cannot be shown.
+    """Return the parts, or a paragraph on why they cannot be shown.
 
-    A run must not end because a file that the page would show was changed by hand.
+    A run must not end because somebody changed a file that the page shows.
     """
     try:
         return list(parts)
@@ -271,13 +269,11 @@ def _guarded(parts: Iterator[Part]) -> list[Part]:
         return [Paragraph(f"This part cannot be shown: {error}")]
     except _DAMAGED as error:
         problem = f"{type(error).__name__}: {error}"
-        return [
-            Paragraph(f"This part cannot be shown: a file is not as it was written ({problem}).")
-        ]
+        return [Paragraph(f"This part cannot be shown: a file was changed or damaged ({problem}).")]
 
 
 def _files(study: Study, states: Iterable[StageState]) -> Part:
-    """A link to every file and folder of the study."""
+    """Return a table of links to all files and folders of the study."""
     stages = [state.stage for state in states]
     written = {path for stage in stages for path in stage.writes}
     inputs = sorted({path for stage in stages for path in stage.reads})

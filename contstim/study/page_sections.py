@@ -47,16 +47,16 @@ if TYPE_CHECKING:
     from contstim.reporting.report import Part, Value
     from contstim.study.handing_on.facts import StudyFacts
 
-_SHOWN = 4  # pairs of models whose items are seen without unfolding anything
+_SHOWN = 4  # maximum number of pairs of models whose items are not folded
 
 
 def link(path: Path, text: str = "") -> Span:
-    """A link to a file of the study, by its name unless a text is given."""
+    """Return a link to a file of the study; its text is the file's name by default."""
     return Span(text or path.name, "a", path.as_posix())
 
 
 def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
-    """The verdict with its main figure, the triplets' scores, and three items, if there are any."""
+    """Yield the verdict, figures of people's answers and of triplets, and three items."""
     from contstim.reporting.stimuli_page import arrows
 
     if verdict := facts.analysis.get("verdict"):
@@ -85,7 +85,7 @@ def _analysis_folder(facts: StudyFacts) -> Path:
 
 
 def _figures_of_analysis(facts: StudyFacts) -> list[Path]:
-    """Figures of models and people, that of all trials first."""
+    """Return the paths of figures of models and people, the figure of all trials first."""
     folder = _analysis_folder(facts) / "figures"
     figures = [*folder.glob("*overall*.png"), *folder.glob("accuracy-*.png")]
     return sorted(figures, key=lambda path: ("overall" not in path.name, path))
@@ -213,7 +213,7 @@ def _items(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _item_table(item: Any, scores: ScoreTable | None) -> Table:
-    """Sentences of a triplet or pair with log-probabilities, or else with ranks."""
+    """Return a table of a triplet or pair with log-probabilities; with ranks if there are none."""
     from contstim.experiments.design.building import pair_trial
     from contstim.reporting.stimuli_page import stimuli_table
 
@@ -227,7 +227,7 @@ def _item_table(item: Any, scores: ScoreTable | None) -> Table:
 
 
 def _best(items: Iterable[Any], value: Callable[[Any], float]) -> list[Any]:
-    """The item of every two models that has the highest value."""
+    """Return the item with the highest value for every two models."""
     groups: dict[frozenset[str], list[Any]] = {}
     for item in items:
         groups.setdefault(frozenset((item.model_1, item.model_2)), []).append(item)
@@ -235,19 +235,19 @@ def _best(items: Iterable[Any], value: Callable[[Any], float]) -> list[Any]:
 
 
 def _words_kept(triplet: Triplet) -> float:
-    """Words that the synthetic sentences keep, as a negative number of new ones."""
+    """Return the negative number of new words in both synthetic sentences."""
     return -sum(
         len(changed_positions(synthetic, triplet.natural)) for synthetic in triplet.sentences[1:]
     )
 
 
 def _rank_difference(pair: Pair) -> float:
-    """Smaller of both models' rank differences of the two sentences, where each rejects another."""
+    """Return the smaller of the rank differences by which each model rejects one sentence."""
     return min(pair.rank_2_model_1 - pair.rank_1_model_1, pair.rank_1_model_2 - pair.rank_2_model_2)
 
 
 def _folded(groups: Iterator[Part]) -> Iterator[Part]:
-    """The first few pairs of models open, all others below one line."""
+    """Yield the first pairs of models, and a folded part with the others."""
     yield from islice(groups, _SHOWN)
     if further := list(groups):
         yield Details(
@@ -332,7 +332,7 @@ def _power(facts: StudyFacts) -> Iterator[Part]:
         return
     comparisons, sizes, text, figure = step.writes()
     rates = ("first", "significantly_better")
-    planned: dict[str, tuple[Value, ...]] = {}  # the first row of a scope is that of the design
+    planned: dict[str, tuple[Value, ...]] = {}  # of each scope, the first row is about the design
     for row in cells_by_name(read_table(sizes)):
         ends = [[f"{float(row[f'{rate}_{end}']):.0%}" for end in ("low", "high")] for rate in rates]
         shares = [" to ".join(dict.fromkeys(both)) for both in ends]
@@ -363,7 +363,7 @@ def _people(facts: StudyFacts) -> Iterator[Part]:
 
 
 def accuracies(path: Path) -> Table:
-    """Accuracy of each model by kind of trial, the best in bold."""
+    """Return a table of the accuracy of each model by kind of trial, the best in bold."""
     values = {
         (row["model"], row["scope"]): float(row["value"])
         for row in cells_by_name(read_table(path))
@@ -380,7 +380,7 @@ def accuracies(path: Path) -> Table:
 
 
 _ITEM_STAGES = frozenset({"triplets", "select", "near-pairs", "evaluate"})
-# Heading → its content, and the first words of the stages that it is made of
+# Heading → function that makes its content, and the commands whose results it shows
 SECTIONS: dict[str, tuple[Callable[[StudyFacts], Iterator[Part]], frozenset[str]]] = {
     "Models": (_models, frozenset({"model", "score"})),
     "Texts, words and sentences": (_materials, frozenset({"text", "vocabulary", "sentences"})),

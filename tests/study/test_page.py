@@ -255,7 +255,7 @@ def test_first_triplets_stand_on_the_page_while_others_are_searched_for(finished
         (["review"], False, False, True, "add a section [export.jspsych] to study.toml and run"),
         (["review"], "qualtrics", False, True, "collect answers: results/export/qualtrics, and na"),
         (["review"], True, True, True, "add a section [analyze] to study.toml and run it again"),
-        (["review", "-"], True, True, True, "hand the study on: contstim archive study.toml"),
+        (["review", "-"], True, True, True, "publish the study: contstim archive study.toml"),
     ],
 )
 def test_the_next_thing_to_do(
@@ -385,13 +385,13 @@ def test_an_edited_and_a_damaged_file_are_named(study: Study) -> None:
         vocabulary.write_text(words + "zymurgy\n")
         page = _Page(_made_now(study).html())
         assert "results/vocabulary.txt was changed by hand" in page.text
-        assert "Of an earlier run: to be done again: sentences." in page.text
+        assert "Results of an earlier run: the next run repeats sentences." in page.text
         record.write_text("{")
         page = _Page(_made_now(study).html())
         assert "This part cannot be shown: " in page.text
         record.write_text('{"left_out": [1]}')
         page = _Page(_made_now(study).html())
-        assert "This part cannot be shown: a file is not as it was written" in page.text
+        assert "This part cannot be shown: a file was changed or damaged" in page.text
     finally:
         vocabulary.write_text(words)
         natural.write_text(sentences)
@@ -418,7 +418,7 @@ def test_pages_that_contstim_did_not_write_stay(tmp_path: Path) -> None:
     (tmp_path / "a.arpa").write_text("")
     (tmp_path / PAGE).write_text("<p>My own page.</p>")
     study = Study(tmp_path / "study.toml", "t", 0, *_EMPTY)
-    with pytest.raises(InputError, match=r"index\.html stands beside study\.toml"):
+    with pytest.raises(InputError, match=r"index\.html, and the page of study\.toml"):
         run_study(study)
     assert (tmp_path / PAGE).read_text() == "<p>My own page.</p>"
 
@@ -500,7 +500,7 @@ def test_a_killed_run_is_called_neither_running_nor_begun(tmp_path: Path) -> Non
     assert states[0].because == "a run ended before it was done"
     assert succeed(tmp_path, "status").count("interrupted") == 1
     text = _page(study).text
-    assert "Stopped at text training: the run ended without a word: it was killed, or" in text
+    assert "Stopped at text training: the run was killed, or" in text
     assert "0 of 3 stages done, 1 interrupted, 2 not done." in text
     assert "running" not in text.lower()
     # With another key, the reason is told, too; and what was corrected stays
