@@ -9,7 +9,8 @@ $CONTSTIM_MODELS, and a pretrained model in $CONTSTIM_REAL_MODEL, without which 
 exhaustive  Words are limited, so that all sentences with one and two new words can be scored:
             shares of searches that find as few new words as possible, and the judge's favourite.
 work        All words: change of the log-probability under the judge, sentences without a result,
-            seconds and rows of networks for a triplet, with and without the judge.
+            seconds and rows of networks for a triplet, words kept, and complete parses by
+            link-grammar where it is installed; with and without the judge.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from collections import Counter
 from itertools import combinations, product
 from os import environ
 from pathlib import Path
+from shutil import which
+from subprocess import run
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -34,7 +37,7 @@ from contstim.models.ngram.training import train_ngram
 from contstim.optimization.search.constraints import Candidates, Constraint, capitals, no_repeats
 from contstim.optimization.search.few_changes import FewChanges
 from contstim.optimization.search.settings import SearchSettings
-from contstim.optimization.search.synthesize import synthesize
+from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
 from contstim.steps.sentences import SentenceSettings
 from contstim.words.corpus import read_sentences
 from contstim.words.sentence import Sentence, repeats
@@ -181,42 +184,52 @@ def measure(
     """Search triplets of a pair, with and without judges, and print what came out."""
     for chosen in (judges, ()) if judges else ((),):
         drops: list[float] = []
-        n_new: list[int] = []
+        new: list[Sentence] = []
+        kept: list[float] = []
         rows: Counter[str] = Counter()
         found, began = 0, perf_counter()
         for natural in naturals:
-            sides = [
-                synthesize(
-                    accept,
-                    reject,
-                    natural,
-                    vocabulary,
-                    constraints=rules(natural, vocabulary),
-                    judges=chosen,
-                    few_changes=FewChanges(ENOUGH),
-                )
-                for accept, reject in (pair, pair[::-1])
-            ]
+            triplet, *sides = synthesize_triplet(
+                *pair,
+                natural,
+                vocabulary,
+                constraints=rules(natural, vocabulary),
+                judges=chosen,
+                few_changes=FewChanges(ENOUGH),
+            )
             for side in sides:
                 rows.update({name: cost.rows for name, cost in side.costs.items()})
-            if all(side.changed for side in sides):
+            if triplet.distinct:
                 found += 1
-                n_new += [len(changed_positions(natural, side.synthetic)) for side in sides]
+                for sentence in triplet.sentences[1:]:
+                    new.append(sentence)
+                    kept.append(1 - len(changed_positions(natural, sentence)) / len(natural))
                 for judge in judges:
-                    scores = judge.log_probs([natural, *(side.synthetic for side in sides)])
+                    scores = judge.log_probs(triplet.sentences)
                     drops += (scores[1:] - scores[0]).tolist()
         seconds = perf_counter() - began
         by = " & ".join(judge.name for judge in chosen) or "no judge"
         print(f"{' x '.join(model.name for model in pair)}, {by}: {found} of {len(naturals)}")
         if found:
             print(
-                f"  {seconds / found:.1f} s a triplet; new words {np.mean(n_new):.2f}; rows", end=""
+                f"  {seconds / found:.1f} s a triplet; words kept {np.mean(kept):.2f}; rows", end=""
             )
             print("".join(f" {name} {number / found:,.0f}" for name, number in rows.items()))
+            if which("link-parser"):
+                parsed = [complete_parses(sentences) for sentences in (new, naturals)]
+                print("  complete parses {:.2f}, of natural sentences {:.2f}".format(*parsed))
         if drops:
             likely = np.mean(np.array(drops) >= -5)
             print(f"  change under the judge: median {np.median(drops):+.1f}, >= -5 {likely:.2f}")
         sys.stdout.flush()
+
+
+def complete_parses(sentences: Sequence[Sentence]) -> float:
+    """Return the share of sentences that link-grammar parses without leaving out a word."""
+    settings = ("!verbosity=1", "!null=0", "!limit=100", "!graphics=0", "!postscript=0")
+    text = "\n".join([*settings, *(sentence.text for sentence in sentences), ""])
+    printed = run(["link-parser", "en"], input=text, capture_output=True, text=True, check=True)
+    return 1 - printed.stdout.count("No complete linkages found") / len(sentences)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,11 @@ the other one. A person chooses sentence 2 with the probability logistic(slope Â
 the ratio cut off at a limit. Slope and limit are each model's likeliest ones, on random natural
 pairs or on all trials of other pairs of models.
 
+Choice of items: how often most of 20 people's answers to the first one, three or five of the ten
+triplets name the better model, with the triplets in order of a measure. `today` orders triplets
+with `enough` nats by new words of another part of speech and by new words, as `select triplets`
+does. `panel` orders them by the mean rank of their drop under the models outside the pair.
+
 Items against people: variances, and how often most answers to randomly drawn triplets name the
 better model. Intervals are bootstraps over pairs of models, and over models. Without the published
 data, from CONTSTIM_DATA or a folder given as an argument, nothing is measured.
@@ -29,7 +34,7 @@ import numpy as np
 from inputs import DATA
 from numpy.typing import NDArray
 from scipy.special import log_expit
-from scipy.stats import binom, ttest_1samp
+from scipy.stats import binom, rankdata, ttest_1samp
 
 from contstim.experiments.reproduce.published import (
     MODELS,
@@ -38,13 +43,17 @@ from contstim.experiments.reproduce.published import (
     read_triplets,
 )
 from contstim.items.stimuli import Condition
+from contstim.optimization.selection.question import TripletQuestion
+from contstim.optimization.selection.triplets import triplet_costs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from contstim.items.scores import ScoreTable
     from contstim.items.stimuli import Triplet
 
 LIMITS = np.array([2.5, 5, 10, 15, 20, 25, 30, 40, 50, 100, 1000])  # nats
+ENOUGH = 5.0  # nats
 SLOPES = np.linspace(0.005, 0.3, 60)
 
 Numbers = NDArray[np.float64]
@@ -81,11 +90,13 @@ class DecidedPair:
         worse: index of the other model.
         right: (10,) share of people who prefer the synthetic sentence that the better model
             prefers.
+        triplets: the ten triplets.
     """
 
     better: int
     worse: int
     right: Numbers
+    triplets: list[Triplet]
 
 
 def read(data: Path) -> Experiment:
@@ -135,7 +146,7 @@ def decided_pairs(experiment: Experiment, triplets: Sequence[Triplet]) -> list[D
         second = np.array([t.model_1 == MODELS[better] for t in own])
         rows = [of_triplet[t.triplet_id] for t in own]
         right = np.where(second, shares[rows], 1 - shares[rows])
-        found.append(DecidedPair(better, worse, right))
+        found.append(DecidedPair(better, worse, right, own))
     return found
 
 
@@ -214,6 +225,46 @@ def show_evidence(
         print(f"{'synthetic less natural-synthetic':32} {bootstrap.told(both)}")
 
 
+def measures(pair: DecidedPair, scores: ScoreTable, rng: np.random.Generator) -> dict[str, Numbers]:
+    """Values of the triplets of a pair by measure, (n_triplets,); the lowest one is used first."""
+    natural, *synthetic = (
+        scores.log_probs[[scores.rows[triplet.sentences[n]] for triplet in pair.triplets]]
+        for n in range(3)
+    )  # (n_triplets, n_models)
+    outside = [m for m in range(len(MODELS)) if m not in (pair.better, pair.worse)]
+    drops = (2 * natural - synthetic[0] - synthetic[1])[:, outside]
+    today, *_ = triplet_costs(pair.triplets, TripletQuestion(), len(pair.triplets))
+    too_few = np.array([min(triplet.drops) < ENOUGH for triplet in pair.triplets])
+    panel = rankdata(drops, axis=0).mean(axis=1)
+    return {
+        "chance": rng.random(len(panel)),
+        "most nats": -np.array([triplet.controversiality for triplet in pair.triplets]),
+        "today": 1000.0 * too_few + today,
+        "panel": 1000.0 * too_few + panel,
+    }
+
+
+def show_choice(
+    pairs: Sequence[DecidedPair], scores: ScoreTable, bootstrap: Bootstrap, draws: int
+) -> None:
+    """How often the first items by a measure name the better model; equal items in random order."""
+    rng = np.random.default_rng(0)
+    named: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
+    for pair in pairs:
+        found: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
+        for _ in range(draws):
+            for name, values in measures(pair, scores, rng).items():
+                order = np.lexsort((rng.random(len(values)), values))
+                for items in (1, 3, 5):
+                    shares = pair.right[order[:items]]
+                    found[name, items].append(named_right(shares, 20))
+        for key, of_draws in found.items():
+            named[key].append(float(np.mean(of_draws)))
+    print("\nNamed right by the first items, 20 answers to each")
+    for (measure, items), of_pairs in sorted(named.items(), key=lambda item: item[0][1]):
+        print(f"{items} {measure:30} {bootstrap.told(np.array(of_pairs))}")
+
+
 def show_items(pairs: Sequence[DecidedPair], bootstrap: Bootstrap, draws: int) -> None:
     """Items against people: variances, and how often chance choices name the better model."""
     right = np.stack([pair.right for pair in pairs])  # (n_pairs, 10 items), of ten people each
@@ -264,6 +315,7 @@ def main() -> None:
             names = f"{MODELS[pair.better]}, not {MODELS[pair.worse]}"
             print(f"  against the pair's own items ({pair.right.mean():.2f} right): {names}")
     show_evidence(pairs, experiment, bootstrap)
+    show_choice(pairs, read_stimulus_scores(folder), bootstrap, min(draws, 20))
     show_items(pairs, bootstrap, draws)
 
 
