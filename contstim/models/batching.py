@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _BACKENDS: Any = torch.backends
 _LOCK = threading.Lock()
 _restores: list[Callable[[], None]] = []  # one for each active `float32_products`
-_FLOAT32 = ("ieee", "none")  # "none" means that no precision is set, and thus float32
 
 
 @dataclass
@@ -244,7 +243,8 @@ def _set_float32() -> Callable[[], None]:
         torch.set_float32_matmul_precision("highest")
         _BACKENDS.cudnn.allow_tf32 = False
     for kind in kinds:
-        if kind.fp32_precision not in _FLOAT32:  # set by the newer interface
+        # Another value was set by the newer interface; "none" means no setting, and thus float32
+        if kind.fp32_precision not in ("ieee", "none"):
             kind.fp32_precision = "ieee"
 
     def restore() -> None:

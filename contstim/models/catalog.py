@@ -276,4 +276,4 @@ def _locations(specifications: Iterable[str | Specification]) -> Iterator[str]:
             yield address.tokenizer
             yield from _locations([address.draft or ""])
         else:
-            yield from filter(None, (parsed.location, parsed.argument))
+            yield from parsed.files

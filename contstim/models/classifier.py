@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,11 +99,8 @@ class ClassifierModel(Scorer):
         def run(ids: Tensor, attention: Tensor, indices: IntArray) -> Write:
             logits = self.checkpoint.model(input_ids=ids, attention_mask=attention).logits
             # float64, since float32 cannot represent probabilities very close to 1
-            softmax = torch.softmax(logits.double(), dim=-1)  # (b, 2)
-            return partial(write, indices, softmax[:, self._acceptable])
-
-        def write(indices: IntArray, label_probs: Tensor) -> None:
-            probabilities[indices] = label_probs.cpu().numpy()
+            label_probs = torch.softmax(logits.double(), dim=-1)[:, self._acceptable]  # (b,)
+            return lambda: probabilities.__setitem__(indices, label_probs.cpu().numpy())
 
         pad = self.checkpoint.model.config.pad_token_id
         # The published GPT-2 has no padding token and so cannot find the end of a padded text: its

@@ -22,25 +22,23 @@ from contstim.errors import ModelError
 from contstim.files.documents import read_json_object, shortened
 from contstim.files.files import is_file
 from contstim.models.families import FAMILIES, family_named
+from contstim.models.transforms import split_word_rule
 from contstim.wording import find_duplicates
 
 RECURRENT_CONFIGURATION = "recurrent.json"
 """Configuration file of a folder with a recurrent model."""
 
-
 RESERVED_NAMES = frozenset(
-    {
-        *("sentence", "id", "item", "label", "judgement", "phenomenon", "paradigm", "paradigms"),
-        *("word", "place", "token", "position", "log_prob", "surprisal", "zipf"),
-        *("model", "models", "ceiling", "people", "method", "pairs", "unread", "identical"),
-        *("contrast", "condition", "trial_id", "group"),
-    }
+    """
+    sentence id item label judgement phenomenon paradigm paradigms word place token position
+    log_prob surprisal zipf model models ceiling people method pairs unread identical contrast
+    condition trial_id group
+    """.split()
 )
 """Columns and rows of tables that have another meaning, in lower case; no model may have such a
 name."""
 
 _MAX_NAME_LENGTH = 60  # characters: names become parts of file names, which may have 255 bytes
-_SIGNS = " ._-"
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,12 @@ class Specification:
     def text(self) -> str:
         """`NAME=SPECIFICATION`; `parse_model` of this text returns an equal value."""
         return with_name(self.name, self.specification)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The location and, for `+slor`, the file of the unigram model without its rule."""
+        unigram, _ = split_word_rule(self.argument)
+        return (self.location, unigram) if unigram else (self.location,)
 
 
 Models: TypeAlias = str | Specification | Iterable[str | Specification]
@@ -301,7 +305,7 @@ def parse_models(specifications: Models) -> list[Specification]:
 
 
 def _check_name(name: str, text: str) -> None:
-    allowed = all(sign.isalnum() or sign in _SIGNS for sign in name)
+    allowed = all(sign.isalnum() or sign in " ._-" for sign in name)
     if not allowed or not name[:1].isalnum():
         raise ModelError(
             "The name of a model must have only letters, digits, spaces, '.', '_' and '-', "

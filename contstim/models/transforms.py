@@ -36,7 +36,7 @@ from contstim.models.base import (
     short_hash,
 )
 from contstim.models.caching import WORDS, SizedCache, as_tuple
-from contstim.models.vocabularies import NO_END_MARK, end_mark_note, reads_end_mark
+from contstim.models.vocabularies import NO_END_MARK, reads_end_mark
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary, WordTuple
 
@@ -57,6 +57,13 @@ WORD_RULES = (*LETTER_CASES, NO_END_MARK, *(f"{case}@{NO_END_MARK}" for case in 
 
 _SENTENCES = 4_096  # converted sentences to cache
 _MAX_UNKNOWN_SHARE = 0.02  # share of unknown words above which a command warns
+
+
+def split_word_rule(argument: str) -> tuple[str, str]:
+    """Split the argument of `+slor` into the unigram model's file and rule; empty if missing."""
+    # In reverse order: first `lower@no-end-mark`, which ends in another rule
+    rule = next((rule for rule in reversed(WORD_RULES) if argument.endswith(f"@{rule}")), "")
+    return (argument.removesuffix(f"@{rule}"), rule) if rule else (argument, "")
 
 
 def word_rule(rule: str) -> tuple[str, bool]:
@@ -204,8 +211,12 @@ def tell_unknown(
 
 def tell_end_mark(name: str, rule: str, say: Callable[[str], None]) -> None:
     """Report if a model reads end marks as words."""
-    if note := end_mark_note(name, rule):
-        say(note)
+    if reads_end_mark(rule):
+        say(
+            f"The vocabulary of {name} contains end marks such as the full stop, so {name} reads "
+            f"and scores each sentence's end mark. Write @{NO_END_MARK} after its file to leave "
+            "them out."
+        )
 
 
 def tell_unknown_words(
@@ -232,12 +243,8 @@ def transformed(scorer: Scorer, specification: Specification) -> Transformed:
     model = require_language_model(scorer, f"The transform +{specification.transform}")
     if specification.transform == "mean":
         return Transformed(model, specification.name)
-    file, rule = specification.argument, specification.rule
-    for file_rule in reversed(WORD_RULES):  # first `lower@no-end-mark`, which ends in another rule
-        if file.endswith(f"@{file_rule}"):
-            file, rule = file.removesuffix(f"@{file_rule}"), file_rule
-            break
-    case, end_mark = word_rule(rule)
+    file, file_rule = split_word_rule(specification.argument)
+    case, end_mark = word_rule(file_rule or specification.rule)
     unigram = NgramModel(file, end_mark=end_mark)
     if unigram.order != 1:
         raise ModelError(

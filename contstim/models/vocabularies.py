@@ -42,8 +42,6 @@ BOUNDARY, UNKNOWN = 0, 1
 
 _FIRST = 2  # id of the first word
 
-MOST_WORDS = 20_000
-_MOST_DIGITS = 18  # of a count; larger counts do not fit 64 bits
 _RESERVED = frozenset({"<s>", "<unk>", "</s>"})
 
 
@@ -123,7 +121,7 @@ class WordList:
                 f"{min_count:,} times, too few for a vocabulary{size_text}. Set a smaller "
                 "size, or a lower minimum count."
             )
-        words = tuple(frequent[: size or MOST_WORDS])
+        words = tuple(frequent[: size or 20_000])
         return cls(
             words, *(tuple(map(count_of.__getitem__, words)) for count_of in (initial, inner))
         )
@@ -188,7 +186,8 @@ class WordList:
 
 
 def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+    # Counts of more than 18 digits do not fit 64 bits
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
         raise ValueError(f"{text[:40]!r} is not a count")
     return int(text)
 
@@ -341,13 +340,3 @@ class EndMarks:
 def reads_end_mark(rule: str) -> bool:
     """Return True if a convention's rule includes end marks as words."""
     return f"@{_SUFFIX}" in rule
-
-
-def end_mark_note(name: str, rule: str) -> str:
-    """Return a note for users if a model reads end marks as words; otherwise empty."""
-    if not reads_end_mark(rule):
-        return ""
-    return (
-        f"The vocabulary of {name} contains end marks such as the full stop, so {name} reads and "
-        f"scores each sentence's end mark. Write @{NO_END_MARK} after its file to leave them out."
-    )

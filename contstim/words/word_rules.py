@@ -25,6 +25,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import regex
+
 from contstim.errors import VocabularyError
 from contstim.words.corpus import read_lines
 from contstim.words.frequencies import WordFrequencies
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 APOSTROPHES = "'’ʼ׳״"
 _JOINERS = f"{APOSTROPHES}-‐·\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 _BETWEEN_PARTS = re.compile(f"[{re.escape(_JOINERS)}]")
+# Letters with their marks, and single joiners between them
+_LETTERS = regex.compile(rf"\p{{L}}[\p{{L}}\p{{M}}]*(?:[{re.escape(_JOINERS)}][\p{{L}}\p{{M}}]+)*")
 _WRITTEN_TOGETHER = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"}
 # First words of the Unicode names of letters that occur with any script
 _OF_NO_SCRIPT = {"MODIFIER", "COMBINING"}
@@ -127,7 +131,7 @@ class WordRules:
         # Before the test of characters, because addresses contain other characters than letters
         if self._address.search(word):
             return Reason.ADDRESS
-        if not _has_only_letters(word):
+        if not _LETTERS.fullmatch(word):
             return Reason.CHARACTER
         scripts = _scripts(word)
         if len(scripts) > 1:
@@ -324,23 +328,6 @@ def read_words(path: Path | str) -> frozenset[str]:
                 f"{path}: {word!r} is not a single word. Write one word per line."
             )
     return frozenset(map(str.lower, words))
-
-
-def _has_only_letters(word: str) -> bool:
-    """Return True if a word has only letters with their marks, and joiners between letters."""
-    if word.isascii() and word.isalpha():  # fast path for most words
-        return True
-    categories = [unicodedata.category(sign)[0] for sign in word]
-    for index, (sign, category) in enumerate(zip(word, categories, strict=True)):
-        if category == "L" or (category == "M" and index > 0):
-            continue
-        if (
-            sign not in _JOINERS
-            or not 0 < index < len(word) - 1
-            or categories[index - 1] not in "LM"
-        ):
-            return False
-    return True
 
 
 def _scripts(word: str) -> set[str]:

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 
 _TRIAL = "the old house was not good for people but the small dog had water"
-_TRIAL_LENGTH = 12  # tokens of the test whether a network can continue from its cache
-_MERGED_SHARE = 8  # a call is merged with other calls if it has at most 1/8 of a batch's tokens
 # transformers 5.24 renamed the cache of keys and values in all arguments and outputs
 _CACHE = "cache" if hasattr(ModelOutput, "past_key_values") else "past_key_values"
 
@@ -88,7 +86,8 @@ class CausalNetwork:
         classes = token_classes(checkpoint.tokenizer, size) if by_words else None
         self._normaliser = Normaliser(classes, self._device)
         ids = checkpoint.tokenizer(_TRIAL, add_special_tokens=False)["input_ids"]
-        self._trial: list[int] = ids[: min(_TRIAL_LENGTH, checkpoint.window or len(ids))]
+        # Tokens of the test whether a network can continue from its cache
+        self._trial: list[int] = ids[: min(12, checkpoint.window or len(ids))]
         self._keeps_prefixes = True
         self._keeps_prefixes = self._can_continue_from_cache()
 
@@ -183,10 +182,7 @@ class CausalNetwork:
             i, step = np.nonzero(targets[served, : ids.shape[1]] >= 0)
             spots, tokens = path[i] * ids.shape[1] + step, targets[served[i], step]
             terms = value(logits.flatten(0, 1), spots, tokens)
-            return partial(write, (served[i], step + 1), terms)
-
-        def write(indices: tuple[IntArray, IntArray], terms: Tensor) -> None:
-            values[indices] = terms.cpu().numpy()
+            return lambda: values.__setitem__((served[i], step + 1), terms.cpu().numpy())
 
         batching.forward_in_batches(paths, run, pad=0, budget=self._budget)
         return values
@@ -218,14 +214,7 @@ class CausalNetwork:
         """
         compute, about = partial(self._forward, prefix, ids, attention), (prefix, keeps)
         return NetworkCall(
-            self._model,
-            self._budget,
-            ids,
-            attention,
-            compute,
-            self._compute_merged,
-            about,
-            prefix.ids,
+            self._model, self._budget, ids, attention, compute, self._run_merged, about, prefix.ids
         )
 
     def merges(self, call: NetworkCall) -> bool:
@@ -236,11 +225,11 @@ class CausalNetwork:
         """
         prefix, keeps = call.about
         n_rows, length = call.shape
-        if n_rows * length > call.budget.tokens // _MERGED_SHARE:
+        if n_rows * length > call.budget.tokens // 8:
             return False
         return (not keeps or _is_plain(prefix.cache)) and self.merges_prefixes
 
-    def _compute_merged(self, calls: Sequence[NetworkCall]) -> list[tuple[Tensor, Any]]:
+    def _run_merged(self, calls: Sequence[NetworkCall]) -> list[tuple[Tensor, Any]]:
         """Compute several calls in one batch, in which each row includes its prefix."""
         ids, attention = stacked(calls)
         # No call needs logits at the first tokens, as many as the shortest prefix has
@@ -327,7 +316,7 @@ class CausalNetwork:
 
     @cached_property
     def merges_prefixes(self) -> bool:
-        """True if calls with different prefixes can be merged, see `_compute_merged`.
+        """True if calls with different prefixes can be merged, see `_run_merged`.
 
         This is tested once, with a trial text.
         """
@@ -344,7 +333,7 @@ class CausalNetwork:
                     self.call(beginning, row[:, 1:half], None, keeps=keeps),
                     self.call(middle, row[:, half:].expand(2, -1), None),
                 ]
-                (inner, inner_cache), (continued_logits, _) = self._compute_merged(calls)
+                (inner, inner_cache), (continued_logits, _) = self._run_merged(calls)
                 parts = [
                     (inner, full_logits[:, 1:half]),
                     (continued_logits, full_logits[:, half:].expand(2, -1, -1)),

@@ -32,8 +32,6 @@ from contstim.models.checkpoints.source import first_line
 from contstim.models.tensors import with_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from torch import Tensor
 
     from contstim.models.checkpoints.loading import Checkpoint
@@ -123,29 +121,18 @@ def check_weights(
             f"{location} is not a complete {kind}: {len(missing)} weights are missing, such "
             f"as {missing[0]}. Save it with its {head} head."
         )
-    spare = left_over(report["unexpected_keys"], new_head=new_head)
+    # Unused heads are no error; for a new head, neither are the heads of language models
+    spare = sorted(
+        name
+        for name in report["unexpected_keys"]
+        if not _HARMLESS.search(name) and not (new_head and _HEAD.search(name))
+    )
     if spare:
         raise ModelError(
             f"{location} contains {len(spare)} weights that do not belong to the {kind} of its "
             f"config.json, such as {spare[0]}. Use the config.json with which they were saved."
         )
     _check_finite(location, model)
-
-
-def left_over(names: Iterable[str], *, new_head: bool = False) -> list[str]:
-    """Return the names of unexpected weights that indicate an error, such as those of a layer.
-
-    Unused heads do not indicate an error.
-
-    Args:
-        names: names of weights that the network does not use.
-        new_head: whether heads of language models are expected among these weights.
-    """
-    return sorted(
-        name
-        for name in names
-        if not _HARMLESS.search(name) and not (new_head and _HEAD.search(name))
-    )
 
 
 def _check_finite(location: str, model: Any) -> None:

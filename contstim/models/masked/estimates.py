@@ -186,14 +186,9 @@ def _sums(
         k, in_gap = len(frame.gap), np.isin(frame.position, frame.gap)
         group = np.where(in_gap, frame.position - frame.gap[0], _OTHER_WORD)
         extra_row = np.full(k, first_row[i + 1] - 1)  # the frame's last row
+        plan_row = first_row[i] + frame.row
         columns += [
-            (
-                first_row[i] + frame.row,
-                frame.position,
-                group,
-                frame.weight,
-                frame.ids[frame.position],
-            ),
+            (plan_row, frame.position, group, frame.weight, frame.ids[frame.position]),
             (extra_row, frame.gap, k + np.arange(k), np.ones(k), frame.ids[frame.gap]),
         ]
     row, position, group, weight, token = map(np.concatenate, zip(*columns, strict=True))
@@ -294,10 +289,7 @@ def _mixture_answers(
 
     def use(logits: Tensor, questions: IntArray, spots: IntArray) -> None:
         log_probs = network.normaliser.log_softmax(logits)
-
-        def on_device(indices: IntArray) -> Tensor:
-            return torch.from_numpy(indices).to(log_probs.device)
-
+        on_device = partial(to_device, device=log_probs.device)
         about_other = questions < len(outside_gap)
         selected = outside_gap[questions[about_other]]
         tokens = frame.ids[frame.position[selected]]

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _NATS = math.log(10.0)
 _CACHED_SENTENCES = 4_096  # sentences whose word ids are cached
 _BINARY = b"mmap lm http://kheafield.com/code"
-_HEADER_BYTES = 1 << 16  # a header is much shorter
 _SANITY = 88  # bytes by which KenLM checks that a binary file fits this machine
 _MAX_MESSAGE_LENGTH = 300  # characters of KenLM's message
 _FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, version
@@ -190,7 +189,7 @@ def _check_header(path: Path) -> None:
         ModelError: if the file is damaged.
     """
     with path.open("rb") as file:
-        counts = _header_counts(path, file.read(_HEADER_BYTES))
+        counts = _header_counts(path, file.read(1 << 16))  # a header is much shorter
     if not 1 <= len(counts) <= MAX_ORDER:
         raise ModelError(
             f"The order of {path} must be from 1 to {MAX_ORDER}, got {len(counts)}. Use another "

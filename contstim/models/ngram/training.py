@@ -65,7 +65,6 @@ if TYPE_CHECKING:
 
 
 FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
-_LOG10_NEVER = -99.0  # the usual ARPA value for <s>, which is never predicted
 
 
 class DiscountWarning(UserWarning):
@@ -232,7 +231,7 @@ def _interpolate(
         NgramTable(keys, np.log10(p).astype(np.float32), np.log10(b).astype(np.float32))
         for (keys, p), b in zip(tables, backoffs, strict=True)
     ]
-    results[0].log10_prob[BEGIN] = _LOG10_NEVER
+    results[0].log10_prob[BEGIN] = -99  # the usual ARPA value for <s>, which is never predicted
     return tuple(results)
 
 

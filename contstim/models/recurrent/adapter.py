@@ -79,9 +79,8 @@ class RecurrentModel(LanguageModel):
         self.training_text = training_text
         self._network = network.to(device).eval()
         self._words = words
-        self._end_marks = EndMarks()
-        if end_mark:
-            self._end_marks = EndMarks.known_to(lambda mark: bool(words.knows((mark,))[0]))
+        marks = EndMarks.known_to(lambda mark: bool(words.knows((mark,))[0]))
+        self._end_marks = marks if end_mark else EndMarks()
         self._device = device
         self._budget = Budget.for_device(device)
         self._read_cached = lru_cache(self._cache_size)(self._read_words)

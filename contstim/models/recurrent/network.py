@@ -50,7 +50,6 @@ from contstim.models.vocabularies import BOUNDARY, WordList
 Kind: TypeAlias = Literal["rnn", "lstm", "bilstm"]
 State: TypeAlias = Any  # LSTM: two tensors, RNN: one tensor, each (layers, b, hidden)
 
-_WEIGHT_RANGE = 0.1
 _Size: TypeAlias = Annotated[int, Ge(1), Le(10**6)]
 _WEIGHTS, _WORDS = "model.safetensors", "vocabulary.csv"
 _FORMAT = 1
@@ -120,7 +119,7 @@ class RecurrentNetwork(nn.Module):
             if shape.cutoffs
             else _PlainLinear(width, n_outputs)
         )
-        nn.init.uniform_(self.embedding.weight, -_WEIGHT_RANGE, _WEIGHT_RANGE)
+        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
 
     def forward(self, ids: Tensor, present: Tensor) -> Tensor:
         """Compute log p of all predicted numbers of a batch, (n,), nats, sentence by sentence.

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 CHECKPOINT = "checkpoint.safetensors"
 RECORD = "training.json"
-CURVE = "curve.png"
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class Training:
         Raises:
             InputError: if a file cannot be written.
         """
-        _draw(self.out / CURVE, self.curve)
+        _draw(self.out / "curve.png", self.curve)
         names = ("cpu_seconds", "wall_seconds", "training_seconds", "predictions")
         totals = {name: sum(getattr(epoch, name) for epoch in self.curve) for name in names}
         record = {

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     LogProbs: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
-MOST_TOKENS = 8_000
-_END_OF_TEXT = "<|endoftext|>"
 _BERT_SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
@@ -195,7 +193,7 @@ def train_tokenizer(
             than that.
     """
     train = {"gpt2": _byte_level_bpe, "bert": _word_piece}[kind]
-    tokenizer = train(sentences, size or MOST_TOKENS)
+    tokenizer = train(sentences, size or 8_000)
     if size is not None and len(tokenizer) != size:
         raise InputError(
             "`vocabulary_size` must be a number of tokens that the text can yield, such as "
@@ -213,7 +211,7 @@ def _byte_level_bpe(sentences: Iterable[Sentence], size: int) -> Any:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
         vocab_size=size,
-        special_tokens=[_END_OF_TEXT],
+        special_tokens=["<|endoftext|>"],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
