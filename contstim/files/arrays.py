@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
-from zipfile import ZipFile
+from typing import IO, Any, TypeAlias
+from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 import numpy.typing as npt
 
 from contstim.files.files import decoding
 from contstim.wording import find_duplicates
-
-if TYPE_CHECKING:
-    from zipfile import ZipInfo
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 Float32Array: TypeAlias = npt.NDArray[np.float32]

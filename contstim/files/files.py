@@ -12,12 +12,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING
 
-from contstim.errors import InputError, StoreError
+from contstim.errors import ContstimError, InputError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from contstim.errors import ContstimError
 
 _DEVICES = Path("/dev")
 _MAX_NAME_BYTES = 200  # of 255; a temporary file's name is longer than that of its target

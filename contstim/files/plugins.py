@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from contstim.errors import ContstimError
 
 
@@ -68,5 +66,4 @@ def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError])
 
 
 def _origin(entry: EntryPoint) -> str:
-    package = entry.dist.name if entry.dist else "an unknown package"
-    return f"{package} ({entry.value})"
+    return f"{entry.dist.name if entry.dist else 'an unknown package'} ({entry.value})"

@@ -131,9 +131,7 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
 def write_csv(file: TextIO, columns: Mapping[str, Column], delimiter: str = ",") -> None:
     """Write named columns of equal length as CSV; see `write_table`."""
     # Texts are quoted, so that the text 1984 is not read as a number
-    writer = csv.writer(
-        file, delimiter=delimiter, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n"
-    )
+    writer = csv.writer(file, "unix", delimiter=delimiter, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(columns)
     writer.writerows(zip(*map(_as_python, columns.values()), strict=True))
 
@@ -282,8 +280,7 @@ def _read_parquet(path: Path) -> dict[str, list[Any]]:
         raise IsADirectoryError(None, "Is a directory")
     try:
         # With partitioning, the table `a=1/x.parquet` would get a column a
-        table = pq.read_table(path, partitioning=None)
-        columns: dict[str, list[Any]] = table.to_pydict()
+        columns: dict[str, list[Any]] = pq.read_table(path, partitioning=None).to_pydict()
     except pa.ArrowException as error:
         raise InputError(f"{path} is not a readable Parquet file: {error}.") from error
     return columns
@@ -396,9 +393,8 @@ def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
 def join_names(names: Iterable[object], max_names: int = 12) -> str:
     """Join names with commas for messages; names after the first `max_names` are only counted."""
     texts = [str(name) for name in names]
-    return ", ".join(texts[:max_names]) + (
-        f", … ({len(texts):,} in all)" if len(texts) > max_names else ""
-    )
+    suffix = f", … ({len(texts):,} in all)" if len(texts) > max_names else ""
+    return ", ".join(texts[:max_names]) + suffix
 
 
 def parsed(

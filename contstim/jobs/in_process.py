@@ -8,16 +8,13 @@ from collections import deque
 from contextlib import ExitStack
 from queue import SimpleQueue
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from contstim.errors import InputError
 from contstim.jobs.pool import Event, Executor
-from contstim.jobs.worker_context import WorkerContext
+from contstim.jobs.worker_context import Reply, WorkerContext, WorkerTask
 from contstim.models.merging import Answer, NetworkCall, compute_all, runner
 from contstim.wording import grouped
-
-if TYPE_CHECKING:
-    from contstim.jobs.worker_context import Reply, WorkerTask
 
 DEFAULT_WORKERS = 8
 # Seconds to wait for a thread to end. A thread that must end does so at its next network

@@ -10,14 +10,12 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from contstim.errors import WorkerError
-from contstim.jobs.worker_context import Reply, WorkerTask
+from contstim.errors import ContstimError, WorkerError
+from contstim.jobs.worker_context import Reply, WorkerContext, WorkerTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from contstim.errors import ContstimError
-    from contstim.jobs.worker_context import WorkerContext
 
 TaskT = TypeVar("TaskT", bound=WorkerTask[Any])
 
@@ -234,8 +232,8 @@ class Pool:
             # In every iteration, since frequent messages of other workers could hide a hanging one
             for worker in self.silent_workers():
                 self.replace(worker)
-                silence = self.executor.silence
-                return worker, WorkerError(f"no sign of life for {silence:g} seconds")
+                reason = f"no sign of life for {self.executor.silence:g} seconds"
+                return worker, WorkerError(reason)
             event = self.executor.wait(min(PULSE, max(0.0, deadline - monotonic())))
             if event is not None:
                 if isinstance(event[1], WorkerError):
@@ -276,7 +274,8 @@ class Pool:
             queue.done(task, reply.result)
         else:
             self._on_failure(task, reply.error, queue)
-        if reply.detail:  # an unexpected error, after which a GPU may fail again
+        # After an unexpected error (see `WorkerContext.answer`), a GPU may fail again
+        if type(reply.error) is ContstimError:
             del self._workers[number]
             self.replace(number)
 

@@ -203,8 +203,7 @@ def out_of_memory(error: Exception) -> bool:
     """Return True if a library's error means that memory ran out."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
-    message = str(error).lower()
-    return any(sign in message for sign in _OUT_OF_MEMORY_SIGNS)
+    return any(sign in str(error).lower() for sign in _OUT_OF_MEMORY_SIGNS)
 
 
 @contextmanager
@@ -284,16 +283,14 @@ def unique_rows(rows: Iterable[Row]) -> tuple[list[IntArray], IntArray]:
     """Return the distinct rows in order of first appearance, and each row's index among them."""
     # Bytes hash faster than tuples of ids and can be converted back to rows
     numbers: dict[bytes, int] = {}
-    inverse = [
-        numbers.setdefault(np.asarray(row, np.int64).tobytes(), len(numbers)) for row in rows
-    ]
+    keys = (np.asarray(row, np.int64).tobytes() for row in rows)
+    inverse = [numbers.setdefault(key, len(numbers)) for key in keys]
     return [np.frombuffer(key, np.int64) for key in numbers], np.array(inverse, np.int64)
 
 
 def log_softmax32(logits: Tensor) -> Tensor:
     """Return log-probabilities over the last axis, in float32 or higher precision."""
-    precise = torch.promote_types(logits.dtype, torch.float32)
-    return torch.log_softmax(logits, dim=-1, dtype=precise)
+    return torch.log_softmax(logits, -1, torch.promote_types(logits.dtype, torch.float32))
 
 
 def padded(rows: Sequence[Row], pad: int = 0) -> tuple[IntArray, BoolArray]:

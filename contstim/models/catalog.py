@@ -84,12 +84,9 @@ def load_scorer(
     family = family_named(model.family)
     # A loader gets only the options of its family; n-gram models have no device, for example
     case, end_mark = word_rule(model.rule)
-    sources = {"loading": loading, "end_mark": end_mark}
-    sources |= {"family": model.family, "rule": model.rule, "context": model.context}
-    arguments = {
-        option: sources[option] if option in sources else getattr(loading, option)
-        for option in family.options
-    }
+    values: dict[str, Any] = {**vars(loading), "loading": loading, "end_mark": end_mark}
+    values |= {"family": model.family, "rule": model.rule, "context": model.context}
+    arguments = {option: values[option] for option in family.options}
     loader: Callable[..., Scorer] = resolve_name(family.loader)
     scorer = loader(model.location, name=model.name, **arguments)
     if case:

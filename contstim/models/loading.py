@@ -97,8 +97,8 @@ def resolve_device(name: str) -> Device:
 
 def _check_choice(field: str, value: str, choices: Any) -> None:
     if value not in get_args(choices):
-        allowed = ", ".join(get_args(choices))
-        raise ModelError(f"`{field}` must be one of {allowed}, got {value!r}.")
+        names = ", ".join(get_args(choices))
+        raise ModelError(f"`{field}` must be one of {names}, got {value!r}.")
 
 
 def require_packages(user: str, extra: str, *packages: str) -> None:

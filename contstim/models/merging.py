@@ -172,8 +172,7 @@ def _compute(calls: Sequence[NetworkCall]) -> list[Answer]:
     start = perf_counter()
     try:
         with computing():
-            one = len(calls) == 1
-            values = [first.compute()] if one else first.compute_together(calls)
+            values = [first.compute()] if len(calls) == 1 else first.compute_together(calls)
         seconds = (perf_counter() - start) / n_rows
         return [(value, None, seconds * len(c.ids)) for c, value in zip(calls, values, strict=True)]
     except Exception as error:

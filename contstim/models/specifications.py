@@ -296,9 +296,8 @@ def parse_models(specifications: Models) -> list[Specification]:
         # `a.arpa` and `./a.arpa` are the same file; `gpt2` and `gpt2:main` are the same revision
         hub_name, revision = split_revision(model.location)
         path = os.path.normpath(hub_name if revision == "main" else model.location)
-        first_model = model_by_location.setdefault(
-            replace(model, name="", specification="", location=path), model
-        )
+        unnamed = replace(model, name="", specification="", location=path)
+        first_model = model_by_location.setdefault(unnamed, model)
         if first_model is not model:
             raise ModelError(f"{first_model.text} and {model.text} are the same model. Remove one.")
     return models

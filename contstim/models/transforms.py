@@ -200,35 +200,35 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
     return text, n_unknown > _MAX_UNKNOWN_SHARE * n_words
 
 
-def tell_unknown(
-    unknown: UnknownWords, warn: Callable[[str], None], say: Callable[[str], None]
-) -> None:
-    """Report unknown words, if any; warn if their share is large."""
-    text, is_warning = unknown
-    if text:
-        (warn if is_warning else say)(text)
+def tell_vocabulary(name: str, rule: str, unknown: UnknownWords, reporter: Reporter) -> None:
+    """Report if a model reads end marks as words, and the words that it does not know.
 
+    Warn if the share of unknown words is large.
 
-def tell_end_mark(name: str, rule: str, say: Callable[[str], None]) -> None:
-    """Report if a model reads end marks as words."""
+    Args:
+        name: name of the model.
+        rule: rule of the model's convention.
+        unknown: result of `unknown_words`.
+        reporter: receives the messages.
+    """
     if reads_end_mark(rule):
-        say(
+        reporter.say(
             f"The vocabulary of {name} contains end marks such as the full stop, so {name} reads "
             f"and scores each sentence's end mark. Write @{NO_END_MARK} after its file to leave "
             "them out."
         )
+    text, is_warning = unknown
+    if text:
+        (reporter.warn if is_warning else reporter.say)(text)
 
 
 def tell_unknown_words(
     models: Iterable[Scorer], sentences: Sequence[Sentence], reporter: Reporter
 ) -> None:
-    """Report the words that each model does not know, and whether it reads end marks.
-
-    Warn if the share of unknown words is large.
-    """
+    """Apply `tell_vocabulary` to each model, for the words of sentences."""
     for model in models:
-        tell_end_mark(model.name, model.convention.rule, reporter.say)
-        tell_unknown(unknown_words(model, sentences), reporter.warn, reporter.say)
+        rule, unknown = model.convention.rule, unknown_words(model, sentences)
+        tell_vocabulary(model.name, rule, unknown, reporter)
 
 
 def transformed(scorer: Scorer, specification: Specification) -> Transformed:

@@ -27,7 +27,7 @@ import numpy as np
 
 from contstim.errors import InputError, ModelError, VocabularyError
 from contstim.files.tables import read_table, write_table
-from contstim.models.base import Convention, TokenScore
+from contstim.models.base import Convention, Scorer, TokenScore
 from contstim.words.sentence import ALL_END_MARKS, Sentence, is_word, normalise_text
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary, count_words
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from contstim.files.arrays import BoolArray, IntArray
-    from contstim.models.base import Scorer
 
 BOUNDARY, UNKNOWN = 0, 1
 """Ids of sentence boundaries and of unknown words in a recurrent network."""
@@ -122,9 +121,8 @@ class WordList:
                 "size, or a lower minimum count."
             )
         words = tuple(frequent[: size or 20_000])
-        return cls(
-            words, *(tuple(map(count_of.__getitem__, words)) for count_of in (initial, inner))
-        )
+        columns = (tuple(map(count_of.__getitem__, words)) for count_of in (initial, inner))
+        return cls(words, *columns)
 
     def __len__(self) -> int:
         """Number of ids, including those of the boundary and of unknown words."""
@@ -141,8 +139,7 @@ class WordList:
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """Return a mask of the words that are in the vocabulary, (n_words,)."""
-        is_known: BoolArray = self.numbers(words) != UNKNOWN
-        return is_known
+        return np.not_equal(self.numbers(words), UNKNOWN)
 
     def vocabulary(self, min_count: int) -> Vocabulary:
         """Return the words with at least this count at the start of a sentence, or elsewhere.
@@ -231,9 +228,8 @@ def shared_vocabulary(
     if same_token_count:
         how = " in the same number of tokens"
         initial = with_same_count(shared.initial, initial=True)
-        shared = Vocabulary(
-            initial, with_same_count(shared.inner, initial=False), shared.repeatable
-        )
+        inner = with_same_count(shared.inner, initial=False)
+        shared = Vocabulary(initial, inner, shared.repeatable)
     for position, words in (("start a sentence", shared.initial), ("follow another", shared.inner)):
         if not words:
             raise VocabularyError(

@@ -27,9 +27,8 @@ from contstim.words.sentence import Sentence, normalise_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_PUNCTUATION = (
-    "\"'“”‘’«»()[]{}<>,;:*_…–—!?"  # no hyphen (may be a minus), no full stop (abbreviation)
-)
+# No hyphen, which may be a minus, and no full stop, which may belong to an abbreviation
+_PUNCTUATION = "\"'“”‘’«»()[]{}<>,;:*_…–—!?"
 # A span ends at an end mark of another script, such as `。`, which Punkt does not know. These marks
 # do not occur in abbreviations
 _SENTENCE_SPAN = regex.compile(

@@ -276,11 +276,8 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
         if counts[position][word] < min_count:
             return Reason.RARE
         # At the start, such a word is usually part of a name: "Journal of …", "Bureau of …"
-        mostly_capitalised = (
-            inside[word] > inside[word.lower()]
-            and word.lower() not in rules.common
-            and len(word) > 1  # I
-        )
+        is_common = word.lower() in rules.common or len(word) == 1  # I
+        mostly_capitalised = inside[word] > inside[word.lower()] and not is_common
         if word in names or (position == "initial" and mostly_capitalised):
             if not rules.names:
                 return Reason.NAME
@@ -334,11 +331,7 @@ def _scripts(word: str) -> set[str]:
     """Return the scripts of a word's letters: the first words of the letters' Unicode names."""
     if word.isascii():
         return {"LATIN"}
-    scripts = {
-        unicodedata.name(sign, "").partition(" ")[0]
-        for sign in word
-        if unicodedata.category(sign).startswith("L")
-    }
+    scripts = {unicodedata.name(sign, "").partition(" ")[0] for sign in filter(str.isalpha, word)}
     written_together = scripts & _WRITTEN_TOGETHER
     # Japanese and Korean words mix scripts, so these count as one script
     return scripts - _OF_NO_SCRIPT - written_together | ({"CJK"} if written_together else set())

@@ -247,9 +247,8 @@ class CausalNetwork:
         for call in calls:
             n_rows, length = call.shape
             _, keeps = call.about
-            call_logits = logits[
-                row : row + n_rows, len(call.prefix_ids) - shortest : length - shortest
-            ]
+            begin = len(call.prefix_ids) - shortest
+            call_logits = logits[row : row + n_rows, begin : length - shortest]
             cache = _of_row(getattr(output, _CACHE), row, length) if keeps else None
             results.append((call_logits, cache))
             row += n_rows
@@ -365,13 +364,8 @@ def _is_plain(cache: Any) -> bool:
 
 def _of_row(cache: Any, row: int, length: int) -> Any:
     """Return the cache of one row of a batch, without its padding on the right."""
-    single = copy.copy(cache)
-    single.layers = [copy.copy(layer) for layer in cache.layers]
-    for layer in single.layers:
-        # Copied, since a view would keep the cache of the whole batch in memory
-        layer.keys = layer.keys[row : row + 1, :, :length].clone()
-        layer.values = layer.values[row : row + 1, :, :length].clone()
-    return single
+    # Copied, since a view would keep the cache of the whole batch in memory
+    return _with_states(cache, lambda states: states[row : row + 1, :, :length].clone())
 
 
 def _can_be_shared(cache: Any) -> bool:
@@ -382,12 +376,16 @@ def _can_be_shared(cache: Any) -> bool:
 
 def _for_rows(cache: Any, n_rows: int) -> Any:
     """Expand the cache of one row to a batch of rows, without copying keys and values."""
-    expanded = copy.copy(cache)
-    expanded.layers = [copy.copy(layer) for layer in cache.layers]
-    for layer in expanded.layers:
-        layer.keys = layer.keys.expand(n_rows, -1, -1, -1)
-        layer.values = layer.values.expand(n_rows, -1, -1, -1)
-    return expanded
+    return _with_states(cache, lambda states: states.expand(n_rows, -1, -1, -1))
+
+
+def _with_states(cache: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Return a copy of a cache, with a function applied to the keys and values of all layers."""
+    changed = copy.copy(cache)
+    changed.layers = [copy.copy(layer) for layer in cache.layers]
+    for layer in changed.layers:
+        layer.keys, layer.values = change(layer.keys), change(layer.values)
+    return changed
 
 
 def shared_paths(rows: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:

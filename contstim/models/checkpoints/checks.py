@@ -405,8 +405,7 @@ def _check_padding(checkpoint: Checkpoint, row: Tensor, length: int, allowed: fl
             padded[0, length:], padded[1, length:] = row[-1], row[0]
             logits = model(input_ids=padded, attention_mask=attention).logits[:, :length]
             difference = logits[0] - logits[1]
-    change = float(difference.nan_to_num(0.0).abs().max())
-    if change > allowed:
+    if float(difference.nan_to_num(0.0).abs().max()) > allowed:
         raise ModelError(
             f"{checkpoint.location} reads the padding tokens of a batch, although they are "
             "masked. Scores of such networks (FNet, ConvBERT) would depend on the other "

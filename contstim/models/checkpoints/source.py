@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from contstim.errors import ContstimError, ModelError
-from contstim.models.loading import require_packages
+from contstim.models.loading import Loading, require_packages
 from contstim.models.specifications import hub_commit, split_revision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from contstim.models.loading import Loading
 
 _GGUF = ".gguf"
 _GGUF_MAGIC = b"GGUF"

@@ -237,4 +237,4 @@ class MaskedModel(SubwordModel):
 
 def _cache_plans(plan: Callable[[Pattern], Plan]) -> SizedCache[[Pattern], Plan]:
     """Return a function that caches the plan of each pattern, up to a total size in bytes."""
-    return SizedCache(plan, lambda value: value.n_bytes, _PLAN_CACHE_BYTES)
+    return SizedCache(plan, lambda value: value.nbytes, _PLAN_CACHE_BYTES)

@@ -154,25 +154,6 @@ def _estimate_means(
     network: MaskedNetwork, frames: list[_Frame], tokens: list[IntArray]
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield estimates and bounds, (n,) each, for the words of each frame, with tokens (n, k)."""
-    for frame, (terms, alone, unmasked_terms) in zip(
-        frames, _sums(network, frames, tokens), strict=True
-    ):
-        # Sum of the weights of each mask's usable questions, (k, 1); 1 if all its questions are
-        # usable, 0 if none is
-        share = np.bincount(frame.position, frame.weight, len(frame.ids))[frame.gap, None]
-        means = np.where(share > 0, terms / np.where(share > 0, share, 1), alone)
-        yield unmasked_terms + means.sum(axis=0), unmasked_terms + terms.sum(axis=0)
-
-
-def _sums(
-    network: MaskedNetwork, frames: list[_Frame], tokens: list[IntArray]
-) -> Iterator[tuple[FloatArray, FloatArray, float]]:
-    """Run the passes of all frames, and add up weighted log-probabilities for each frame, nats.
-
-    Yields for each frame, whose words have tokens (n, k): the sum over the plan's questions about
-    each mask, for each word's token, (k, n); log p of each word's token at each mask in the extra
-    pass, (k, n); and the sum over the plan's questions about the other words of the sentence.
-    """
     if not frames:
         return
     mask = network.mask
@@ -193,6 +174,8 @@ def _sums(
         ]
     row, position, group, weight, token = map(np.concatenate, zip(*columns, strict=True))
     frame_of = np.searchsorted(first_row, row, side="right") - 1
+    # Sums of each frame for each mask and each word's token, (2k, n): first over the plan's
+    # questions, weighted, then in the extra pass. Sum of its questions about other words, weighted
     totals = [np.zeros((2 * len(f.gap), len(t))) for f, t in zip(frames, tokens, strict=True)]
     unmasked_terms = np.zeros(len(frames))
 
@@ -231,9 +214,13 @@ def _sums(
         np.add.at(unmasked_terms, frame_of[selected], weight[selected] * log_p.cpu().numpy())
 
     network.ask(rows, row, position, use)
-    for total, of_others in zip(totals, unmasked_terms.tolist(), strict=True):
-        of_word, alone = np.split(total, 2)
-        yield of_word, alone, of_others
+    for frame, total, of_others in zip(frames, totals, unmasked_terms.tolist(), strict=True):
+        terms, alone = np.split(total, 2)  # (k, n) each
+        # Sum of the weights of each mask's usable questions, (k, 1); 1 if all its questions are
+        # usable, 0 if none is
+        share = np.bincount(frame.position, frame.weight, len(frame.ids))[frame.gap, None]
+        means = np.where(share > 0, terms / np.where(share > 0, share, 1), alone)
+        yield of_others + means.sum(axis=0), of_others + terms.sum(axis=0)
 
 
 def _estimate_mixture(

@@ -183,9 +183,8 @@ class MaskedNetwork:
             index[batch] = np.arange(len(batch))
             questions = np.flatnonzero(index[row] >= 0)  # of this batch
             # A distinct spot is a position in the flattened batch; `spots` are numbers of these
-            distinct_spots, spots = np.unique(
-                index[row[questions]] * ids.shape[1] + position[questions], return_inverse=True
-            )
+            flat_positions = index[row[questions]] * ids.shape[1] + position[questions]
+            distinct_spots, spots = np.unique(flat_positions, return_inverse=True)
             by_spot = np.argsort(spots, kind="stable")
             spot_positions = batching.to_device(distinct_spots, ids.device)
             without_padding = all(len(distinct[number]) == ids.shape[1] for number in batch)

@@ -369,8 +369,7 @@ def _hide_token(token: IntArray, word_of: IntArray) -> BoolArray:
 
 def _hide_rest_of_word(token: IntArray, word_of: IntArray) -> BoolArray:
     """Hide the token and all later tokens of the word that contains it."""
-    later = np.greater_equal(np.arange(len(word_of)), token)
-    return np.equal(word_of, word_of[token]) & later
+    return _hide_word(token, word_of) & _hide_rest_of_sentence(token, word_of)
 
 
 def _hide_word(token: IntArray, word_of: IntArray) -> BoolArray:

@@ -342,8 +342,7 @@ def _decode(content: bytes, path: Path | str) -> bytes:
     if b"\0" in content:
         for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"):
             if "\\data\\".encode(encoding) in content:
-                wide = encoding[:6].upper()
-                raise ModelError(f"{path} is {wide}, not UTF-8. Save it in UTF-8.")
+                raise ModelError(f"{path} is {encoding[:6].upper()}, not UTF-8. Save it in UTF-8.")
     text = content.removeprefix(BOM_UTF8)
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n")

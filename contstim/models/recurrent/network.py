@@ -182,9 +182,7 @@ class RecurrentNetwork(nn.Module):
         positions = torch.arange(ids.shape[1], device=ids.device)
         mirrored = (present.sum(1, keepdim=True) - 1 - positions).clamp(min=0)  # (b, l)
         states_after, _ = self.run(_shifted(ids.gather(1, mirrored)), backwards=True)
-        states_after = states_after.gather(
-            1, mirrored[:, :, None].expand(-1, -1, states_after.shape[2])
-        )
+        states_after = states_after.gather(1, mirrored[:, :, None].expand_as(states_after))
         return torch.cat([states_before, states_after], dim=2)
 
 

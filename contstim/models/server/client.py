@@ -182,9 +182,8 @@ class Client:
         limit = self.address.timeout
         try:
             with fail_after(limit):
-                response = await self._http.request(
-                    "GET" if body is None else "POST", url, json=body
-                )
+                method = "GET" if body is None else "POST"
+                response = await self._http.request(method, url, json=body)
         except TimeoutError:
             raise PassingError(f"an answer took more than {limit:g} seconds.") from None
         except httpx2.RequestError as error:

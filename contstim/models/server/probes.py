@@ -135,11 +135,8 @@ def _facts(service: ScoringService) -> tuple[str, int | None]:
     except (LookupError, TypeError):  # the server does not list its models
         models = {}
     if models and address.model not in models:
-        model_names = ", ".join(sorted(models)[:10])
-        service.refuse(
-            "it has no model of this name",
-            f"Its models are {model_names}. Write one after the '#'.",
-        )
+        detail = f"Its models are {', '.join(sorted(models)[:10])}. Write one after the '#'."
+        service.refuse("it has no model of this name", detail)
     window = models.get(address.model, {}).get("max_model_len")
     answers = (client.get(service.url(url)) for url in service.dialect.version_urls)
     versions = (
@@ -292,13 +289,9 @@ def _check_reported(
     """
     allowed = tolerance_in_nats(score_of(values), service.address.tolerance)
     begin = len(row) - len(reported)
-    is_reported = np.array(
-        [token in likely for token, likely in zip(row[begin:], reported, strict=True)]
-    )
-    expected = [
-        likely.get(token, _least(likely))
-        for token, likely in zip(row[begin:], reported, strict=True)
-    ]
+    pairs = [*zip(row[begin:], reported, strict=True)]
+    is_reported = np.array([token in likely for token, likely in pairs])
+    expected = [likely.get(token, _least(likely)) for token, likely in pairs]
     errors = np.maximum(values[begin:] - expected, np.where(is_reported, -np.inf, 0.0))
     if np.abs(errors).max() > allowed or abs(errors[is_reported].sum()) > allowed:
         worst = int(np.abs(errors).argmax())

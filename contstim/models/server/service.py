@@ -374,13 +374,11 @@ class ScoringService:
         # The first token has no context. A value means that the server has read another token
         # before it. Some servers report 0 instead of no value.
         if values[0] not in {None, 0.0}:
-            self.refuse(
-                OTHER_TOKENS, f"It returns {values[0]:.3f} nats for the first token, {sent[0]}."
-            )
+            detail = f"It returns {values[0]:.3f} nats for the first token, {sent[0]}."
+            self.refuse(OTHER_TOKENS, detail)
         for index, value in enumerate(values[1:n], 1):
             self._check_value(value, f"Token {index + 1} of {n}, {sent[index]},")
-        checked: FloatArray = np.array([np.nan, *values[1:n]], np.float64)
-        return np.minimum(checked, 0.0)
+        return np.minimum(np.array([np.nan, *values[1:n]], np.float64), 0.0)
 
     def _check_value(self, value: float | None, token: str) -> None:
         if value is None or not FLOOR < value <= _SLACK:

@@ -166,8 +166,7 @@ class Trainer:
             ModelError: if the loss becomes too large or nan, or the weights are not finite.
         """
         while (reason := self._end()) is None:
-            epoch = self._epoch(report, save)
-            self.curve = (*self.curve, epoch)
+            self.curve = (*self.curve, self._epoch(report, save))
             self.part, self.generators = (0, 0.0, 0, 0.0, 0.0), ()
             if best_of(self.curve) == len(self.curve) - 1:
                 # Copies, because the next epoch changes the network's weights in place

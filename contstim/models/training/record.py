@@ -122,11 +122,8 @@ def write_checkpoint(folder: Path, identity: Identity, trainer: Trainer) -> None
         for moment, tensor in trainer.optimizer.state[weight].items():
             tensors[f"{moment}/{name}"] = tensor
     tensors |= {f"chance/{i}": state for i, state in enumerate(trainer.generators)}
-    run = {
-        "settings": dict(identity),
-        "curve": [asdict(epoch) for epoch in trainer.curve],
-        "part": trainer.part,
-    }
+    curve = [asdict(epoch) for epoch in trainer.curve]
+    run = {"settings": dict(identity), "curve": curve, "part": trainer.part}
     write_tensors(folder / CHECKPOINT, tensors, {"run": json.dumps(run)})
 
 

@@ -32,8 +32,7 @@ _BERT_SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 def transformer_task(text: Sequence[Sentence], settings: TransformerSettings) -> TrainingTask:
     """Create the training task of a small transformer, with a tokenizer for a text."""
     tokenizer = train_tokenizer(text, settings.kind, settings.vocabulary_size, settings.window)
-    build = {"gpt2": _gpt2, "bert": _bert}[settings.kind]
-    network, log_probs = build(tokenizer, settings)
+    network, log_probs = {"gpt2": _gpt2, "bert": _bert}[settings.kind](tokenizer, settings)
     rows = partial(_rows, tokenizer, settings.kind)
     lengths = np.array([len(row) for row in rows(text)])  # before truncation to the window
     return TrainingTask(
@@ -192,8 +191,7 @@ def train_tokenizer(
         InputError: if the text yields fewer tokens than requested, or has more distinct characters
             than that.
     """
-    train = {"gpt2": _byte_level_bpe, "bert": _word_piece}[kind]
-    tokenizer = train(sentences, size or 8_000)
+    tokenizer = {"gpt2": _byte_level_bpe, "bert": _word_piece}[kind](sentences, size or 8_000)
     if size is not None and len(tokenizer) != size:
         raise InputError(
             "`vocabulary_size` must be a number of tokens that the text can yield, such as "
