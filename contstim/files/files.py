@@ -27,8 +27,9 @@ def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
     """Write a file atomically: yield a temporary path, which replaces the target on success.
 
     If the run is interrupted, the target is unchanged. Missing folders are created. If the target
-    is a link, the linked file is replaced. The new file gets the permissions of the old file. A
-    device or a pipe, such as `/dev/null` or `/dev/stdout`, is not replaced, but written to.
+    is a link, the linked file is replaced. The new file gets the permissions of the old file,
+    unless it is private. A device or a pipe, such as `/dev/null` or `/dev/stdout`, is not replaced:
+    the content is written to it.
 
     Args:
         path: target path.
@@ -58,7 +59,7 @@ def is_device(path: Path | str) -> bool:
     """Return True if a path is a device, a pipe or an open stream.
 
     Raises:
-        OSError: if the name is too long, or a link leads to itself.
+        OSError: if the name is too long, or links form a circle.
     """
     path = Path(path)
     is_stream = path in (_DEVICES / "stdout", _DEVICES / "stderr")
@@ -263,17 +264,17 @@ def is_record(path: Path | str) -> bool:
 
 @contextmanager
 def file_lock(path: Path, holder: str) -> Iterator[str | None]:
-    """Try to acquire a lock of the operating system, which ends at the latest with the process.
+    """Try to acquire a lock of the operating system; it ends at the latest when the process ends.
 
-    The lock file remains when the lock ends, because another process may have opened the file.
+    The lock file is never removed, because another process may have opened the file.
 
     Args:
         path: lock file, which contains the description of the holder.
         holder: description of this process, for processes that do not get the lock.
 
     Yields:
-        None if this process has acquired the lock; otherwise the description of the process that
-        holds it, empty if unknown.
+        None if this process has acquired the lock. Otherwise the description of the process that
+        has the lock; the description is empty if it is unknown.
 
     Raises:
         StoreError: if the lock file cannot be used.
@@ -296,7 +297,10 @@ def file_lock(path: Path, holder: str) -> Iterator[str | None]:
 
 
 def lock_holder(path: Path) -> str | None:
-    """Return the description of the process that holds a lock, empty if unknown; None if free."""
+    """Return the description of the process that has a lock; None if no process has the lock.
+
+    The description is empty if it is unknown.
+    """
     try:
         with path.open("r+", encoding="utf-8") as file:  # network file systems need "r+"
             return None if _acquire(file) else file.read().strip()

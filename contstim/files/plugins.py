@@ -26,7 +26,9 @@ def _find_names(group: str, _path: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError]) -> _Kind | None:
-    """Load the value that an installed package provides under a name; None without such a package.
+    """Load the value that an installed package provides under a name.
+
+    Return None if no package provides the name.
 
     Args:
         group: group of entry points.

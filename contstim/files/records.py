@@ -130,7 +130,10 @@ class Record:
         write_json(self.path, self.content(), private=private)
 
     def content(self) -> dict[str, Any]:
-        """Return the JSON object of the record: the fields that are not empty, and the facts."""
+        """Return the JSON object of the record: the fields that are not empty, and the facts.
+
+        A record without a step has no version, duration or completeness of a step.
+        """
         of_steps = () if self.step else ("step_version", "seconds", "complete")
         left_out = {"path", "facts", *of_steps}
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
@@ -180,8 +183,8 @@ def write_record(
     """Write the record of an output that was not made by a step, and return its path.
 
     Args:
-        output: output file, or common beginning of the paths of several. If it is a device, no
-            record is written.
+        output: output file, or common beginning of the paths of several output files. If it is a
+            device, no record is written.
         inputs: files and folders that were read; None, standard input (`-`), devices and removed
             files are ignored.
         outputs: further output files, such as a certificate. With None, no checksum is stored,

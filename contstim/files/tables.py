@@ -47,8 +47,8 @@ _Row = TypeVar("_Row", bound="DataclassInstance")
 FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
 """First characters of cells that a spreadsheet may run as formulas, even in quotes.
 
-They are those of OWASP's page on CSV injection, and full-width forms, which some programs treat as
-equal.
+OWASP's page on CSV injection lists these characters. Their full-width forms are added, because some
+programs do not distinguish the two forms.
 """
 
 _Value = TypeVar("_Value")
@@ -304,7 +304,7 @@ def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     reader = csv.reader(text_lines, delimiter=delimiter, quoting=quoting, strict=True)
     header: list[str] = []
     columns: list[list[Any]] = []
-    line = 1  # first line of the row, which has several lines if a quoted cell has
+    line = 1  # number of the row's first line; a row with a line break in a cell has several lines
     try:
         for row in reader:
             if not header:
@@ -332,9 +332,10 @@ def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def _is_unquoted(lines: Sequence[str]) -> bool:
-    """Return True if the quotes in a tab-separated table are part of the texts.
+    """Return True if the quotation marks in a tab-separated table are part of the texts.
 
-    They are if the table cannot be parsed with quotes, and no cell is quoted as a whole.
+    This is assumed if the table cannot be parsed with quoted cells, and no cell begins and ends
+    with a quotation mark.
     """
     try:
         for _ in csv.reader(lines, delimiter="\t", strict=True):

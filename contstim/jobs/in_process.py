@@ -110,8 +110,7 @@ class InterleavedExecutor(Executor):
                 return None
             number = min((n for n, w in self._workers.items() if w.message is not None), default=-1)
             if number >= 0:
-                reply = self._workers[number].run()
-                if reply is not None:
+                if (reply := self._workers[number].run()) is not None:
                     return number, reply
                 continue
             workers = [worker for _, worker in sorted(self._workers.items())]

@@ -80,7 +80,7 @@ class Executor(ABC):
     """Number of workers, known after `start`; workers are numbered from 0."""
 
     shares_models: bool = False
-    """Whether workers share loaded models, so that tasks of the same models are faster together."""
+    """Whether workers share loaded models. If so, tasks of the same models are faster together."""
 
     silence: float = inf
     """Seconds without a sign of life after which a worker is assumed to hang."""
@@ -245,8 +245,8 @@ class Pool:
     def silent_workers(self) -> list[int]:
         """Return the workers that gave no sign of life for too long; checked every second.
 
-        The time between two checks counts as at most two seconds. The checks are further apart if
-        this process is stopped with Ctrl-Z, suspended or busy, which is not a worker's fault.
+        The time between two checks counts as at most two seconds. If this process is stopped with
+        Ctrl-Z, suspended or busy, the checks are further apart, although the workers may live.
         """
         now = monotonic()
         if now - self._last_check < PULSE:
@@ -260,7 +260,7 @@ class Pool:
         return [worker for worker, (_, seconds) in self._signs.items() if seconds > limit]
 
     def replace(self, worker: int) -> None:
-        """End a worker, and start another one with the same number, which will report ready."""
+        """End a worker, and start a new worker with the same number, which will report ready."""
         self.executor.end(worker)
         self.executor.spawn(worker)
 

@@ -111,8 +111,8 @@ class ProcessExecutor(Executor):
     def signs_of_life(self) -> dict[int, object]:
         """Return the heartbeats and the processor time of each process.
 
-        Processor time is also a sign of life: a library that reads a large model may block Python,
-        and thus the heartbeat thread, for minutes. If the system does not report processor times,
+        Processor time is also a sign of life, because a library that reads a large model may block
+        Python and the heartbeat thread for minutes. If the system does not report processor times,
         only heartbeats count.
         """
         signs: dict[int, object] = {}

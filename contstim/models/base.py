@@ -336,9 +336,10 @@ class LanguageModel(Scorer):
     """
 
     reports_passes: bool = False
-    """Whether the model reports all its passes to `models.costs`; a model without a network does.
+    """Whether the model reports all its passes to `models.costs`, or has no network.
 
-    If a model does not report them, a limit on passes ends repeated searches after the first one.
+    If a model does not report its passes, a limit on passes ends repeated searches after the first
+    search.
     """
 
     is_black_box: bool = False

@@ -178,7 +178,7 @@ def load_models(
 def one_at_a_time(
     models: Sequence[Specification], loading: Loading = DEFAULT_LOADING
 ) -> Iterator[list[Scorer]]:
-    """Yield a list with each model, which is emptied before the next model is loaded.
+    """Yield each model in a list of one; the list is emptied before the next model is loaded.
 
     Files and configurations of all models are checked before the first model is loaded. Successive
     models with the same checkpoint, such as two rules of one network, share the network.
@@ -216,7 +216,7 @@ def free_memory() -> None:
 def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ...]:
     """Return existing files and folders of models and of their transforms.
 
-    They include files of word counts and of hashes of training sentences.
+    The result includes files with word counts and with hashes of training sentences.
 
     Args:
         specifications: parsed specifications, or texts without names. The empty text of a model

@@ -38,7 +38,6 @@ LABELS = ("unacceptable", "acceptable")
 
 _YES = frozenset({"acceptable", "grammatical", "correct", "1"})
 _NO = frozenset({"unacceptable", "ungrammatical", "incorrect", "0"})
-_GENERIC_LABEL = re.compile(r"label_([01])")
 
 
 def load_classifier(location: str, *, name: str, loading: Loading) -> ClassifierModel:
@@ -158,7 +157,8 @@ def acceptable_label(location: str, config: Any) -> int:
         ModelError: if there are not two labels, or their names are unknown.
     """
     names: Mapping[int, str] = config.id2label
-    plain_names = {n: _GENERIC_LABEL.sub(r"\1", str(name).lower()) for n, name in names.items()}
+    # `transformers` calls labels without a name LABEL_0 and LABEL_1
+    plain_names = {n: re.sub("label_([01])", r"\1", str(name).lower()) for n, name in names.items()}
     yes = [number for number, name in plain_names.items() if name in _YES]
     no = [number for number, name in plain_names.items() if name in _NO]
     if len(plain_names) != 2 or len(yes) != 1 or len(no) != 1:

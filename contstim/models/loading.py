@@ -47,11 +47,6 @@ class Loading:
 
     weights: bool = True  # False: load only tokenizers and shapes, which cannot score
 
-    @property
-    def without_weights(self) -> Loading:
-        """These options with `weights=False`."""
-        return replace(self, weights=False)
-
     def resolved(self) -> Loading:
         """Return the options with `auto` replaced by the actual device and precision.
 

@@ -10,8 +10,8 @@ process waits when it needs a network, until one batch computes the calls of all
 A call is a `NetworkCall`. Within both `runner` and `merged`, `is_merged` is True, and `answer`
 passes the call to the runner. Otherwise the call is computed immediately. Only searches run within
 `merged`. Scores that are stored are computed within `alone`, so that they do not depend on other
-searches. Code for which another search may wait, such as a property that holds a lock, also runs
-within `alone`.
+searches. If another search may wait for a piece of code, such as a property with a lock, this code
+also runs within `alone`.
 """
 
 from __future__ import annotations

@@ -128,9 +128,9 @@ def split_revision(location: str) -> tuple[str, str]:
 
 
 def with_name(name: str, specification: str) -> str:
-    """Return `NAME=SPECIFICATION`, or only the specification if the name follows from it.
+    """Return `NAME=SPECIFICATION`, or only the specification if it also gives the name.
 
-    This is so if the name is the specification, with or without its context.
+    A specification gives the name if the two are equal, with or without the context.
     """
     is_named = name not in (specification, without_context(specification)[0])
     return f"{name}={specification}" if is_named else specification

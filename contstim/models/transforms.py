@@ -187,10 +187,8 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
         # No advice for a model trained on words of both cases: it knows most changeable words
         changeable = [word for word in words if convert(word) != word]
         converted = Counter(convert(word) for word in unknown.elements())
-        if (
-            2 * sum(unknown[word] for word in changeable) > sum(words[word] for word in changeable)
-            and 2 * count_unknown(converted).total() < n_unknown
-        ):
+        mostly_unknown = sum(2 * unknown[word] - words[word] for word in changeable) > 0
+        if mostly_unknown and 2 * count_unknown(converted).total() < n_unknown:
             letters = {"lower": "lower case", "upper": "capitals"}[case]
             text += (
                 f" It knows most of them in {letters}: write @{case} after its file, as in "

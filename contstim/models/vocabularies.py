@@ -201,8 +201,8 @@ def shared_vocabulary(
         models: models of a search.
         vocabulary: words to choose from.
         same_token_count: whether to drop words that have different numbers of tokens in the models'
-            tokenizers, since a word of more tokens is less likely for that reason alone. Word-level
-            models are not compared.
+            tokenizers. A word of more tokens is less likely only because it has more tokens.
+            Word-level models are not compared.
 
     Raises:
         VocabularyError: if no word is left for the start of a sentence or for other positions; or
@@ -244,9 +244,9 @@ def tokens_of_words(
 ) -> dict[str, list[str] | list[int]]:
     """Return a table of numbers of tokens: columns `word`, `place`, and one for each model.
 
-    A word has a row for each `place` at which it may stand: `initial` (the start of a sentence) or
-    `inner`. For a word-level model, each known word has 1 token. 0 means that the model does not
-    know the word or cannot score it.
+    A word has a row for each `place` at which it is allowed: `initial` (the start of a sentence) or
+    `inner` (all other positions). For a word-level model, each known word has 1 token. 0 means that
+    the model does not know the word or cannot score it.
     """
     table: dict[str, list[str] | list[int]] = {
         "word": [*vocabulary.initial, *vocabulary.inner],

@@ -34,11 +34,11 @@ class SentenceRule:
     Attributes:
         reason: reason for a rejection, such as "a word occurs twice".
         rejects: function that returns True for a rejected sentence.
-        loosened_by: for messages, setting that removes the rule.
+        loosened_by: setting that removes the rule, for messages.
         looser: function that returns looser rules, by the setting that selects them; None if the
             rule can only be removed.
-        fresh: for rules that remember earlier sentences, function that returns the rule without
-            earlier sentences; None for other rules.
+        fresh: function that returns a copy of the rule that remembers no sentences; None for rules
+            that do not remember sentences.
     """
 
     reason: str

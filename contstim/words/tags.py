@@ -273,8 +273,8 @@ class TagTable:
     def odd_sequences(self, sentence: Sentence) -> set[tuple[int, str]]:
         """Return the odd tag pairs of a sentence; see `SELDOM`.
 
-        A pair is the position, from 0, of its second word, and its description, such as `noun
-        before article`.
+        Each entry is the 0-based position of the pair's second word, and a description of the pair,
+        such as `noun before article`.
         """
         total = self._next_counts.get("", Counter()).total()
         tags = [START, *self.tags(sentence), END]

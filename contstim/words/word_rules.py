@@ -86,12 +86,12 @@ class WordRules:
             a word.
         abbreviations: words that are always abbreviations.
         addresses: fragments of web addresses.
-        vowels: vowels without accents. Every word in the script of these needs a vowel. If empty,
-            this is not checked.
+        vowels: vowels without accents. A word in the script of the vowels must have a vowel. If
+            the set is empty, words are not checked for vowels.
         onsets: pairs of consonants that may begin a word. Other pairs indicate a fragment, such as
-            `ndez` from a name with an accent. If empty, this is not checked.
+            `ndez` from a name with an accent. If the set is empty, beginnings are not checked.
         short_words: all short words of the language. Other words of the same lengths are
-            abbreviations. If empty, this is not checked.
+            abbreviations. If the set is empty, short words are not checked.
         common: words that are not names, although a small text may have them only at the start of
             sentences, such as `Why`.
         unfinished: words that cannot end a sentence, such as `the`.

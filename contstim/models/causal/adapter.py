@@ -170,7 +170,7 @@ class CausalModel(SubwordModel):
         return model
 
     def forget_prefixes(self) -> None:
-        """See `LanguageModel.forget_prefixes`; the context must be processed again as well."""
+        """See `LanguageModel.forget_prefixes`; the context must also be processed again."""
         self._prefix_of.cache_clear()
 
     def _needs(self, n_tokens: int) -> int:

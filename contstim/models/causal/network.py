@@ -218,10 +218,11 @@ class CausalNetwork:
         )
 
     def merges(self, call: NetworkCall) -> bool:
-        """Return True if a call may be merged with others.
+        """Return True if a call may be merged with calls of other searches.
 
-        Large calls are not merged, since they fill a GPU alone and profit from the prefix's cache.
-        A call that must return a cache is not merged if a row cannot be cut out of a batch's cache.
+        A call with more than 1/8 of a batch's tokens is not merged, since it fills a GPU by itself
+        and profits from the prefix's cache. A call that must return a cache is not merged if a row
+        cannot be cut out of a batch's cache.
         """
         prefix, keeps = call.about
         n_rows, length = call.shape

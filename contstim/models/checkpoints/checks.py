@@ -121,7 +121,7 @@ def check_weights(
             f"{location} is not a complete {kind}: {len(missing)} weights are missing, such "
             f"as {missing[0]}. Save it with its {head} head."
         )
-    # Unused heads are no error; for a new head, neither are the heads of language models
+    # Unused heads for other tasks are no error. If the head is new, the old head is no error either
     spare = sorted(
         name
         for name in report["unexpected_keys"]
@@ -169,7 +169,6 @@ _MAX_PADDING_ROWS = 127  # of an embedding that is padded to a multiple of 128
 _SPARE_SHARE = 1 / 20  # maximum share of unused rows; at most 2.4 % in published models
 _CAPITALS_SHARE = 1 / 20  # maximum share of tokens with capitals if text is lowercased
 _UNREACHED_SHARE = 1 / 20  # maximum share of tokens without a merge, such as special tokens
-_SUFFIX = "</w>"
 _REMEDY = "Put the tokenizer files of the model into the folder."
 
 
@@ -269,7 +268,7 @@ def _check_merges(location: str, tokenizer: Any) -> None:
     unreached = [
         token
         for token in model["vocab"]
-        if len(token.removesuffix(_SUFFIX)) > 1
+        if len(token.removesuffix("</w>")) > 1
         and token not in merged
         and not (token.startswith("<") and token.endswith(">"))  # special, or a byte
     ]

@@ -174,12 +174,7 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
                 f"No sentence is long enough for order {n}, which needs at least {n - 2} "
                 "words. Use a lower order."
             )
-        keys, first, inverse, raw = np.unique(
-            rows[ends - 1] * n_words + tokens[ends],
-            return_index=True,
-            return_inverse=True,
-            return_counts=True,
-        )
+        keys, first, inverse, raw = np.unique_all(rows[ends - 1] * n_words + tokens[ends])
         # The suffix of an n-gram is the (n-1)-gram that ends at the same token
         counts.append(_Counts(keys, rows[ends[first]], raw, counts[-1].begins[keys // n_words]))
         rows = np.full(len(tokens), -1)

@@ -163,10 +163,10 @@ class RecurrentModel(LanguageModel):
 
     @abstractmethod
     def _bounds(self, words_before: Words, words_after: Words) -> tuple[FloatArray, float]:
-        """Return the upper bound of each word of the vocabulary, and log p of the words before.
+        """Return an upper bound for each word of the vocabulary, and log p of `words_before`, nats.
 
-        The bounds, (vocabulary,), nats, are the sums of the terms from states that have not read
-        the word. The log-probability is nan for models that read both sides.
+        The bounds, (vocabulary,), are sums of the terms from states that have not read the word.
+        The log-probability is nan for models that read both sides.
         """
 
     @abstractmethod

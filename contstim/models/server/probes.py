@@ -50,7 +50,6 @@ _UNLIKELY = 8  # number of tokens outside the alternatives to check
 _MAX_TOTAL = 1.01  # maximum sum of probabilities, including rounding errors
 _SAME = 1e-6  # nats; values that differ by less are equal
 _ROUNDING = 1e-5  # nats; rounding error of float32
-_HALF_PRECISION_BITS = (8, 11)  # bits of a number in bfloat16 and in float16
 
 
 def fingerprint(service: ScoringService, *facts: object) -> str:
@@ -220,7 +219,7 @@ def _steps(values: FloatArray) -> FloatArray:
         if np.abs(values - values.round(digits)).max() < _ROUNDING:
             return np.full(len(values), 10.0**-digits)
     mantissas, octaves = np.frexp(values)
-    for bits in _HALF_PRECISION_BITS:
+    for bits in (8, 11):  # bits of a number in bfloat16 and in float16
         if (np.ldexp(mantissas, bits) % 1 == 0).all():
             return np.asarray(np.ldexp(1.0, octaves - bits), np.float64)
     return np.zeros(len(values))
