@@ -80,7 +80,7 @@ class InterleavedExecutor(Executor):
     shares_models = True
 
     def __init__(self, workers: int | None = None) -> None:
-        self.size = checked_number(workers) or DEFAULT_WORKERS
+        self.size = check_worker_count(workers) or DEFAULT_WORKERS
         self._workers: dict[int, _Thread] = {}
         self._ready: deque[int] = deque()
         self._open = ExitStack()
@@ -136,7 +136,7 @@ class InterleavedExecutor(Executor):
         self._open.close()
 
 
-def checked_number(workers: int | None) -> int | None:
+def check_worker_count(workers: int | None) -> int | None:
     """Return a requested number of workers.
 
     Raises:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError, WorkerError
-from contstim.jobs.in_process import checked_number
+from contstim.jobs.in_process import check_worker_count
 from contstim.jobs.pool import PULSE, Event, Executor
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ProcessExecutor(Executor):
     """
 
     def __init__(self, workers: int | None = None, *, silence: float = 60) -> None:
-        self._requested = checked_number(workers)
+        self._requested = check_worker_count(workers)
         self.silence = silence
         self._processes: dict[int, SpawnProcess] = {}
         self._pipes: dict[int, Connection] = {}

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from contstim.errors import InputError, WorkerError, needing
 from contstim.jobs import watcher
-from contstim.jobs.in_process import checked_number
+from contstim.jobs.in_process import check_worker_count
 from contstim.jobs.pool import Event, Executor
 from contstim.jobs.worker_context import Reply, WorkerContext, WorkerTask
 
@@ -47,7 +47,7 @@ class RayExecutor(Executor):
         gpus_per_worker: float | None = None,
         silence: float = 300,
     ) -> None:
-        self._requested = checked_number(workers)
+        self._requested = check_worker_count(workers)
         if gpus_per_worker is not None and gpus_per_worker < 0:
             raise InputError(f"`gpus_per_worker` must be 0 or more, not {gpus_per_worker}.")
         with needing("ray", "The executor ray"):

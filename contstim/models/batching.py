@@ -114,7 +114,7 @@ def forward_in_batches(
         longest = int(lengths[order[start]])
         tokens_a_row = width * max(1, longest)  # rows are padded to the first one's length
         chosen = order[start : start + max(1, budget.tokens // tokens_a_row)]
-        ids, present = padded([rows[row] for row in chosen], pad)
+        ids, present = pad_rows([rows[row] for row in chosen], pad)
         write, fits = None, True
         try:
             # Ids (b, l) and attention (b, l) on the device; `chosen` (b,) are indices of rows
@@ -293,7 +293,7 @@ def log_softmax32(logits: Tensor) -> Tensor:
     return torch.log_softmax(logits, -1, torch.promote_types(logits.dtype, torch.float32))
 
 
-def padded(rows: Sequence[Row], pad: int = 0) -> tuple[IntArray, BoolArray]:
+def pad_rows(rows: Sequence[Row], pad: int = 0) -> tuple[IntArray, BoolArray]:
     """Return rows as one array (b, l), padded on the right, and a mask of their tokens (b, l)."""
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     present: BoolArray = np.arange(lengths.max()) < lengths[:, None]

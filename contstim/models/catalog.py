@@ -30,7 +30,7 @@ from contstim.models.specifications import (
     with_context,
 )
 from contstim.models.training_text import training_text_path
-from contstim.models.transforms import InLetterCase, transformed, word_rule
+from contstim.models.transforms import InLetterCase, apply_transform, word_rule
 from contstim.models.vocabularies import counts_path
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def load_scorer(
     if case:
         scorer = InLetterCase(require_language_model(scorer, f"@{model.rule}"), case)
     if model.transform:
-        scorer = transformed(scorer, model)
+        scorer = apply_transform(scorer, model)
     # Without the name: records contain the name and the specification separately
     scorer.specification = model.specification
     return scorer

@@ -17,10 +17,10 @@ from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.families import CLASSIFIER_RULES
 from contstim.models.training_text import training_text_beside
 from contstim.models.words import (
-    readable,
+    are_readable,
     refuse_special_ids,
     refuse_special_tokens,
-    too_long,
+    too_long_error,
     unscorable,
 )
 
@@ -118,7 +118,7 @@ class ClassifierModel(Scorer):
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `Scorer.knows`: all words without special or unknown tokens."""
-        return readable(self.checkpoint.tokenizer, words)
+        return are_readable(self.checkpoint.tokenizer, words)
 
     def _encode(self, sentences: Sequence[Sentence]) -> list[list[int]]:
         tokenizer, window = self.checkpoint.tokenizer, self.checkpoint.window
@@ -132,7 +132,7 @@ class ClassifierModel(Scorer):
         for sentence, row, added in zip(sentences, rows, masks, strict=True):
             refuse_special_ids(tokenizer, sentence, row, added)
             if window is not None and len(row) > window:
-                raise too_long(sentence, len(row), self.name, window)
+                raise too_long_error(sentence, len(row), self.name, window)
         return rows
 
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from contstim.models.costs import waited
+from contstim.models.costs import report_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -116,13 +116,13 @@ def answer(call: NetworkCall) -> Any:
     start = perf_counter()
     value, error, seconds = run(call)
     # Time in which other searches ran does not count for this one
-    waited(perf_counter() - start - seconds)
+    report_waiting(perf_counter() - start - seconds)
     if error is not None:
         raise error
     return value
 
 
-def stacked(calls: Sequence[NetworkCall], *, fill: int = 0) -> tuple[Tensor, Tensor | None]:
+def stack_calls(calls: Sequence[NetworkCall], *, fill: int = 0) -> tuple[Tensor, Tensor | None]:
     """Combine the rows of several calls, each with its prefix, padded on the right.
 
     Returns:

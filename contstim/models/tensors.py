@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from contstim.models.loading import Loading
 
 
-def spreading(loading: Loading, offload: str) -> dict[str, Any]:
+def placement_options(loading: Loading, offload: str) -> dict[str, Any]:
     """Return options of `from_pretrained` for precision, device map and quantization.
 
     Args:

@@ -229,7 +229,7 @@ def tell_unknown_words(
         tell_vocabulary(model.name, rule, unknown, reporter)
 
 
-def transformed(scorer: Scorer, specification: Specification) -> Transformed:
+def apply_transform(scorer: Scorer, specification: Specification) -> Transformed:
     """Wrap a model in the transform of its specification.
 
     Raises:

@@ -83,7 +83,7 @@ def refuse_special_ids(
             raise _refusal(sentence, str(tokenizer.convert_ids_to_tokens(int(id_))))
 
 
-def readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
+def are_readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
     """Return a mask of the words without unknown or special tokens, (n_words,)."""
     names, ids = _special(tokenizer)
     # `ids` does not contain the unknown token, which does not distinguish words
@@ -181,7 +181,7 @@ class Encoding:
         return Encoding(ids, (*self.word_of[:start], *[word] * len(tokens), *self.word_of[stop:]))
 
 
-def too_long(sentence: Sentence, needed: int, name: str, window: int) -> ModelError:
+def too_long_error(sentence: Sentence, needed: int, name: str, window: int) -> ModelError:
     """Return the error for a sentence that does not fit a model's window."""
     return ModelError(
         f"{sentence.text[:60]!r} needs {needed:,} tokens; {name} reads at most {window:,}. Leave "

@@ -29,7 +29,7 @@ from transformers.utils.generic import ModelOutput
 from contstim.models import batching
 from contstim.models.boundaries import Normaliser, token_classes
 from contstim.models.costs import count
-from contstim.models.merging import NetworkCall, answer, is_merged, stacked
+from contstim.models.merging import NetworkCall, answer, is_merged, stack_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -232,7 +232,7 @@ class CausalNetwork:
 
     def _run_merged(self, calls: Sequence[NetworkCall]) -> list[tuple[Tensor, Any]]:
         """Compute several calls in one batch, in which each row includes its prefix."""
-        ids, attention = stacked(calls)
+        ids, attention = stack_calls(calls)
         # No call needs logits at the first tokens, as many as the shortest prefix has
         shortest = min(len(call.prefix_ids) for call in calls)
         n_logits = ids.shape[1] - shortest

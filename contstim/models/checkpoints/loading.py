@@ -235,7 +235,7 @@ def _load_network(
             config=config,
             output_loading_info=True,
             **source.options,
-            **tensors.spreading(loading, offload),
+            **tensors.placement_options(loading, offload),
             **quantization,
         )
     except BaseException:

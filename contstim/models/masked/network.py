@@ -24,7 +24,7 @@ from torch import Tensor
 from contstim.errors import ModelError
 from contstim.models import batching
 from contstim.models.boundaries import Normaliser, token_classes
-from contstim.models.merging import NetworkCall, answer, is_merged, stacked
+from contstim.models.merging import NetworkCall, answer, is_merged, stack_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -201,7 +201,7 @@ class MaskedNetwork:
 
     def _together(self, calls: Sequence[NetworkCall]) -> list[Tensor]:
         """Run several calls in one batch, with all rows padded to the longest."""
-        ids, attention = stacked(calls, fill=self.pad)
+        ids, attention = stack_calls(calls, fill=self.pad)
         flat_positions, n_rows = [], 0
         for call in calls:
             # New flat positions: rows are padded to a common length, and follow earlier calls

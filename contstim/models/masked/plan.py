@@ -191,7 +191,7 @@ def order_weights(hidden: BoolArray) -> FloatArray:
     return weights
 
 
-def mixed(plan: Plan) -> Plan:
+def as_mixture(plan: Plan) -> Plan:
     """Return the same passes with another score: the log of the mean probability over the orders.
 
     Args:

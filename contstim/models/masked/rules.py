@@ -49,7 +49,7 @@ from contstim.models.masked.plan import (
     EVERY_SAMPLE,
     Pattern,
     Plan,
-    mixed,
+    as_mixture,
     n_passes,
     order_weights,
     subsets,
@@ -421,7 +421,7 @@ def _chain(name: str, *, restricted: bool = True, mixture: bool = False) -> Mask
     """Make a rule that averages over all orders, or over a sample if the budget is too small."""
 
     def mixture_plan(pattern: Pattern, seed: int, budget: int) -> Plan:
-        return mixed(chain_plan(pattern, seed, budget, in_orders=True))
+        return as_mixture(chain_plan(pattern, seed, budget, in_orders=True))
 
     how = "the log of a sampled mean, too low on average" if mixture else "sampled"
     sampled = f"exact up to {{pass_budget}} passes a sentence, then {how}, seed {{seed}}"

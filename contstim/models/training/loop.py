@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from contstim.errors import ModelError
-from contstim.models.batching import padded
+from contstim.models.batching import pad_rows
 from contstim.models.onednn import bound_onednn_memory, use_onednn
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ class Trainer:
         return total / count
 
     def _log_probs(self, rows: Sequence[IntArray], batch: IntArray) -> Tensor:
-        arrays = padded([rows[row] for row in batch])  # (b, l) numbers, (b, l) mask
+        arrays = pad_rows([rows[row] for row in batch])  # (b, l) numbers, (b, l) mask
         ids, present = (torch.from_numpy(array).to(self._device) for array in arrays)
         with torch.autocast(torch.device(self._device).type, torch.bfloat16, enabled=self._bf16):
             return self.task.log_probs(ids, present).float()
