@@ -206,7 +206,7 @@ def write_record(
 def checksums(
     paths: Iterable[Path | str], folder: Path, to_edit: Collection[str] = ()
 ) -> dict[str, str]:
-    """Return path relative to a folder → checksum, for each existing path.
+    """Return the checksum of each existing path, by its path relative to a folder.
 
     Args:
         paths: files and folders; missing ones and devices are ignored.

@@ -57,7 +57,7 @@ class LocalExecutor(Executor):
 
 
 class InterleavedExecutor(Executor):
-    """Workers as threads of this process, of which one runs at a time; for one GPU.
+    """Workers as threads of this process, for one GPU; only one thread runs at a time.
 
     A worker runs until it needs a network or finishes its task. Then the next worker runs, in the
     order of worker numbers. When all workers with a task need a network, the network with the most
@@ -140,7 +140,7 @@ def check_worker_count(workers: int | None) -> int | None:
     """Return a requested number of workers.
 
     Raises:
-        InputError: if it is below 1.
+        InputError: if the number is below 1.
     """
     if workers is not None and workers < 1:
         raise InputError(f"`workers` must be 1 or more, not {workers}.")

@@ -87,7 +87,7 @@ class Executor(ABC):
 
     @abstractmethod
     def start(self, context: WorkerContext) -> None:
-        """Prepare for workers, which each get a copy of the context.
+        """Prepare for workers; each worker gets a copy of the context.
 
         Raises:
             ContstimError: if workers cannot be started here.

@@ -231,7 +231,7 @@ class Scorer(ABC):
         return ()
 
     def with_context(self, text: str | None) -> Self:
-        """Return a copy that shares the network and reads another context; None: the default.
+        """Return a copy that shares the network and reads another context; None for the default.
 
         Raises:
             ModelError: if the model reads no context; or see `contstim.models.contexts`.
@@ -370,7 +370,7 @@ class LanguageModel(Scorer):
         return self.log_probs(sentences)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """Return exact scores, estimates and bounds that are cheap, of words at a 0-based position.
+        """Return the cheap exact scores, estimates and bounds of words at a 0-based position.
 
         Raises:
             SentenceError: if the sentence has no such position.

@@ -174,7 +174,7 @@ def score_each(
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    """Yield blocks of n sentences; sizes are adapted until a block takes the caller seconds."""
+    """Yield blocks of n sentences; sizes are adapted so that a block takes a few seconds."""
     size, start = _MIN_BLOCK, 0
     while start < n:
         block_start = perf_counter()

@@ -154,7 +154,7 @@ def contamination(
 def contamination_facts(
     results: Mapping[str, Contamination | None],
 ) -> dict[str, dict[str, dict[str, Any] | None]]:
-    """Return the entry for a record, which `read_contamination` reads."""
+    """Return the entry of a record that `read_contamination` reads."""
     entry: dict[str, dict[str, Any] | None] = dict.fromkeys(results)
     for name, result in results.items():
         if result is not None:

@@ -119,7 +119,7 @@ class InLetterCase(LanguageModel):
         return type(self)(self._model.for_another_search(), self.case)
 
     def _as_read(self, argument: Any) -> Any:
-        """Convert sentences, continuations or words to the letter case; return numbers as is."""
+        """Convert sentences, continuations or words to the letter case; do not change numbers."""
         if isinstance(argument, Sentence):
             return self._sentence(argument)
         if isinstance(argument, Continuation):
@@ -146,11 +146,9 @@ class InLetterCase(LanguageModel):
         if words is None:
             return None
         lower_case = [word.lower() for word in words.initial]
-        capitalised = [word[:1].upper() + word[1:] for word in lower_case]
-        inner = [word.lower() for word in words.inner]
-        # Drop duplicates: `The` and `the` become the same word
-        initial, inner_forms = (tuple(dict.fromkeys(forms)) for forms in (capitalised, inner))
-        return Vocabulary(initial, inner_forms, words.repeatable)
+        capitalised = tuple(word[:1].upper() + word[1:] for word in lower_case)
+        # `Vocabulary` drops duplicates: `The` and `the` become the same word
+        return Vocabulary(capitalised, tuple(map(str.lower, words.inner)), words.repeatable)
 
 
 UnknownWords: TypeAlias = tuple[str, bool]
@@ -159,7 +157,7 @@ the message as a warning, because the share of unknown words is large."""
 
 
 def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
-    """Describe the words of sentences that a model does not know; repeated words count repeatedly.
+    """Describe the words of sentences that a model does not know; each occurrence counts.
 
     The message recommends a letter case if two conditions hold: the model does not know most of the
     words that the case would change, and it would know more than half of the unknown words in that

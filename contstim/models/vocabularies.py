@@ -142,7 +142,7 @@ class WordList:
         return np.not_equal(self.numbers(words), UNKNOWN)
 
     def vocabulary(self, min_count: int) -> Vocabulary:
-        """Return the words with at least this count at the start of a sentence, or elsewhere.
+        """Return the words with at least this count at the start of sentences or elsewhere.
 
         Raises:
             VocabularyError: if no word is frequent enough.

@@ -64,7 +64,7 @@ def refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None
 def refuse_special_ids(
     tokenizer: Any, sentence: Sentence, ids: Sequence[int], added: Sequence[int] | BoolArray
 ) -> None:
-    """Refuse a sentence of which a part was read as a special token.
+    """Refuse a sentence if the tokenizer has read a part of it as a special token.
 
     Args:
         tokenizer: `transformers` tokenizer.

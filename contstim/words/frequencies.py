@@ -115,7 +115,7 @@ def read_frequencies(path: Path | str) -> WordFrequencies:
 
 
 def frequency_file(path: Path | str) -> Path:
-    """Return the file that `read_frequencies` reads: the path, or the counts of a model at it."""
+    """Return the file that `read_frequencies` reads: the path, or a model's file of word counts."""
     of_model = (Path(f"{path}.counts.csv"), Path(path) / "vocabulary.csv")
     is_table = Path(path).suffix.lower() in TABLE_KINDS
     return Path(path) if is_table else next(filter(is_file, of_model), Path(path))

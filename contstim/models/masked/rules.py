@@ -378,7 +378,7 @@ def _hide_word(token: IntArray, word_of: IntArray) -> BoolArray:
 
 
 def _hide_rest_of_sentence(token: IntArray, word_of: IntArray) -> BoolArray:
-    """Hide the token and all to its right, also the last special token, as in the paper's code."""
+    """Hide the token and all later tokens, including the special token, as in the paper's code."""
     return np.greater_equal(np.arange(len(word_of)), token)
 
 

@@ -238,7 +238,7 @@ class LeftToRightModel(RecurrentModel):
     def _read_words(
         self, words: Words, *, backwards: bool = False
     ) -> tuple[float, FloatArray, State]:
-        """Return log p of the words and of each next word, (vocabulary,), nats; and the state."""
+        """Return log p of the words, log p of each next word, (vocabulary,), and the last state."""
         with computing():
             ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
             count(1, len(words))
@@ -332,7 +332,10 @@ class BothSidesModel(RecurrentModel):
         return terms.view(beyond.shape).double().sum(1)
 
     def _read_words(self, words: Words, *, backwards: bool = False) -> tuple[Tensor, State]:
-        """Return states after the boundary and each of m words, (m + 1, hidden); and the last."""
+        """Return the states after the boundary and each of m words, (m + 1, hidden).
+
+        Also return the last state of all layers, from which reading can continue.
+        """
         with computing():
             ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
             count(1, len(words))

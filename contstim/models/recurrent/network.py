@@ -141,7 +141,7 @@ class RecurrentNetwork(nn.Module):
     def run(
         self, ids: Tensor, state: State = None, *, backwards: bool = False
     ) -> tuple[Tensor, State]:
-        """Read numbers (b, l), and return the states after each, (b, l, hidden), and the last.
+        """Read numbers (b, l); return the state after each, (b, l, hidden), and the last state.
 
         Args:
             ids: numbers to read, in reading order.

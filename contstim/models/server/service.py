@@ -360,7 +360,7 @@ class ScoringService:
     def _check_row(
         self, sent: Tokens, values: list[float | None], ids: list[int] | None
     ) -> FloatArray:
-        """Return the checked values of the sent tokens, nan for the first."""
+        """Return the values of the sent tokens, nan for the first token, or refuse the server."""
         n, max_generated = len(sent), self.address.max_tokens
         # Ids of generated tokens follow the ids of the sent tokens; -1: the id is not reported
         read_ids = None if ids is None else ids[: max(n, len(values) - max_generated)]

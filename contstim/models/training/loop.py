@@ -103,7 +103,7 @@ class Progress:
 
 
 class Trainer:
-    """The training loop; its state consists of weights, optimizer state, and these attributes.
+    """The training loop; its state consists of weights, optimizer state, and the attributes below.
 
     Args:
         task: network and its predictions.
