@@ -396,8 +396,8 @@ def interleaving(
             for _ in searches:
                 _, reply = pool.receive() or (0, None)
                 assert isinstance(reply, Reply)
-                if "Enough" not in reply.detail:
-                    sys.exit(f"error: a search failed: {reply.error}\n{reply.detail}")
+                if "Enough" not in str(reply.error):
+                    sys.exit(f"error: a search failed: {reply.error}")
     finally:
         proposer.propose = propose
     return made / (perf_counter() - start)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
-from zipfile import ZipFile
+from typing import IO, Any, TypeAlias
+from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +18,11 @@ import numpy.typing as npt
 from contstim.files.files import decoding
 from contstim.wording import find_duplicates
 
-if TYPE_CHECKING:
-    from zipfile import ZipInfo
-
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 Float32Array: TypeAlias = npt.NDArray[np.float32]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
-_MAX_COMPRESSION = 1_100  # ratio of sizes; deflate reaches at most 1,032
 _ENDING = ".npy"
 
 
@@ -60,9 +56,10 @@ def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
 def _read_member(archive: ZipFile, member: ZipInfo, path: Path | str) -> npt.NDArray[Any]:
     if not member.filename.endswith(_ENDING):
         raise ValueError(f"it contains {member.filename}, which is not an {_ENDING} file")
-    # Both sizes in the archive may be wrong, but no compressed member is longer than the file
+    # Both sizes in the archive may be wrong, but no compressed member is longer than the file.
+    # Deflate compresses at most to 1/1,032 of the size
     compressed_size = min(member.compress_size, Path(path).stat().st_size)
-    if member.file_size > _MAX_COMPRESSION * compressed_size:
+    if member.file_size > 1_100 * compressed_size:
         raise ValueError(f"{member.filename} has an impossible size")
     with archive.open(member) as file:
         return _read_array(file, member.file_size)
@@ -71,10 +68,7 @@ def _read_member(archive: ZipFile, member: ZipInfo, path: Path | str) -> npt.NDA
 def _read_array(file: IO[bytes], size: int) -> npt.NDArray[Any]:
     """Read an array from a file of `size` bytes that contains nothing else."""
     version = np.lib.format.read_magic(file)
-    read_header = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }.get(version)
+    read_header = getattr(np.lib.format, "read_array_header_{}_{}".format(*version), None)
     if read_header is None:
         raise ValueError(f"its format {version} is not 1.0 or 2.0")
     shape, _, dtype = read_header(file)

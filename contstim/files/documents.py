@@ -117,15 +117,6 @@ def write_json(
     write_text(path, text + "\n", private=private)
 
 
-def read_json(path: Path | str) -> Any:
-    """Read a JSON file.
-
-    Raises:
-        InputError: if the file cannot be read; see also `parse_json`.
-    """
-    return parse_json(_read_bytes(path), path)
-
-
 def read_json_object(path: Path | str, *, constants: bool = False) -> dict[str, Any]:
     """Read a JSON file that contains an object.
 

@@ -7,23 +7,19 @@ import os
 import shutil
 import stat
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING
 
-from contstim.errors import InputError, StoreError
+from contstim.errors import ContstimError, InputError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from contstim.errors import ContstimError
 
 _DEVICES = Path("/dev")
-_STREAMS = (Path("/dev/fd"), Path("/proc/self/fd"))
 _MAX_NAME_BYTES = 200  # of 255; a temporary file's name is longer than that of its target
-_OWNER_ONLY = 0o600
-_LOCKED_BYTE = 1 << 30  # Windows locks bytes, not files; this byte is far beyond the text
 
 
 @contextmanager
@@ -31,8 +27,9 @@ def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
     """Write a file atomically: yield a temporary path, which replaces the target on success.
 
     If the run is interrupted, the target is unchanged. Missing folders are created. If the target
-    is a link, the linked file is replaced. The new file gets the permissions of the old file. A
-    device or a pipe, such as `/dev/null` or `/dev/stdout`, is not replaced, but written to.
+    is a link, the linked file is replaced. The new file gets the permissions of the old file,
+    unless it is private. A device or a pipe, such as `/dev/null` or `/dev/stdout`, is not replaced:
+    the content is written to it.
 
     Args:
         path: target path.
@@ -45,12 +42,10 @@ def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
     try:
         if not target.name or target.is_dir():
             raise IsADirectoryError(None, "it is a folder")
-        if is_device(target):
-            with _copy_to_device(target) as partial:
-                yield partial
-        else:
-            with _replace_file(target, private=private) as partial:
-                yield partial
+        with (
+            _copy_to_device(target) if is_device(target) else _replace_file(target, private=private)
+        ) as partial:
+            yield partial
     except OSError as error:
         raise InputError(f"Cannot write {target}: {error.strerror or error}.") from error
     except UnicodeEncodeError as error:
@@ -64,11 +59,13 @@ def is_device(path: Path | str) -> bool:
     """Return True if a path is a device, a pipe or an open stream.
 
     Raises:
-        OSError: if the name is too long, or a link leads to itself.
+        OSError: if the name is too long, or links form a circle.
     """
     path = Path(path)
-    if path in (_DEVICES / "stdout", _DEVICES / "stderr") or path.parent in _STREAMS:
-        return True  # also if redirected to a file, because other programs may write to it, too
+    is_stream = path in (_DEVICES / "stdout", _DEVICES / "stderr")
+    if is_stream or path.parent in (_DEVICES / "fd", Path("/proc/self/fd")):
+        # Also if the stream is redirected to a file, because other programs may write to this file
+        return True
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -198,7 +195,7 @@ def _replace_file(target: Path, *, private: bool) -> Iterator[Path]:
     partial = target.parent / f".{name}.{os.getpid()}.partial"
     try:
         # Created here, so that a private file is never readable by others
-        partial.touch(mode=_OWNER_ONLY if private else 0o666)
+        partial.touch(mode=0o600 if private else 0o666)
         mode = (target if target.exists() and not private else partial).stat().st_mode
         yield partial
         partial.chmod(stat.S_IMODE(mode))
@@ -267,23 +264,25 @@ def is_record(path: Path | str) -> bool:
 
 @contextmanager
 def file_lock(path: Path, holder: str) -> Iterator[str | None]:
-    """Try to acquire a lock of the operating system, which ends at the latest with the process.
+    """Try to acquire a lock of the operating system; it ends at the latest when the process ends.
+
+    The lock file is never removed, because another process may have opened the file.
 
     Args:
         path: lock file, which contains the description of the holder.
         holder: description of this process, for processes that do not get the lock.
 
     Yields:
-        None if this process has acquired the lock; otherwise the description of the process that
-        holds it, empty if unknown.
+        None if this process has acquired the lock. Otherwise the description of the process that
+        has the lock; the description is empty if it is unknown.
 
     Raises:
         StoreError: if the lock file cannot be used.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file, acquired = _open_and_lock(path)
-        if acquired:
+        file = path.open("a+", encoding="utf-8")
+        if acquired := _acquire(file):
             file.truncate(0)
             file.write(holder)
             file.flush()
@@ -293,38 +292,20 @@ def file_lock(path: Path, holder: str) -> Iterator[str | None]:
             "writable. Copy the files to another folder."
         ) from error
     with file:
-        if not acquired:
-            file.seek(0)
-            yield file.read().strip()
-            return
-        try:
-            yield None
-        finally:
-            with suppress(OSError):  # Windows does not remove an open file
-                path.unlink()
+        file.seek(0)
+        yield None if acquired else file.read().strip()
 
 
 def lock_holder(path: Path) -> str | None:
-    """Return the description of the process that holds a lock, empty if unknown; None if free."""
+    """Return the description of the process that has a lock; None if no process has the lock.
+
+    The description is empty if it is unknown.
+    """
     try:
         with path.open("r+", encoding="utf-8") as file:  # network file systems need "r+"
-            # The file of a killed process remains, but its lock does not
             return None if _acquire(file) else file.read().strip()
     except OSError:  # no lock file
         return None
-
-
-def _open_and_lock(path: Path) -> tuple[IO[str], bool]:
-    """Open a file and try to lock it; return the open file and whether the lock was acquired."""
-    while True:
-        file = path.open("a+", encoding="utf-8")
-        if not _acquire(file):
-            return file, False
-        # If the previous holder has removed the file since it was opened, open a new file
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                return file, True
-        file.close()
 
 
 def _acquire(file: IO[str]) -> bool:
@@ -332,7 +313,7 @@ def _acquire(file: IO[str]) -> bool:
         if sys.platform == "win32":
             import msvcrt
 
-            file.seek(_LOCKED_BYTE)
+            file.seek(1 << 30)  # Windows locks bytes, not files; this byte is far beyond the text
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         else:
             import fcntl

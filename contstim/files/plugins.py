@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from contstim.errors import ContstimError
 
 
@@ -28,7 +26,9 @@ def _find_names(group: str, _path: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError]) -> _Kind | None:
-    """Load the value that an installed package provides under a name; None without such a package.
+    """Load the value that an installed package provides under a name.
+
+    Return None if no package provides the name.
 
     Args:
         group: group of entry points.
@@ -68,5 +68,4 @@ def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError])
 
 
 def _origin(entry: EntryPoint) -> str:
-    package = entry.dist.name if entry.dist else "an unknown package"
-    return f"{package} ({entry.value})"
+    return f"{entry.dist.name if entry.dist else 'an unknown package'} ({entry.value})"

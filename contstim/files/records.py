@@ -130,12 +130,13 @@ class Record:
         write_json(self.path, self.content(), private=private)
 
     def content(self) -> dict[str, Any]:
-        """Return the JSON object of the record: the fields that are not empty, and the facts."""
-        names = [field.name for field in fields(self) if field.name not in ("path", "facts")]
-        values = {name: getattr(self, name) for name in names}
-        if not self.step:
-            for name in ("step_version", "seconds", "complete"):
-                del values[name]
+        """Return the JSON object of the record: the fields that are not empty, and the facts.
+
+        A record without a step has no version, duration or completeness of a step.
+        """
+        of_steps = () if self.step else ("step_version", "seconds", "complete")
+        left_out = {"path", "facts", *of_steps}
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
         stored = {
             n: v for n, v in values.items() if v not in ({}, [], "") or n in ("inputs", "outputs")
         }
@@ -158,9 +159,8 @@ class Record:
         try:
             names = {field.name for field in fields(cls)} - {"path", "facts"}
             values = {name: content.pop(name) for name in names if name in content}
-            record: Record = _validator().validate_python(
-                {"path": path, "facts": content, **values}
-            )
+            values |= {"path": path, "facts": content}
+            record: Record = _validator().validate_python(values)
         except ValueError:  # also pydantic's errors
             return None
         return record
@@ -183,8 +183,8 @@ def write_record(
     """Write the record of an output that was not made by a step, and return its path.
 
     Args:
-        output: output file, or common beginning of the paths of several. If it is a device, no
-            record is written.
+        output: output file, or common beginning of the paths of several output files. If it is a
+            device, no record is written.
         inputs: files and folders that were read; None, standard input (`-`), devices and removed
             files are ignored.
         outputs: further output files, such as a certificate. With None, no checksum is stored,
@@ -197,9 +197,8 @@ def write_record(
     path = record_path(output)
     if not is_device(output):
         output_paths = () if outputs is None else (output, *outputs)
-        input_checksums = checksums(
-            (p for p in inputs if p is not None and str(p) != "-"), path.parent
-        )
+        input_paths = (p for p in inputs if p is not None and str(p) != "-")
+        input_checksums = checksums(input_paths, path.parent)
         Record.of(path, inputs=input_checksums, outputs=output_paths, facts=facts).write()
     return path
 
@@ -207,7 +206,7 @@ def write_record(
 def checksums(
     paths: Iterable[Path | str], folder: Path, to_edit: Collection[str] = ()
 ) -> dict[str, str]:
-    """Return path relative to a folder → checksum, for each existing path.
+    """Return the checksum of each existing path, by its path relative to a folder.
 
     Args:
         paths: files and folders; missing ones and devices are ignored.

@@ -47,8 +47,8 @@ _Row = TypeVar("_Row", bound="DataclassInstance")
 FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
 """First characters of cells that a spreadsheet may run as formulas, even in quotes.
 
-They are those of OWASP's page on CSV injection, and full-width forms, which some programs treat as
-equal.
+OWASP's page on CSV injection lists these characters. Their full-width forms are added, because some
+programs do not distinguish the two forms.
 """
 
 _Value = TypeVar("_Value")
@@ -131,9 +131,7 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
 def write_csv(file: TextIO, columns: Mapping[str, Column], delimiter: str = ",") -> None:
     """Write named columns of equal length as CSV; see `write_table`."""
     # Texts are quoted, so that the text 1984 is not read as a number
-    writer = csv.writer(
-        file, delimiter=delimiter, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n"
-    )
+    writer = csv.writer(file, "unix", delimiter=delimiter, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(columns)
     writer.writerows(zip(*map(_as_python, columns.values()), strict=True))
 
@@ -282,8 +280,7 @@ def _read_parquet(path: Path) -> dict[str, list[Any]]:
         raise IsADirectoryError(None, "Is a directory")
     try:
         # With partitioning, the table `a=1/x.parquet` would get a column a
-        table = pq.read_table(path, partitioning=None)
-        columns: dict[str, list[Any]] = table.to_pydict()
+        columns: dict[str, list[Any]] = pq.read_table(path, partitioning=None).to_pydict()
     except pa.ArrowException as error:
         raise InputError(f"{path} is not a readable Parquet file: {error}.") from error
     return columns
@@ -307,7 +304,7 @@ def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     reader = csv.reader(text_lines, delimiter=delimiter, quoting=quoting, strict=True)
     header: list[str] = []
     columns: list[list[Any]] = []
-    line = 1  # first line of the row, which has several lines if a quoted cell has
+    line = 1  # number of the row's first line; a row with a line break in a cell has several lines
     try:
         for row in reader:
             if not header:
@@ -335,9 +332,10 @@ def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def _is_unquoted(lines: Sequence[str]) -> bool:
-    """Return True if the quotes in a tab-separated table are part of the texts.
+    """Return True if the quotation marks in a tab-separated table are part of the texts.
 
-    They are if the table cannot be parsed with quotes, and no cell is quoted as a whole.
+    This is assumed if the table cannot be parsed with quoted cells, and no cell begins and ends
+    with a quotation mark.
     """
     try:
         for _ in csv.reader(lines, delimiter="\t", strict=True):
@@ -396,9 +394,8 @@ def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
 def join_names(names: Iterable[object], max_names: int = 12) -> str:
     """Join names with commas for messages; names after the first `max_names` are only counted."""
     texts = [str(name) for name in names]
-    return ", ".join(texts[:max_names]) + (
-        f", … ({len(texts):,} in all)" if len(texts) > max_names else ""
-    )
+    suffix = f", … ({len(texts):,} in all)" if len(texts) > max_names else ""
+    return ", ".join(texts[:max_names]) + suffix
 
 
 def parsed(

@@ -8,16 +8,13 @@ from collections import deque
 from contextlib import ExitStack
 from queue import SimpleQueue
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from contstim.errors import InputError
 from contstim.jobs.pool import Event, Executor
-from contstim.jobs.worker_context import WorkerContext
+from contstim.jobs.worker_context import Reply, WorkerContext, WorkerTask
 from contstim.models.merging import Answer, NetworkCall, compute_all, runner
 from contstim.wording import grouped
-
-if TYPE_CHECKING:
-    from contstim.jobs.worker_context import Reply, WorkerTask
 
 DEFAULT_WORKERS = 8
 # Seconds to wait for a thread to end. A thread that must end does so at its next network
@@ -60,7 +57,7 @@ class LocalExecutor(Executor):
 
 
 class InterleavedExecutor(Executor):
-    """Workers as threads of this process, of which one runs at a time; for one GPU.
+    """Workers as threads of this process, for one GPU; only one thread runs at a time.
 
     A worker runs until it needs a network or finishes its task. Then the next worker runs, in the
     order of worker numbers. When all workers with a task need a network, the network with the most
@@ -83,7 +80,7 @@ class InterleavedExecutor(Executor):
     shares_models = True
 
     def __init__(self, workers: int | None = None) -> None:
-        self.size = checked_number(workers) or DEFAULT_WORKERS
+        self.size = check_worker_count(workers) or DEFAULT_WORKERS
         self._workers: dict[int, _Thread] = {}
         self._ready: deque[int] = deque()
         self._open = ExitStack()
@@ -113,8 +110,7 @@ class InterleavedExecutor(Executor):
                 return None
             number = min((n for n, w in self._workers.items() if w.message is not None), default=-1)
             if number >= 0:
-                reply = self._workers[number].run()
-                if reply is not None:
+                if (reply := self._workers[number].run()) is not None:
                     return number, reply
                 continue
             workers = [worker for _, worker in sorted(self._workers.items())]
@@ -140,11 +136,11 @@ class InterleavedExecutor(Executor):
         self._open.close()
 
 
-def checked_number(workers: int | None) -> int | None:
+def check_worker_count(workers: int | None) -> int | None:
     """Return a requested number of workers.
 
     Raises:
-        InputError: if it is below 1.
+        InputError: if the number is below 1.
     """
     if workers is not None and workers < 1:
         raise InputError(f"`workers` must be 1 or more, not {workers}.")

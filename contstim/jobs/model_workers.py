@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ContstimError, ModelError, WorkerError
 from contstim.files.documents import shortened
-from contstim.jobs.pool import TaskQueue, worker_pool
+from contstim.jobs.pool import Executor, Pool, TaskQueue, worker_pool
 from contstim.jobs.worker_context import WorkerContext, WorkerTask
 from contstim.models.catalog import check_model
 from contstim.models.remote import ModelCall, RemoteModel
-from contstim.models.specifications import parse_models
+from contstim.models.specifications import Models, parse_models
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from contstim.jobs.pool import Executor, Pool
     from contstim.models.base import Convention, Scorer
-    from contstim.models.specifications import Models
 
 _ATTEMPTS = 3
 
@@ -57,9 +55,6 @@ def remote_scorers(
     for model in models:
         check_model(model, context.loading)
     names = {model.specification: model.name for model in models}
-    if not models:
-        yield []
-        return
     context = replace(context, names=names)
     with worker_pool(executor, context, say=say, task_limit=task_limit) as pool:
         # Load each model in a worker, to get its convention and its training text
@@ -171,7 +166,7 @@ class ModelTaskQueue(TaskQueue[Any]):
         reports an error is given up at once; the other models continue.
         """
         self._running[task.model] -= 1
-        # Unexpected errors have exactly the class `ContstimError`, see `WorkerContext.answer`
+        # Unexpected errors have exactly the class `ContstimError`, see `Reply`
         can_retry = isinstance(error, WorkerError) or type(error) is ContstimError
         if can_retry and attempt < _ATTEMPTS and task.model not in self.errors:
             self._waiting[task.model].appendleft(task)

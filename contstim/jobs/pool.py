@@ -10,14 +10,12 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from contstim.errors import WorkerError
-from contstim.jobs.worker_context import Reply, WorkerTask
+from contstim.errors import ContstimError, WorkerError
+from contstim.jobs.worker_context import Reply, WorkerContext, WorkerTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from contstim.errors import ContstimError
-    from contstim.jobs.worker_context import WorkerContext
 
 TaskT = TypeVar("TaskT", bound=WorkerTask[Any])
 
@@ -82,14 +80,14 @@ class Executor(ABC):
     """Number of workers, known after `start`; workers are numbered from 0."""
 
     shares_models: bool = False
-    """Whether workers share loaded models, so that tasks of the same models are faster together."""
+    """Whether workers share loaded models. If so, tasks of the same models are faster together."""
 
     silence: float = inf
     """Seconds without a sign of life after which a worker is assumed to hang."""
 
     @abstractmethod
     def start(self, context: WorkerContext) -> None:
-        """Prepare for workers, which each get a copy of the context.
+        """Prepare for workers; each worker gets a copy of the context.
 
         Raises:
             ContstimError: if workers cannot be started here.
@@ -234,8 +232,8 @@ class Pool:
             # In every iteration, since frequent messages of other workers could hide a hanging one
             for worker in self.silent_workers():
                 self.replace(worker)
-                silence = self.executor.silence
-                return worker, WorkerError(f"no sign of life for {silence:g} seconds")
+                reason = f"no sign of life for {self.executor.silence:g} seconds"
+                return worker, WorkerError(reason)
             event = self.executor.wait(min(PULSE, max(0.0, deadline - monotonic())))
             if event is not None:
                 if isinstance(event[1], WorkerError):
@@ -247,8 +245,8 @@ class Pool:
     def silent_workers(self) -> list[int]:
         """Return the workers that gave no sign of life for too long; checked every second.
 
-        The time between two checks counts as at most two seconds. The checks are further apart if
-        this process is stopped with Ctrl-Z, suspended or busy, which is not a worker's fault.
+        The time between two checks counts as at most two seconds. If this process is stopped with
+        Ctrl-Z, suspended or busy, the checks are further apart, although the workers may live.
         """
         now = monotonic()
         if now - self._last_check < PULSE:
@@ -262,7 +260,7 @@ class Pool:
         return [worker for worker, (_, seconds) in self._signs.items() if seconds > limit]
 
     def replace(self, worker: int) -> None:
-        """End a worker, and start another one with the same number, which will report ready."""
+        """End a worker, and start a new worker with the same number, which will report ready."""
         self.executor.end(worker)
         self.executor.spawn(worker)
 
@@ -276,7 +274,8 @@ class Pool:
             queue.done(task, reply.result)
         else:
             self._on_failure(task, reply.error, queue)
-        if reply.detail:  # an unexpected error, after which a GPU may fail again
+        # After an unexpected error (see `WorkerContext.answer`), a GPU may fail again
+        if type(reply.error) is ContstimError:
             del self._workers[number]
             self.replace(number)
 

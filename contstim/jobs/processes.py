@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError, WorkerError
-from contstim.jobs.in_process import checked_number
+from contstim.jobs.in_process import check_worker_count
 from contstim.jobs.pool import PULSE, Event, Executor
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ProcessExecutor(Executor):
     """
 
     def __init__(self, workers: int | None = None, *, silence: float = 60) -> None:
-        self._requested = checked_number(workers)
+        self._requested = check_worker_count(workers)
         self.silence = silence
         self._processes: dict[int, SpawnProcess] = {}
         self._pipes: dict[int, Connection] = {}
@@ -111,8 +111,8 @@ class ProcessExecutor(Executor):
     def signs_of_life(self) -> dict[int, object]:
         """Return the heartbeats and the processor time of each process.
 
-        Processor time is also a sign of life: a library that reads a large model may block Python,
-        and thus the heartbeat thread, for minutes. If the system does not report processor times,
+        Processor time is also a sign of life, because a library that reads a large model may block
+        Python and the heartbeat thread for minutes. If the system does not report processor times,
         only heartbeats count.
         """
         signs: dict[int, object] = {}

@@ -9,18 +9,14 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from contstim.errors import InputError, WorkerError, needing
 from contstim.jobs import watcher
-from contstim.jobs.in_process import checked_number
+from contstim.jobs.in_process import check_worker_count
 from contstim.jobs.pool import Event, Executor
-from contstim.jobs.worker_context import Reply
-
-if TYPE_CHECKING:
-    from contstim.jobs.worker_context import WorkerContext, WorkerTask
-
+from contstim.jobs.worker_context import Reply, WorkerContext, WorkerTask
 
 _PATIENCE = 10  # seconds to wait for a connection to the cluster
 
@@ -51,7 +47,7 @@ class RayExecutor(Executor):
         gpus_per_worker: float | None = None,
         silence: float = 300,
     ) -> None:
-        self._requested = checked_number(workers)
+        self._requested = check_worker_count(workers)
         if gpus_per_worker is not None and gpus_per_worker < 0:
             raise InputError(f"`gpus_per_worker` must be 0 or more, not {gpus_per_worker}.")
         with needing("ray", "The executor ray"):
@@ -181,9 +177,8 @@ class RayExecutor(Executor):
             # Ray only asks an actor's process to exit, which a suspended process cannot do. So a
             # task on the same machine kills the process, to free its resources for the next worker
             node, process = process_location
-            affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
-                node, False
-            )
+            strategies = self._ray.util.scheduling_strategies
+            affinity = strategies.NodeAffinitySchedulingStrategy(node, False)
             kill = self._ray.remote(num_cpus=0, max_retries=0)(_kill)
             kill.options(scheduling_strategy=affinity).remote(process)
         self._pending = {wait: number for wait, number in self._pending.items() if number != worker}

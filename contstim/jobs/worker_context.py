@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
-import traceback
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from contstim.errors import ContstimError
-from contstim.models.base import require_language_model
+from contstim.models.base import LanguageModel, Scorer, require_language_model
 from contstim.models.catalog import free_memory, load_scorer
-from contstim.models.loading import DEFAULT_LOADING
+from contstim.models.loading import DEFAULT_LOADING, Loading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from contstim.models.base import LanguageModel, Scorer
-    from contstim.models.loading import Loading
 
 
 ContextT = TypeVar("ContextT", bound="WorkerContext", contravariant=True)
@@ -38,14 +34,13 @@ class Reply:
 
     Attributes:
         result: result of the task; None if it failed.
-        error: error of the task; None if it succeeded.
-        detail: traceback, for unexpected errors.
+        error: error of the task; None if it succeeded. An unexpected error is converted to an error
+            of the class `ContstimError` itself, not of a subclass.
         loaded: models that the worker has loaded, the least recently used first.
     """
 
     result: Any
     error: ContstimError | None
-    detail: str
     loaded: tuple[str, ...]
 
 
@@ -92,13 +87,11 @@ class WorkerContext:
     def answer(self, task: WorkerTask[Any]) -> Reply:
         """Perform a task, and return its result or its error."""
         try:
-            return Reply(task.perform(self), None, "", self.loaded)
+            return Reply(task.perform(self), None, self.loaded)
         except ContstimError as error:
-            return Reply(None, error, "", self.loaded)
-        # The detail marks the error as unexpected, so that the worker is replaced.
+            return Reply(None, error, self.loaded)
         except Exception as error:
-            unexpected = ContstimError(f"{type(error).__name__}: {error}")
-            return Reply(None, unexpected, traceback.format_exc(), self.loaded)
+            return Reply(None, ContstimError(f"{type(error).__name__}: {error}"), self.loaded)
 
     def models(self, names: tuple[str, ...]) -> list[LanguageModel]:
         """Return the language models of these specifications, and load them if necessary.
@@ -125,9 +118,8 @@ class WorkerContext:
                 self._make_room(for_models=names)
                 if self.folder.is_dir():  # another machine may not have the folder
                     os.chdir(self.folder)
-                self._models[name] = load_scorer(
-                    name, self.loading, name=self.names.get(name, name)
-                )
+                model_name = self.names.get(name, name)
+                self._models[name] = load_scorer(name, self.loading, name=model_name)
         for name in names:
             self._models[name] = self._models.pop(name)  # last in order: most recently used
         return [self._models[name] for name in names]

@@ -231,7 +231,7 @@ class Scorer(ABC):
         return ()
 
     def with_context(self, text: str | None) -> Self:
-        """Return a copy that shares the network and reads another context; None: the default.
+        """Return a copy that shares the network and reads another context; None for the default.
 
         Raises:
             ModelError: if the model reads no context; or see `contstim.models.contexts`.
@@ -336,9 +336,10 @@ class LanguageModel(Scorer):
     """
 
     reports_passes: bool = False
-    """Whether the model reports all its passes to `models.costs`; a model without a network does.
+    """Whether the model reports all its passes to `models.costs`, or has no network.
 
-    If a model does not report them, a limit on passes ends repeated searches after the first one.
+    If a model does not report its passes, a limit on passes ends repeated searches after the first
+    search.
     """
 
     is_black_box: bool = False
@@ -369,7 +370,7 @@ class LanguageModel(Scorer):
         return self.log_probs(sentences)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """Return exact scores, estimates and bounds that are cheap, of words at a 0-based position.
+        """Return the cheap exact scores, estimates and bounds of words at a 0-based position.
 
         Raises:
             SentenceError: if the sentence has no such position.

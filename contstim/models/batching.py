@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _BACKENDS: Any = torch.backends
 _LOCK = threading.Lock()
 _restores: list[Callable[[], None]] = []  # one for each active `float32_products`
-_FLOAT32 = ("ieee", "none")  # "none" means that no precision is set, and thus float32
 
 
 @dataclass
@@ -115,7 +114,7 @@ def forward_in_batches(
         longest = int(lengths[order[start]])
         tokens_a_row = width * max(1, longest)  # rows are padded to the first one's length
         chosen = order[start : start + max(1, budget.tokens // tokens_a_row)]
-        ids, present = padded([rows[row] for row in chosen], pad)
+        ids, present = pad_rows([rows[row] for row in chosen], pad)
         write, fits = None, True
         try:
             # Ids (b, l) and attention (b, l) on the device; `chosen` (b,) are indices of rows
@@ -204,8 +203,7 @@ def out_of_memory(error: Exception) -> bool:
     """Return True if a library's error means that memory ran out."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
-    message = str(error).lower()
-    return any(sign in message for sign in _OUT_OF_MEMORY_SIGNS)
+    return any(sign in str(error).lower() for sign in _OUT_OF_MEMORY_SIGNS)
 
 
 @contextmanager
@@ -244,7 +242,8 @@ def _set_float32() -> Callable[[], None]:
         torch.set_float32_matmul_precision("highest")
         _BACKENDS.cudnn.allow_tf32 = False
     for kind in kinds:
-        if kind.fp32_precision not in _FLOAT32:  # set by the newer interface
+        # Another value was set by the newer interface; "none" means no setting, and thus float32
+        if kind.fp32_precision not in ("ieee", "none"):
             kind.fp32_precision = "ieee"
 
     def restore() -> None:
@@ -284,19 +283,17 @@ def unique_rows(rows: Iterable[Row]) -> tuple[list[IntArray], IntArray]:
     """Return the distinct rows in order of first appearance, and each row's index among them."""
     # Bytes hash faster than tuples of ids and can be converted back to rows
     numbers: dict[bytes, int] = {}
-    inverse = [
-        numbers.setdefault(np.asarray(row, np.int64).tobytes(), len(numbers)) for row in rows
-    ]
+    keys = (np.asarray(row, np.int64).tobytes() for row in rows)
+    inverse = [numbers.setdefault(key, len(numbers)) for key in keys]
     return [np.frombuffer(key, np.int64) for key in numbers], np.array(inverse, np.int64)
 
 
 def log_softmax32(logits: Tensor) -> Tensor:
     """Return log-probabilities over the last axis, in float32 or higher precision."""
-    precise = torch.promote_types(logits.dtype, torch.float32)
-    return torch.log_softmax(logits, dim=-1, dtype=precise)
+    return torch.log_softmax(logits, -1, torch.promote_types(logits.dtype, torch.float32))
 
 
-def padded(rows: Sequence[Row], pad: int = 0) -> tuple[IntArray, BoolArray]:
+def pad_rows(rows: Sequence[Row], pad: int = 0) -> tuple[IntArray, BoolArray]:
     """Return rows as one array (b, l), padded on the right, and a mask of their tokens (b, l)."""
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     present: BoolArray = np.arange(lengths.max()) < lengths[:, None]

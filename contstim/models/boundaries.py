@@ -33,7 +33,6 @@ WITHIN = 0
 BOUNDARY = 1
 
 _CONTINUATION_MARK = "##"
-_BEGINNING_MARKS = ("Ġ", "▁")
 _ENDING_MARK = "</w>"
 _BLANKS = ("\n", "\t", "\r", "Ċ", "ĉ", "č")  # the last three are bytes of byte-level BPE
 
@@ -120,11 +119,9 @@ def _trained_tokens(tokenizer: Any, n_tokens: int) -> dict[str, int]:
 
 def _word_mark(vocabulary: Mapping[str, int]) -> tuple[str, set[int]]:
     """Return the most frequent word mark, and the ids of tokens with it."""
-    marks = {
-        _CONTINUATION_MARK: [t for t in vocabulary if t.startswith(_CONTINUATION_MARK)],
-        **{mark: [t for t in vocabulary if t.startswith(mark)] for mark in _BEGINNING_MARKS},
-        _ENDING_MARK: [t for t in vocabulary if t.endswith(_ENDING_MARK)],
-    }
+    beginnings = (_CONTINUATION_MARK, "Ġ", "▁")
+    marks = {mark: [t for t in vocabulary if t.startswith(mark)] for mark in beginnings}
+    marks[_ENDING_MARK] = [t for t in vocabulary if t.endswith(_ENDING_MARK)]
     mark = max(marks, key=lambda m: len(marks[m]))
     return mark, {vocabulary[token] for token in marks[mark]}
 
@@ -141,7 +138,8 @@ class Normaliser:
 
     def __init__(self, classes: IntArray | None, device: torch.device | str = "cpu") -> None:
         self.classes = classes
-        self._logits_at_once = _LOGITS_AT_ONCE[torch.device(device).type != "cpu"]
+        # Logits to normalise at once: on a CPU, as many as its caches of about 4 MB can hold
+        self._logits_at_once = 2**20 if torch.device(device).type == "cpu" else 2**28
         # The tokens of each class, and the index of each token within its class
         self._members: dict[int, Tensor] = {}
         if classes is not None:
@@ -195,7 +193,3 @@ class Normaliser:
     @staticmethod
     def _on_device(indices: IntArray, logits: Tensor) -> Tensor:
         return to_device(indices.reshape(-1), logits.device)
-
-
-# Logits to normalise at once: on a CPU, whose caches hold about 4 MB, and on a GPU
-_LOGITS_AT_ONCE = (2**20, 2**28)

@@ -30,7 +30,7 @@ from contstim.models.specifications import (
     with_context,
 )
 from contstim.models.training_text import training_text_path
-from contstim.models.transforms import InLetterCase, transformed, word_rule
+from contstim.models.transforms import InLetterCase, apply_transform, word_rule
 from contstim.models.vocabularies import counts_path
 
 if TYPE_CHECKING:
@@ -84,18 +84,15 @@ def load_scorer(
     family = family_named(model.family)
     # A loader gets only the options of its family; n-gram models have no device, for example
     case, end_mark = word_rule(model.rule)
-    sources = {"loading": loading, "end_mark": end_mark}
-    sources |= {"family": model.family, "rule": model.rule, "context": model.context}
-    arguments = {
-        option: sources[option] if option in sources else getattr(loading, option)
-        for option in family.options
-    }
+    values: dict[str, Any] = {**vars(loading), "loading": loading, "end_mark": end_mark}
+    values |= {"family": model.family, "rule": model.rule, "context": model.context}
+    arguments = {option: values[option] for option in family.options}
     loader: Callable[..., Scorer] = resolve_name(family.loader)
     scorer = loader(model.location, name=model.name, **arguments)
     if case:
         scorer = InLetterCase(require_language_model(scorer, f"@{model.rule}"), case)
     if model.transform:
-        scorer = transformed(scorer, model)
+        scorer = apply_transform(scorer, model)
     # Without the name: records contain the name and the specification separately
     scorer.specification = model.specification
     return scorer
@@ -181,7 +178,7 @@ def load_models(
 def one_at_a_time(
     models: Sequence[Specification], loading: Loading = DEFAULT_LOADING
 ) -> Iterator[list[Scorer]]:
-    """Yield a list with each model, which is emptied before the next model is loaded.
+    """Yield each model in a list of one; the list is emptied before the next model is loaded.
 
     Files and configurations of all models are checked before the first model is loaded. Successive
     models with the same checkpoint, such as two rules of one network, share the network.
@@ -219,7 +216,7 @@ def free_memory() -> None:
 def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ...]:
     """Return existing files and folders of models and of their transforms.
 
-    They include files of word counts and of hashes of training sentences.
+    The result includes files with word counts and with hashes of training sentences.
 
     Args:
         specifications: parsed specifications, or texts without names. The empty text of a model
@@ -276,4 +273,4 @@ def _locations(specifications: Iterable[str | Specification]) -> Iterator[str]:
             yield address.tokenizer
             yield from _locations([address.draft or ""])
         else:
-            yield from filter(None, (parsed.location, parsed.argument))
+            yield from parsed.files

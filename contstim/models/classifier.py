@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +17,10 @@ from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.families import CLASSIFIER_RULES
 from contstim.models.training_text import training_text_beside
 from contstim.models.words import (
-    readable,
+    are_readable,
     refuse_special_ids,
     refuse_special_tokens,
-    too_long,
+    too_long_error,
     unscorable,
 )
 
@@ -38,7 +38,6 @@ LABELS = ("unacceptable", "acceptable")
 
 _YES = frozenset({"acceptable", "grammatical", "correct", "1"})
 _NO = frozenset({"unacceptable", "ungrammatical", "incorrect", "0"})
-_GENERIC_LABEL = re.compile(r"label_([01])")
 
 
 def load_classifier(location: str, *, name: str, loading: Loading) -> ClassifierModel:
@@ -99,11 +98,8 @@ class ClassifierModel(Scorer):
         def run(ids: Tensor, attention: Tensor, indices: IntArray) -> Write:
             logits = self.checkpoint.model(input_ids=ids, attention_mask=attention).logits
             # float64, since float32 cannot represent probabilities very close to 1
-            softmax = torch.softmax(logits.double(), dim=-1)  # (b, 2)
-            return partial(write, indices, softmax[:, self._acceptable])
-
-        def write(indices: IntArray, label_probs: Tensor) -> None:
-            probabilities[indices] = label_probs.cpu().numpy()
+            label_probs = torch.softmax(logits.double(), dim=-1)[:, self._acceptable]  # (b,)
+            return lambda: probabilities.__setitem__(indices, label_probs.cpu().numpy())
 
         pad = self.checkpoint.model.config.pad_token_id
         # The published GPT-2 has no padding token and so cannot find the end of a padded text: its
@@ -122,7 +118,7 @@ class ClassifierModel(Scorer):
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `Scorer.knows`: all words without special or unknown tokens."""
-        return readable(self.checkpoint.tokenizer, words)
+        return are_readable(self.checkpoint.tokenizer, words)
 
     def _encode(self, sentences: Sequence[Sentence]) -> list[list[int]]:
         tokenizer, window = self.checkpoint.tokenizer, self.checkpoint.window
@@ -136,7 +132,7 @@ class ClassifierModel(Scorer):
         for sentence, row, added in zip(sentences, rows, masks, strict=True):
             refuse_special_ids(tokenizer, sentence, row, added)
             if window is not None and len(row) > window:
-                raise too_long(sentence, len(row), self.name, window)
+                raise too_long_error(sentence, len(row), self.name, window)
         return rows
 
 
@@ -161,7 +157,8 @@ def acceptable_label(location: str, config: Any) -> int:
         ModelError: if there are not two labels, or their names are unknown.
     """
     names: Mapping[int, str] = config.id2label
-    plain_names = {n: _GENERIC_LABEL.sub(r"\1", str(name).lower()) for n, name in names.items()}
+    # `transformers` calls labels without a name LABEL_0 and LABEL_1
+    plain_names = {n: re.sub("label_([01])", r"\1", str(name).lower()) for n, name in names.items()}
     yes = [number for number, name in plain_names.items() if name in _YES]
     no = [number for number, name in plain_names.items() if name in _NO]
     if len(plain_names) != 2 or len(yes) != 1 or len(no) != 1:

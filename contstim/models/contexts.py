@@ -97,10 +97,9 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
     added_ids = _added_before(tokenizer)
     if any(_fault(token, tokenizer, config, added=True) for token in added_ids):
         added_ids = ()
-    shared = next(
-        n for n in range(len(added_ids), -1, -1) if added_ids[len(added_ids) - n :] == ids[:n]
-    )
-    return (*added_ids, *ids[shared:])
+    # The context may begin with the last of the added tokens; n other added tokens precede it
+    n = next(n for n in range(len(added_ids) + 1) if added_ids[n:] == ids[: len(added_ids) - n])
+    return (*added_ids[:n], *ids)
 
 
 def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:

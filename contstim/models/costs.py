@@ -97,7 +97,7 @@ def timed() -> Iterator[None]:
             tally.seconds += seconds
 
 
-def waited(seconds: float) -> None:
+def report_waiting(seconds: float) -> None:
     """Report seconds within a `timed` statement in which other searches ran."""
     for tally in _ACTIVE.get():
         tally.seconds -= seconds

@@ -47,11 +47,6 @@ class Loading:
 
     weights: bool = True  # False: load only tokenizers and shapes, which cannot score
 
-    @property
-    def without_weights(self) -> Loading:
-        """These options with `weights=False`."""
-        return replace(self, weights=False)
-
     def resolved(self) -> Loading:
         """Return the options with `auto` replaced by the actual device and precision.
 
@@ -97,8 +92,8 @@ def resolve_device(name: str) -> Device:
 
 def _check_choice(field: str, value: str, choices: Any) -> None:
     if value not in get_args(choices):
-        allowed = ", ".join(get_args(choices))
-        raise ModelError(f"`{field}` must be one of {allowed}, got {value!r}.")
+        names = ", ".join(get_args(choices))
+        raise ModelError(f"`{field}` must be one of {names}, got {value!r}.")
 
 
 def require_packages(user: str, extra: str, *packages: str) -> None:

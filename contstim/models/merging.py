@@ -10,8 +10,8 @@ process waits when it needs a network, until one batch computes the calls of all
 A call is a `NetworkCall`. Within both `runner` and `merged`, `is_merged` is True, and `answer`
 passes the call to the runner. Otherwise the call is computed immediately. Only searches run within
 `merged`. Scores that are stored are computed within `alone`, so that they do not depend on other
-searches. Code for which another search may wait, such as a property that holds a lock, also runs
-within `alone`.
+searches. If another search may wait for a piece of code, such as a property with a lock, this code
+also runs within `alone`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from contstim.models.costs import waited
+from contstim.models.costs import report_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -116,13 +116,13 @@ def answer(call: NetworkCall) -> Any:
     start = perf_counter()
     value, error, seconds = run(call)
     # Time in which other searches ran does not count for this one
-    waited(perf_counter() - start - seconds)
+    report_waiting(perf_counter() - start - seconds)
     if error is not None:
         raise error
     return value
 
 
-def stacked(calls: Sequence[NetworkCall], *, fill: int = 0) -> tuple[Tensor, Tensor | None]:
+def stack_calls(calls: Sequence[NetworkCall], *, fill: int = 0) -> tuple[Tensor, Tensor | None]:
     """Combine the rows of several calls, each with its prefix, padded on the right.
 
     Returns:
@@ -172,8 +172,7 @@ def _compute(calls: Sequence[NetworkCall]) -> list[Answer]:
     start = perf_counter()
     try:
         with computing():
-            one = len(calls) == 1
-            values = [first.compute()] if one else first.compute_together(calls)
+            values = [first.compute()] if len(calls) == 1 else first.compute_together(calls)
         seconds = (perf_counter() - start) / n_rows
         return [(value, None, seconds * len(c.ids)) for c, value in zip(calls, values, strict=True)]
     except Exception as error:

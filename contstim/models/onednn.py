@@ -34,16 +34,14 @@ class _TransposedLinear(Conv1D):
 _FASTER = {torch.nn.Linear: _Linear, Conv1D: _TransposedLinear}
 
 
-_CACHED_PRODUCTS = 64
-
-
 def bound_onednn_memory() -> None:
     """Limit the memory of oneDNN's cache; call this before oneDNN computes anything.
 
     By default, oneDNN caches 1,024 products: one for each shape of inputs, each with its memory.
-    Batches of a text rarely have the same shape, so a long training would use gigabytes.
+    Batches of a text rarely have the same shape, so a long training would use gigabytes. The new
+    limit is 64 products.
     """
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(_CACHED_PRODUCTS))
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 
 def use_onednn(model: torch.nn.Module) -> None:

@@ -28,7 +28,6 @@ _PROBES = tuple(
     Sentence(tuple(text.split()))
     for text in ("We go", "She reads a book", "The dog never sleeps here", "Go home now")
 )
-_MARGIN = 4.0  # safety factor, since scores of other sentences may differ more
 
 
 def precision_of(network: torch.nn.Module) -> str:
@@ -81,7 +80,8 @@ def tolerance_of(
         batch_scores = log_probs(_PROBES)
         single_scores = np.array([log_probs([sentence])[0] for sentence in _PROBES])
     deviation = float(np.max(np.abs(single_scores - batch_scores) / np.abs(batch_scores)))
-    return max(_MARGIN * deviation, torch.finfo(_coarsest(network)).eps if coarse else ROUNDING)
+    # A safety factor of 4, since scores of other sentences may differ more
+    return max(4 * deviation, torch.finfo(_coarsest(network)).eps if coarse else ROUNDING)
 
 
 @contextmanager

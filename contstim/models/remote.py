@@ -59,11 +59,9 @@ def _remote_method(method: _Method) -> _Method:
 
     def call_workers(self: RemoteModel, items: Sequence[Any], **keywords: Any) -> Any:
         # An empty list is also sent, since a model may refuse the method for any list
-        starts = range(0, max(len(items), 1), CHUNK)
-        results = self.ask(
-            ModelCall(self.specification, name, (tuple(items[i : i + CHUNK]),), keywords)
-            for i in starts
-        )
+        chunks = [tuple(items[i : i + CHUNK]) for i in range(0, max(len(items), 1), CHUNK)]
+        calls = [ModelCall(self.specification, name, (chunk,), keywords) for chunk in chunks]
+        results = self.ask(calls)
         if results[0] is None:
             return None
         if isinstance(results[0], np.ndarray):
@@ -101,9 +99,8 @@ class RemoteModel(LanguageModel):
         """See `Scorer.convention`."""
         return self._convention
 
-    def ask(self, calls: Iterable[ModelCall]) -> list[Any]:
+    def ask(self, calls: Sequence[ModelCall]) -> list[Any]:
         """Execute calls of this model and return their results in order."""
-        calls = list(calls)
         results: dict[ModelCall, Any] = {}
         self.answer(calls, results.__setitem__)
         return [results[call] for call in calls]

@@ -174,7 +174,7 @@ def score_each(
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    """Split n sentences into blocks; sizes adapt to the caller, who needs a few seconds a block."""
+    """Yield blocks of n sentences; sizes are adapted so that a block takes a few seconds."""
     size, start = _MIN_BLOCK, 0
     while start < n:
         block_start = perf_counter()

@@ -22,25 +22,23 @@ from contstim.errors import ModelError
 from contstim.files.documents import read_json_object, shortened
 from contstim.files.files import is_file
 from contstim.models.families import FAMILIES, family_named
+from contstim.models.transforms import split_word_rule
 from contstim.wording import find_duplicates
 
 RECURRENT_CONFIGURATION = "recurrent.json"
 """Configuration file of a folder with a recurrent model."""
 
-
 RESERVED_NAMES = frozenset(
-    {
-        *("sentence", "id", "item", "label", "judgement", "phenomenon", "paradigm", "paradigms"),
-        *("word", "place", "token", "position", "log_prob", "surprisal", "zipf"),
-        *("model", "models", "ceiling", "people", "method", "pairs", "unread", "identical"),
-        *("contrast", "condition", "trial_id", "group"),
-    }
+    """
+    sentence id item label judgement phenomenon paradigm paradigms word place token position
+    log_prob surprisal zipf model models ceiling people method pairs unread identical contrast
+    condition trial_id group
+    """.split()
 )
 """Columns and rows of tables that have another meaning, in lower case; no model may have such a
 name."""
 
 _MAX_NAME_LENGTH = 60  # characters: names become parts of file names, which may have 255 bytes
-_SIGNS = " ._-"
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,12 @@ class Specification:
     def text(self) -> str:
         """`NAME=SPECIFICATION`; `parse_model` of this text returns an equal value."""
         return with_name(self.name, self.specification)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The location and, for `+slor`, the file of the unigram model without its rule."""
+        unigram, _ = split_word_rule(self.argument)
+        return (self.location, unigram) if unigram else (self.location,)
 
 
 Models: TypeAlias = str | Specification | Iterable[str | Specification]
@@ -124,9 +128,9 @@ def split_revision(location: str) -> tuple[str, str]:
 
 
 def with_name(name: str, specification: str) -> str:
-    """Return `NAME=SPECIFICATION`, or only the specification if the name follows from it.
+    """Return `NAME=SPECIFICATION`, or only the specification if it also gives the name.
 
-    This is so if the name is the specification, with or without its context.
+    A specification gives the name if the two are equal, with or without the context.
     """
     is_named = name not in (specification, without_context(specification)[0])
     return f"{name}={specification}" if is_named else specification
@@ -292,16 +296,15 @@ def parse_models(specifications: Models) -> list[Specification]:
         # `a.arpa` and `./a.arpa` are the same file; `gpt2` and `gpt2:main` are the same revision
         hub_name, revision = split_revision(model.location)
         path = os.path.normpath(hub_name if revision == "main" else model.location)
-        first_model = model_by_location.setdefault(
-            replace(model, name="", specification="", location=path), model
-        )
+        unnamed = replace(model, name="", specification="", location=path)
+        first_model = model_by_location.setdefault(unnamed, model)
         if first_model is not model:
             raise ModelError(f"{first_model.text} and {model.text} are the same model. Remove one.")
     return models
 
 
 def _check_name(name: str, text: str) -> None:
-    allowed = all(sign.isalnum() or sign in _SIGNS for sign in name)
+    allowed = all(sign.isalnum() or sign in " ._-" for sign in name)
     if not allowed or not name[:1].isalnum():
         raise ModelError(
             "The name of a model must have only letters, digits, spaces, '.', '_' and '-', "

@@ -15,11 +15,11 @@ from contstim.models.contexts import candidate_contexts, context_of
 from contstim.models.training_text import training_text_beside
 from contstim.models.words import (
     END_MARK,
+    are_readable,
     encode_batch,
     kind_of_place,
     place_of,
-    readable,
-    too_long,
+    too_long_error,
     unscorable,
     words_are_independent,
     words_in_places,
@@ -168,7 +168,7 @@ class SubwordModel(LanguageModel):
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`: all words without special or unknown tokens."""
-        return readable(self._tokenizer, words)
+        return are_readable(self._tokenizer, words)
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
         """See `LanguageModel.tokens_per_word`."""
@@ -232,4 +232,4 @@ class SubwordModel(LanguageModel):
 
     def _check_window(self, n_tokens: int, sentence: Sentence) -> None:
         if self.window is not None and self._needs(n_tokens) > self.window:
-            raise too_long(sentence, self._needs(n_tokens), self.name, self.window)
+            raise too_long_error(sentence, self._needs(n_tokens), self.name, self.window)

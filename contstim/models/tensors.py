@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from contstim.models.loading import Loading
 
 
-def spreading(loading: Loading, offload: str) -> dict[str, Any]:
+def placement_options(loading: Loading, offload: str) -> dict[str, Any]:
     """Return options of `from_pretrained` for precision, device map and quantization.
 
     Args:
@@ -176,11 +176,7 @@ def fingerprint_of_network(network: Any, *descriptions: str) -> str:
         network: `torch` module.
         descriptions: texts such as the configuration and the vocabulary, in a fixed order.
     """
-    # Changing the order or format of any part would invalidate all cached scores
-    return short_hash("".join((*_weights(network), *descriptions)))
 
-
-def _weights(model: Any) -> Iterator[str]:
     def digest(item: tuple[str, Any]) -> str:
         import torch
 
@@ -191,7 +187,9 @@ def _weights(model: Any) -> Iterator[str]:
         return f"{name} {tuple(tensor.shape)} {tensor.dtype} {content}\n"
 
     with ThreadPoolExecutor() as pool:  # hashing releases the interpreter's lock
-        yield from pool.map(digest, with_values(model, sorted(model.state_dict().items())))
+        weights = pool.map(digest, with_values(network, sorted(network.state_dict().items())))
+    # Changing the order or format of any part would invalidate all cached scores
+    return short_hash("".join((*weights, *descriptions)))
 
 
 def _slow_settings(tokenizer: Any) -> Iterator[str]:

@@ -154,7 +154,7 @@ def contamination(
 def contamination_facts(
     results: Mapping[str, Contamination | None],
 ) -> dict[str, dict[str, dict[str, Any] | None]]:
-    """Return the entry for a record, which `read_contamination` reads."""
+    """Return the entry of a record that `read_contamination` reads."""
     entry: dict[str, dict[str, Any] | None] = dict.fromkeys(results)
     for name, result in results.items():
         if result is not None:
@@ -166,9 +166,10 @@ def contamination_facts(
 def read_contamination(
     scores: Path | str, models: Iterable[str], sentences: Iterable[Sentence]
 ) -> dict[str, Contamination | None]:
-    """Return the contamination of sentences of a score table by each model's name, from its record.
+    """Read the contamination of sentences by each model's training text from a table's record.
 
-    The value is None for models without an entry, and for all models if there is no record.
+    Keys are names of models. The value is None for models without an entry in the record, and for
+    all models if there is no record.
 
     Args:
         scores: path of the table.
@@ -192,7 +193,7 @@ def read_contamination(
 def contamination_warnings(
     results: Mapping[str, Contamination | None], noun: str = "sentences"
 ) -> list[str]:
-    """Return warnings about training sentences, one for all models with the same ones.
+    """Return warnings about training sentences; models with equal sentences share a warning.
 
     Args:
         results: contamination by the model's name.

@@ -36,7 +36,7 @@ from contstim.models.base import (
     short_hash,
 )
 from contstim.models.caching import WORDS, SizedCache, as_tuple
-from contstim.models.vocabularies import NO_END_MARK, end_mark_note, reads_end_mark
+from contstim.models.vocabularies import NO_END_MARK, reads_end_mark
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary, WordTuple
 
@@ -57,6 +57,13 @@ WORD_RULES = (*LETTER_CASES, NO_END_MARK, *(f"{case}@{NO_END_MARK}" for case in 
 
 _SENTENCES = 4_096  # converted sentences to cache
 _MAX_UNKNOWN_SHARE = 0.02  # share of unknown words above which a command warns
+
+
+def split_word_rule(argument: str) -> tuple[str, str]:
+    """Split the argument of `+slor` into the unigram model's file and rule; empty if missing."""
+    # In reverse order: first `lower@no-end-mark`, which ends in another rule
+    rule = next((rule for rule in reversed(WORD_RULES) if argument.endswith(f"@{rule}")), "")
+    return (argument.removesuffix(f"@{rule}"), rule) if rule else (argument, "")
 
 
 def word_rule(rule: str) -> tuple[str, bool]:
@@ -112,7 +119,7 @@ class InLetterCase(LanguageModel):
         return type(self)(self._model.for_another_search(), self.case)
 
     def _as_read(self, argument: Any) -> Any:
-        """Convert sentences, continuations or words to the letter case; return numbers as is."""
+        """Convert sentences, continuations or words to the letter case; do not change numbers."""
         if isinstance(argument, Sentence):
             return self._sentence(argument)
         if isinstance(argument, Continuation):
@@ -139,11 +146,9 @@ class InLetterCase(LanguageModel):
         if words is None:
             return None
         lower_case = [word.lower() for word in words.initial]
-        capitalised = [word[:1].upper() + word[1:] for word in lower_case]
-        inner = [word.lower() for word in words.inner]
-        # Drop duplicates: `The` and `the` become the same word
-        initial, inner_forms = (tuple(dict.fromkeys(forms)) for forms in (capitalised, inner))
-        return Vocabulary(initial, inner_forms, words.repeatable)
+        capitalised = tuple(word[:1].upper() + word[1:] for word in lower_case)
+        # `Vocabulary` drops duplicates: `The` and `the` become the same word
+        return Vocabulary(capitalised, tuple(map(str.lower, words.inner)), words.repeatable)
 
 
 UnknownWords: TypeAlias = tuple[str, bool]
@@ -152,7 +157,7 @@ the message as a warning, because the share of unknown words is large."""
 
 
 def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
-    """Describe the words of sentences that a model does not know; repeated words count repeatedly.
+    """Describe the words of sentences that a model does not know; each occurrence counts.
 
     The message recommends a letter case if two conditions hold: the model does not know most of the
     words that the case would change, and it would know more than half of the unknown words in that
@@ -180,10 +185,8 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
         # No advice for a model trained on words of both cases: it knows most changeable words
         changeable = [word for word in words if convert(word) != word]
         converted = Counter(convert(word) for word in unknown.elements())
-        if (
-            2 * sum(unknown[word] for word in changeable) > sum(words[word] for word in changeable)
-            and 2 * count_unknown(converted).total() < n_unknown
-        ):
+        mostly_unknown = sum(2 * unknown[word] - words[word] for word in changeable) > 0
+        if mostly_unknown and 2 * count_unknown(converted).total() < n_unknown:
             letters = {"lower": "lower case", "upper": "capitals"}[case]
             text += (
                 f" It knows most of them in {letters}: write @{case} after its file, as in "
@@ -193,34 +196,38 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
     return text, n_unknown > _MAX_UNKNOWN_SHARE * n_words
 
 
-def tell_unknown(
-    unknown: UnknownWords, warn: Callable[[str], None], say: Callable[[str], None]
-) -> None:
-    """Report unknown words, if any; warn if their share is large."""
+def tell_vocabulary(name: str, rule: str, unknown: UnknownWords, reporter: Reporter) -> None:
+    """Report if a model reads end marks as words, and the words that it does not know.
+
+    Warn if the share of unknown words is large.
+
+    Args:
+        name: name of the model.
+        rule: rule of the model's convention.
+        unknown: result of `unknown_words`.
+        reporter: receives the messages.
+    """
+    if reads_end_mark(rule):
+        reporter.say(
+            f"The vocabulary of {name} contains end marks such as the full stop, so {name} reads "
+            f"and scores each sentence's end mark. Write @{NO_END_MARK} after its file to leave "
+            "them out."
+        )
     text, is_warning = unknown
     if text:
-        (warn if is_warning else say)(text)
-
-
-def tell_end_mark(name: str, rule: str, say: Callable[[str], None]) -> None:
-    """Report if a model reads end marks as words."""
-    if note := end_mark_note(name, rule):
-        say(note)
+        (reporter.warn if is_warning else reporter.say)(text)
 
 
 def tell_unknown_words(
     models: Iterable[Scorer], sentences: Sequence[Sentence], reporter: Reporter
 ) -> None:
-    """Report the words that each model does not know, and whether it reads end marks.
-
-    Warn if the share of unknown words is large.
-    """
+    """Apply `tell_vocabulary` to each model, for the words of sentences."""
     for model in models:
-        tell_end_mark(model.name, model.convention.rule, reporter.say)
-        tell_unknown(unknown_words(model, sentences), reporter.warn, reporter.say)
+        rule, unknown = model.convention.rule, unknown_words(model, sentences)
+        tell_vocabulary(model.name, rule, unknown, reporter)
 
 
-def transformed(scorer: Scorer, specification: Specification) -> Transformed:
+def apply_transform(scorer: Scorer, specification: Specification) -> Transformed:
     """Wrap a model in the transform of its specification.
 
     Raises:
@@ -232,12 +239,8 @@ def transformed(scorer: Scorer, specification: Specification) -> Transformed:
     model = require_language_model(scorer, f"The transform +{specification.transform}")
     if specification.transform == "mean":
         return Transformed(model, specification.name)
-    file, rule = specification.argument, specification.rule
-    for file_rule in reversed(WORD_RULES):  # first `lower@no-end-mark`, which ends in another rule
-        if file.endswith(f"@{file_rule}"):
-            file, rule = file.removesuffix(f"@{file_rule}"), file_rule
-            break
-    case, end_mark = word_rule(rule)
+    file, file_rule = split_word_rule(specification.argument)
+    case, end_mark = word_rule(file_rule or specification.rule)
     unigram = NgramModel(file, end_mark=end_mark)
     if unigram.order != 1:
         raise ModelError(

@@ -27,7 +27,7 @@ import numpy as np
 
 from contstim.errors import InputError, ModelError, VocabularyError
 from contstim.files.tables import read_table, write_table
-from contstim.models.base import Convention, TokenScore
+from contstim.models.base import Convention, Scorer, TokenScore
 from contstim.words.sentence import ALL_END_MARKS, Sentence, is_word, normalise_text
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary, count_words
 
@@ -35,15 +35,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from contstim.files.arrays import BoolArray, IntArray
-    from contstim.models.base import Scorer
 
 BOUNDARY, UNKNOWN = 0, 1
 """Ids of sentence boundaries and of unknown words in a recurrent network."""
 
 _FIRST = 2  # id of the first word
 
-MOST_WORDS = 20_000
-_MOST_DIGITS = 18  # of a count; larger counts do not fit 64 bits
 _RESERVED = frozenset({"<s>", "<unk>", "</s>"})
 
 
@@ -123,10 +120,9 @@ class WordList:
                 f"{min_count:,} times, too few for a vocabulary{size_text}. Set a smaller "
                 "size, or a lower minimum count."
             )
-        words = tuple(frequent[: size or MOST_WORDS])
-        return cls(
-            words, *(tuple(map(count_of.__getitem__, words)) for count_of in (initial, inner))
-        )
+        words = tuple(frequent[: size or 20_000])
+        columns = (tuple(map(count_of.__getitem__, words)) for count_of in (initial, inner))
+        return cls(words, *columns)
 
     def __len__(self) -> int:
         """Number of ids, including those of the boundary and of unknown words."""
@@ -143,11 +139,10 @@ class WordList:
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """Return a mask of the words that are in the vocabulary, (n_words,)."""
-        is_known: BoolArray = self.numbers(words) != UNKNOWN
-        return is_known
+        return np.not_equal(self.numbers(words), UNKNOWN)
 
     def vocabulary(self, min_count: int) -> Vocabulary:
-        """Return the words with at least this count at the start of a sentence, or elsewhere.
+        """Return the words with at least this count at the start of sentences or elsewhere.
 
         Raises:
             VocabularyError: if no word is frequent enough.
@@ -188,7 +183,8 @@ class WordList:
 
 
 def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+    # Counts of more than 18 digits do not fit 64 bits
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
         raise ValueError(f"{text[:40]!r} is not a count")
     return int(text)
 
@@ -205,8 +201,8 @@ def shared_vocabulary(
         models: models of a search.
         vocabulary: words to choose from.
         same_token_count: whether to drop words that have different numbers of tokens in the models'
-            tokenizers, since a word of more tokens is less likely for that reason alone. Word-level
-            models are not compared.
+            tokenizers. A word of more tokens is less likely only because it has more tokens.
+            Word-level models are not compared.
 
     Raises:
         VocabularyError: if no word is left for the start of a sentence or for other positions; or
@@ -232,9 +228,8 @@ def shared_vocabulary(
     if same_token_count:
         how = " in the same number of tokens"
         initial = with_same_count(shared.initial, initial=True)
-        shared = Vocabulary(
-            initial, with_same_count(shared.inner, initial=False), shared.repeatable
-        )
+        inner = with_same_count(shared.inner, initial=False)
+        shared = Vocabulary(initial, inner, shared.repeatable)
     for position, words in (("start a sentence", shared.initial), ("follow another", shared.inner)):
         if not words:
             raise VocabularyError(
@@ -249,9 +244,9 @@ def tokens_of_words(
 ) -> dict[str, list[str] | list[int]]:
     """Return a table of numbers of tokens: columns `word`, `place`, and one for each model.
 
-    A word has a row for each `place` at which it may stand: `initial` (the start of a sentence) or
-    `inner`. For a word-level model, each known word has 1 token. 0 means that the model does not
-    know the word or cannot score it.
+    A word has a row for each `place` at which it is allowed: `initial` (the start of a sentence) or
+    `inner` (all other positions). For a word-level model, each known word has 1 token. 0 means that
+    the model does not know the word or cannot score it.
     """
     table: dict[str, list[str] | list[int]] = {
         "word": [*vocabulary.initial, *vocabulary.inner],
@@ -341,13 +336,3 @@ class EndMarks:
 def reads_end_mark(rule: str) -> bool:
     """Return True if a convention's rule includes end marks as words."""
     return f"@{_SUFFIX}" in rule
-
-
-def end_mark_note(name: str, rule: str) -> str:
-    """Return a note for users if a model reads end marks as words; otherwise empty."""
-    if not reads_end_mark(rule):
-        return ""
-    return (
-        f"The vocabulary of {name} contains end marks such as the full stop, so {name} reads and "
-        f"scores each sentence's end mark. Write @{NO_END_MARK} after its file to leave them out."
-    )

@@ -64,7 +64,7 @@ def refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None
 def refuse_special_ids(
     tokenizer: Any, sentence: Sentence, ids: Sequence[int], added: Sequence[int] | BoolArray
 ) -> None:
-    """Refuse a sentence of which a part was read as a special token.
+    """Refuse a sentence if the tokenizer has read a part of it as a special token.
 
     Args:
         tokenizer: `transformers` tokenizer.
@@ -83,7 +83,7 @@ def refuse_special_ids(
             raise _refusal(sentence, str(tokenizer.convert_ids_to_tokens(int(id_))))
 
 
-def readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
+def are_readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
     """Return a mask of the words without unknown or special tokens, (n_words,)."""
     names, ids = _special(tokenizer)
     # `ids` does not contain the unknown token, which does not distinguish words
@@ -173,15 +173,15 @@ class Encoding:
 
     def with_word(self, position: int, tokens: Tokens) -> Encoding:
         """Return the encoding with other tokens for the word at a 0-based position."""
-        start, stop = self.span(position)
-        positions = (position,) * len(tokens)
-        return Encoding(
-            (*self.ids[:start], *tokens, *self.ids[stop:]),
-            (*self.word_of[:start], *positions, *self.word_of[stop:]),
-        )
+        return self.splice(*self.span(position), tokens, position)
+
+    def splice(self, start: int, stop: int, tokens: Tokens, word: int) -> Encoding:
+        """Return the encoding with a word's tokens instead of the tokens from `start` to `stop`."""
+        ids = (*self.ids[:start], *tokens, *self.ids[stop:])
+        return Encoding(ids, (*self.word_of[:start], *[word] * len(tokens), *self.word_of[stop:]))
 
 
-def too_long(sentence: Sentence, needed: int, name: str, window: int) -> ModelError:
+def too_long_error(sentence: Sentence, needed: int, name: str, window: int) -> ModelError:
     """Return the error for a sentence that does not fit a model's window."""
     return ModelError(
         f"{sentence.text[:60]!r} needs {needed:,} tokens; {name} reads at most {window:,}. Leave "
@@ -262,7 +262,11 @@ def encode_batch(
         options: dict[str, Any] = {"leading_space": leading_space, "special_tokens": special_tokens}
         again = encode_batch(tokenizer, joined_sentences, **options, end_apart=False, bare=True)
         for i, encoding in zip(joined, again, strict=True):
-            results[i] = _insert_end(encoding, _end_tokens(tokenizer, sentences[i].end))
+            # The end mark follows the last word and precedes [SEP] or </s>
+            words = encoding.word_of
+            end = 1 + max(index for index, word in enumerate(words) if word != SPECIAL)
+            end_tokens = _end_tokens(tokenizer, sentences[i].end)
+            results[i] = encoding.splice(end, end, end_tokens, END_MARK)
     for sentence, encoding in zip(sentences, results, strict=True):
         check(sentence, encoding)
     return results
@@ -349,16 +353,6 @@ def _match_words(
     return Encoding(tuple(ids), tuple(word_of.tolist())), bool(straddling.any())
 
 
-def _insert_end(encoding: Encoding, end: Tokens) -> Encoding:
-    """Insert the tokens of the end mark after the last word, before [SEP] or </s>."""
-    ids, word_of = encoding.ids, encoding.word_of
-    text_end = 1 + max(i for i, word in enumerate(word_of) if word != SPECIAL)
-    return Encoding(
-        (*ids[:text_end], *end, *ids[text_end:]),
-        (*word_of[:text_end], *[END_MARK] * len(end), *word_of[text_end:]),
-    )
-
-
 def _end_tokens(tokenizer: Any, end: str) -> Tokens:
     """Return the tokens of a sentence's end: one token, or one for each character."""
     if _writes_bytes(tokenizer) and not end.isascii():
@@ -410,8 +404,9 @@ def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
 
 
 Place: TypeAlias = tuple[Sentence, int]
-"""Kind of position of a word: the shortest sentence with such a position, in which `a` represents
-any word, and the 0-based position. For tokenizers that split words independently."""
+"""Kind of position of a word, for tokenizers that split words independently. It consists of the
+shortest sentence with such a position, in which `a` represents any word, and of the 0-based
+position in this sentence."""
 
 
 def kind_of_place(*, inner: bool, end: str = "") -> Place:

@@ -397,7 +397,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
             measured["zipf"] = {sentence.text: zipf(sentence) for sentence in sentences}
         counts = {} if self.tokens is None else read_features(self.tokens)
         # Tokens are counted by tokenizers alone, so the networks' weights stay where they are.
-        loading = Loading(trust_remote_code=self.trust_remote_code).without_weights
+        loading = Loading(trust_remote_code=self.trust_remote_code, weights=False)
         models = load_scorers(self.models, loading)
         tests = token_count_control(ratings, counts | count_tokens(models, sentences))
         preferences = feature_preferences(ratings, measured)

@@ -22,7 +22,7 @@ from contstim.models.scoring import (
 )
 from contstim.models.specifications import parse_models
 from contstim.models.training_text import tell_contamination
-from contstim.models.transforms import tell_end_mark, tell_unknown
+from contstim.models.transforms import tell_vocabulary
 from contstim.options import Help, Reads, Writes, WritesTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
 from contstim.steps.fields import (
@@ -202,8 +202,7 @@ def _measuring(
 
 def _tell(scored: ModelScores, reporter: Reporter) -> None:
     """Report unknown words of a model, the gap to its lower bounds, and sampled scores."""
-    tell_end_mark(scored.name, str(scored.convention["rule"]), reporter.say)
-    tell_unknown(scored.unknown, reporter.warn, reporter.say)
+    tell_vocabulary(scored.name, str(scored.convention["rule"]), scored.unknown, reporter)
     if scored.lower_bounds is not None and scored.log_probs is not None:
         gap = (scored.log_probs - scored.lower_bounds).mean()
         reporter.say(f"  {scored.name}: on average {gap:.2f} nats above the mean over orders.")

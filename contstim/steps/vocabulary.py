@@ -125,7 +125,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
             words = read_vocabulary(self.published)
         offered = words
         # Tokenizers and lists of words say which words a model knows; no network is needed.
-        loading = Loading(trust_remote_code=self.trust_remote_code).without_weights
+        loading = Loading(trust_remote_code=self.trust_remote_code, weights=False)
         scorers = load_scorers(self.models, loading)
         dropped: tuple[str, ...] = ()
         if scorers:

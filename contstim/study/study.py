@@ -125,8 +125,7 @@ class StudyModel:
         """Files that it is loaded from, from the study's folder; none of a model on the hub."""
         if self.training is None:
             return model_files([self.specification])
-        parsed = parse_model(self.specification, self.name)
-        return (Path(parsed.location), *([Path(parsed.argument)] if parsed.argument else []))
+        return tuple(map(Path, parse_model(self.specification, self.name).files))
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,8 @@ _NO_LEADS = frozenset("nor neither either both".split())  # Nor is it true
 _SUBJECTS = frozenset("i you we they".split())
 _OF_COMPARISON = frozenset("as than like".split())  # tagged as conjunctions, often without a clause
 _BEFORE_DATES = frozenset("by in since until from between".split())
-_LARGE_NUMBERS = frozenset("million billion trillion".split())
-_COUNTED = frozenset("years months weeks days percent".split())
+_AFTER_NUMBERS = frozenset("million billion trillion percent".split())
+_COUNTED = frozenset("years months weeks days".split())
 _ABOUT = frozenset("about almost approximately around nearly over roughly some".split())
 _QUANTITY = frozenset("CRD DT0 AT0 AJ0 ORD DTQ".split())
 
@@ -90,20 +90,13 @@ def _count_lead_words(words: Sequence[str], tags: Sequence[str]) -> int:
 
 def _is_wh_question(words: Sequence[str], tags: Sequence[str]) -> bool:
     """Return True if a clause that begins with a wh-word is a question or a subordinate clause."""
-    if words[0] == "that":
-        return False
-    if is_exclamation(words):
+    if words[0] == "that" or is_exclamation(words):
         return False
     if words[0] == "which" and not {*tags[1:2]} <= _NOUN | _BEFORE_NOUN | {"PRF"}:
         return True  # "Which means that …"
-    verb = 1
-    if tags[0] == "DTQ" or (words[0] == "how" and tags[1:2] != ["NN2"]):
-        # The verb follows a noun phrase: "What type of chin will …", "How many sites do …"
-        while verb < len(tags) and tags[verb] in _NOUN | _BEFORE_NOUN | {"AV0", "PRF"}:
-            verb += 1
-    else:
-        while verb < len(tags) and tags[verb] in _ADVERB:
-            verb += 1
+    # The verb may follow a noun phrase: "What type of chin will …", "How many sites do …"
+    has_phrase = tags[0] == "DTQ" or (words[0] == "how" and tags[1:2] != ["NN2"])
+    verb = _skip(tags, 1, _NOUN | _BEFORE_NOUN | {"AV0", "PRF"} if has_phrase else _ADVERB)
     if tags[verb : verb + 1] and tags[verb] in _AUXILIARY:
         if tags[0] == "AVQ" and verb == 1:
             return True
@@ -123,10 +116,13 @@ def _is_question_with_do(words: Sequence[str], tags: Sequence[str]) -> bool:
     """Return True for "Do you", "Have they" and "Do people learn", but not for "Do your best"."""
     if words[1:2] and words[1] in _SUBJECTS:
         return True
-    verb = 1
-    while verb < len(tags) and tags[verb] in _NOUN | _BEFORE_NOUN:
-        verb += 1
+    verb = _skip(tags, 1, _NOUN | _BEFORE_NOUN)
     return words[0] == "do" and 1 < verb < len(tags) and tags[verb] in _BASE_FORM | INFINITIVE
+
+
+def _skip(tags: Sequence[str], start: int, skipped: frozenset[str]) -> int:
+    """Return the index of the first tag from `start` on that is not in `skipped`."""
+    return next((i for i in range(start, len(tags)) if tags[i] not in skipped), len(tags))
 
 
 def n_main_verbs(words: Sequence[str], tags: Sequence[str]) -> int:
@@ -172,16 +168,11 @@ def _lacks_date(words: Sequence[str], tags: Sequence[str]) -> bool:
         return False
     if words[0] == "by" and words[1:2] == ("however",):
         return True
-    verb = 1 + (tags[1] in _DETERMINER)
-    while verb < len(tags) and tags[verb] in _BEFORE_NOUN - _DETERMINER:
-        verb += 1
-    noun = verb
-    while verb < len(tags) and tags[verb] in _NOUN:
-        verb += 1
-    if not (noun < verb if words[0] == "by" else verb == noun + 1):
+    noun = _skip(tags, 1 + (tags[1] in _DETERMINER), _BEFORE_NOUN - _DETERMINER)
+    end = _skip(tags, noun, _NOUN)
+    if not (noun < end if words[0] == "by" else end == noun + 1):
         return False
-    while verb < len(tags) and tags[verb] in _ADVERB:
-        verb += 1
+    verb = _skip(tags, end, _ADVERB)
     # If there is no finite verb, a word tagged as participle may be a past tense of the same form
     may_be_past = verb < len(tags) and tags[verb] == "VVN" and not any(map(is_finite, tags))
     if verb >= len(tags) or not (is_finite(tags[verb]) or may_be_past):
@@ -194,7 +185,7 @@ def _lacks_date(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 def _lacks_number(words: Sequence[str], tags: Sequence[str], index: int) -> bool:
     word, tag_before = words[index], tags[index - 1] if index else ""
-    if word in _LARGE_NUMBERS or word == "percent":
+    if word in _AFTER_NUMBERS:
         return tag_before not in _QUANTITY
     if word not in _COUNTED:
         return False

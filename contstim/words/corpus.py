@@ -27,9 +27,8 @@ from contstim.words.sentence import Sentence, normalise_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_PUNCTUATION = (
-    "\"'“”‘’«»()[]{}<>,;:*_…–—!?"  # no hyphen (may be a minus), no full stop (abbreviation)
-)
+# No hyphen, which may be a minus, and no full stop, which may belong to an abbreviation
+_PUNCTUATION = "\"'“”‘’«»()[]{}<>,;:*_…–—!?"
 # A span ends at an end mark of another script, such as `。`, which Punkt does not know. These marks
 # do not occur in abbreviations
 _SENTENCE_SPAN = regex.compile(
@@ -41,7 +40,6 @@ _MIN_SHARE = 0.01
 
 # For speed, all first lines are examined, but only one in ten of the others
 _FIRST_LINES, _STRIDE = 10_000, 10
-_MAX_EXAMPLE_LENGTH = 60
 
 # A line without any of these strings cannot match the slow pattern
 _PARTS = (" ,", " .", " n't", " n’t", " '", " ’", "``", "-LRB-", "-RRB-", "@-@", " 、", " 。")
@@ -113,13 +111,12 @@ class TextNotes:
     def warnings(self, name: object) -> Iterator[str]:
         """Yield a warning if the text is tokenised."""
         if self.is_tokenised:
-            example = self.example[:_MAX_EXAMPLE_LENGTH]
             yield (
                 f"{name} is tokenised: {self.tokenised / self.examined:.0%} of the sentences "
                 "have spaces before punctuation or before parts of words, such as "
-                f"{example!r}. Sub-word models score such text too low. Detokenise it first, for "
-                "instance with TreebankWordDetokenizer of nltk. For word-level models that were "
-                "trained on tokenised text, leave it unchanged."
+                f"{self.example[:60]!r}. Sub-word models score such text too low. Detokenise it "
+                "first, for instance with TreebankWordDetokenizer of nltk. For word-level models "
+                "that were trained on tokenised text, leave it unchanged."
             )
 
 

@@ -34,11 +34,11 @@ class SentenceRule:
     Attributes:
         reason: reason for a rejection, such as "a word occurs twice".
         rejects: function that returns True for a rejected sentence.
-        loosened_by: for messages, setting that removes the rule.
+        loosened_by: setting that removes the rule, for messages.
         looser: function that returns looser rules, by the setting that selects them; None if the
             rule can only be removed.
-        fresh: for rules that remember earlier sentences, function that returns the rule without
-            earlier sentences; None for other rules.
+        fresh: function that returns a copy of the rule that remembers no sentences; None for rules
+            that do not remember sentences.
     """
 
     reason: str
@@ -150,10 +150,8 @@ def whole_statement(table: TagTable) -> SentenceRule:
 def _tag_modal(table: TagTable, sentence: Sentence) -> tuple[str, ...]:
     """Tag a sentence, and correct the tag of a modal verb at the start ("Will incumbents win")."""
     first, *later_tags = table.tags(sentence)
-    shares = table.shares(sentence.words[0], initial=True)
-    if shares.get("VM0", 0) > _HIGH_PROBABILITY and not any(
-        clauses.is_finite(tag) and tag != "VVB" for tag in later_tags
-    ):
+    is_modal = table.shares(sentence.words[0], initial=True).get("VM0", 0) > _HIGH_PROBABILITY
+    if is_modal and not any(clauses.is_finite(tag) and tag != "VVB" for tag in later_tags):
         first = "VM0"
     return first, *later_tags
 
@@ -304,9 +302,8 @@ def costs_of_rules(
     ) -> int:
         fresh_rules = [r.fresh() for r in rules if r.fresh is not None and r is not loosened]
         passing = (sentence for sentence, broken in candidates if broken in (None, loosened))
-        return sum(
-            1 for _ in filter_sentences(passing, [*([instead] if instead else []), *fresh_rules])
-        )
+        rules_applied = fresh_rules if instead is None else [instead, *fresh_rules]
+        return sum(1 for _ in filter_sentences(passing, rules_applied))
 
     n_before = count_accepted()
     costs = [

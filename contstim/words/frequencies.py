@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from contstim.files.tables import Reader
 
-_MILLION = 1_000_000
 _COUNT_COLUMNS = ("initial", "inner")  # columns in the table of counts of a word-level model
 
 
@@ -62,23 +61,12 @@ class WordFrequencies:
 
     def zipf(self, word: str) -> float:
         """Return the Zipf value of a word; a word without a count has the lowest value."""
-        return self._zipfs.get(word.lower(), self._lowest)
+        # + 1 is Laplace smoothing; + 3 converts from a million to a thousand million words
+        return math.log10((self._lower_counts[word.lower()] + 1) / self._millions) + 3
 
     def mean_zipf(self, sentence: Sentence) -> float:
         """Return the mean Zipf value of a sentence's words."""
         return math.fsum(map(self.zipf, sentence.words)) / len(sentence.words)
-
-    @cached_property
-    def _zipfs(self) -> dict[str, float]:
-        return {word: self._zipf_of(n) for word, n in self._lower_counts.items()}
-
-    @cached_property
-    def _lowest(self) -> float:
-        return self._zipf_of(0)
-
-    def _zipf_of(self, n: int) -> float:
-        # + 1 is Laplace smoothing; + 3 converts from a million to a thousand million words
-        return math.log10((n + 1) / self._millions) + 3
 
     @cached_property
     def _lower_counts(self) -> Counter[str]:
@@ -90,7 +78,7 @@ class WordFrequencies:
     @cached_property
     def _millions(self) -> float:
         """Number of tokens plus, for Laplace smoothing, number of types, in millions."""
-        return (self._lower_counts.total() + len(self._lower_counts)) / _MILLION
+        return (self._lower_counts.total() + len(self._lower_counts)) / 1_000_000
 
     def sample(self, n: int, *, seed: int) -> list[str]:
         """Sample n distinct words with equal probability, and return them in alphabetical order.
@@ -127,7 +115,7 @@ def read_frequencies(path: Path | str) -> WordFrequencies:
 
 
 def frequency_file(path: Path | str) -> Path:
-    """Return the file that `read_frequencies` reads: the path, or the counts of a model at it."""
+    """Return the file that `read_frequencies` reads: the path, or a model's file of word counts."""
     of_model = (Path(f"{path}.counts.csv"), Path(path) / "vocabulary.csv")
     is_table = Path(path).suffix.lower() in TABLE_KINDS
     return Path(path) if is_table else next(filter(is_file, of_model), Path(path))

@@ -273,8 +273,8 @@ class TagTable:
     def odd_sequences(self, sentence: Sentence) -> set[tuple[int, str]]:
         """Return the odd tag pairs of a sentence; see `SELDOM`.
 
-        A pair is the position, from 0, of its second word, and its description, such as `noun
-        before article`.
+        Each entry is the 0-based position of the pair's second word, and a description of the pair,
+        such as `noun before article`.
         """
         total = self._next_counts.get("", Counter()).total()
         tags = [START, *self.tags(sentence), END]
@@ -299,18 +299,16 @@ class TagTable:
         self, rows: Mapping[str, tuple[float, tuple[str, ...]]], tag: str, share: float
     ) -> tuple[float, tuple[str, ...]]:
         """Extend the likeliest sequence by a tag; return log-probability (+ constant) and tags."""
-        log_prob, row = max(
-            (p + self._log_share(last, tag), row) for last, (p, row) in rows.items()
-        )
+        extended = ((p + self._log_share(last, tag), row) for last, (p, row) in rows.items())
+        log_prob, row = max(extended)
         # p(word | tag) = p(tag | word) · p(word) / p(tag); p(word) is the same for all sequences
         return log_prob + log(share) - self._log_share("", tag), (*row, tag)
 
     def _log_share(self, last: str, tag: str) -> float:
         """Return the log-probability of a tag after the tag `last`, or of any tag if that is ""."""
         next_counts = self._next_counts.get(last, Counter())
-        return log(
-            (next_counts[tag] + _PSEUDOCOUNT) / (next_counts.total() + _PSEUDOCOUNT * self._n_tags)
-        )
+        total = next_counts.total() + _PSEUDOCOUNT * self._n_tags
+        return log((next_counts[tag] + _PSEUDOCOUNT) / total)
 
     @cached_property
     def _counts(self) -> dict[str, dict[str, int]]:
@@ -348,9 +346,8 @@ def read_tags(path: Path | str, pairs: Path | str | None = None) -> TagTable:
     path = Path(path)
     if path.name.removesuffix(".gz").endswith(".conllu"):
         return _read_treebank(path)
-    rows = read_rows(path, TaggedWord, _READERS)
     followers = () if pairs is None else read_rows(pairs, TagPair, _READERS)
-    return TagTable(str(path), rows, followers)
+    return TagTable(str(path), read_rows(path, TaggedWord, _READERS), followers)
 
 
 def _read_treebank(path: Path) -> TagTable:

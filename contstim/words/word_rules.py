@@ -25,6 +25,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import regex
+
 from contstim.errors import VocabularyError
 from contstim.words.corpus import read_lines
 from contstim.words.frequencies import WordFrequencies
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 APOSTROPHES = "'’ʼ׳״"
 _JOINERS = f"{APOSTROPHES}-‐·\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 _BETWEEN_PARTS = re.compile(f"[{re.escape(_JOINERS)}]")
+# Letters with their marks, and single joiners between them
+_LETTERS = regex.compile(rf"\p{{L}}[\p{{L}}\p{{M}}]*(?:[{re.escape(_JOINERS)}][\p{{L}}\p{{M}}]+)*")
 _WRITTEN_TOGETHER = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"}
 # First words of the Unicode names of letters that occur with any script
 _OF_NO_SCRIPT = {"MODIFIER", "COMBINING"}
@@ -82,12 +86,12 @@ class WordRules:
             a word.
         abbreviations: words that are always abbreviations.
         addresses: fragments of web addresses.
-        vowels: vowels without accents. Every word in the script of these needs a vowel. If empty,
-            this is not checked.
+        vowels: vowels without accents. A word in the script of the vowels must have a vowel. If
+            the set is empty, words are not checked for vowels.
         onsets: pairs of consonants that may begin a word. Other pairs indicate a fragment, such as
-            `ndez` from a name with an accent. If empty, this is not checked.
+            `ndez` from a name with an accent. If the set is empty, beginnings are not checked.
         short_words: all short words of the language. Other words of the same lengths are
-            abbreviations. If empty, this is not checked.
+            abbreviations. If the set is empty, short words are not checked.
         common: words that are not names, although a small text may have them only at the start of
             sentences, such as `Why`.
         unfinished: words that cannot end a sentence, such as `the`.
@@ -127,7 +131,7 @@ class WordRules:
         # Before the test of characters, because addresses contain other characters than letters
         if self._address.search(word):
             return Reason.ADDRESS
-        if not _has_only_letters(word):
+        if not _LETTERS.fullmatch(word):
             return Reason.CHARACTER
         scripts = _scripts(word)
         if len(scripts) > 1:
@@ -272,11 +276,8 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
         if counts[position][word] < min_count:
             return Reason.RARE
         # At the start, such a word is usually part of a name: "Journal of …", "Bureau of …"
-        mostly_capitalised = (
-            inside[word] > inside[word.lower()]
-            and word.lower() not in rules.common
-            and len(word) > 1  # I
-        )
+        is_common = word.lower() in rules.common or len(word) == 1  # I
+        mostly_capitalised = inside[word] > inside[word.lower()] and not is_common
         if word in names or (position == "initial" and mostly_capitalised):
             if not rules.names:
                 return Reason.NAME
@@ -326,32 +327,11 @@ def read_words(path: Path | str) -> frozenset[str]:
     return frozenset(map(str.lower, words))
 
 
-def _has_only_letters(word: str) -> bool:
-    """Return True if a word has only letters with their marks, and joiners between letters."""
-    if word.isascii() and word.isalpha():  # fast path for most words
-        return True
-    categories = [unicodedata.category(sign)[0] for sign in word]
-    for index, (sign, category) in enumerate(zip(word, categories, strict=True)):
-        if category == "L" or (category == "M" and index > 0):
-            continue
-        if (
-            sign not in _JOINERS
-            or not 0 < index < len(word) - 1
-            or categories[index - 1] not in "LM"
-        ):
-            return False
-    return True
-
-
 def _scripts(word: str) -> set[str]:
     """Return the scripts of a word's letters: the first words of the letters' Unicode names."""
     if word.isascii():
         return {"LATIN"}
-    scripts = {
-        unicodedata.name(sign, "").partition(" ")[0]
-        for sign in word
-        if unicodedata.category(sign).startswith("L")
-    }
+    scripts = {unicodedata.name(sign, "").partition(" ")[0] for sign in filter(str.isalpha, word)}
     written_together = scripts & _WRITTEN_TOGETHER
     # Japanese and Korean words mix scripts, so these count as one script
     return scripts - _OF_NO_SCRIPT - written_together | ({"CJK"} if written_together else set())

@@ -82,12 +82,7 @@ def test_bytes_are_utf_8_with_or_without_a_mark() -> None:
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
-    for read in (
-        documents.read_json,
-        documents.read_json_object,
-        documents.read_json_lines,
-        documents.read_toml,
-    ):
+    for read in (documents.read_json_object, documents.read_json_lines, documents.read_toml):
         with pytest.raises(InputError, match=r"Cannot read .*absent: No such file"):
             read(tmp_path / "absent")
         with pytest.raises(InputError, match=r"Cannot read .*: Is a directory"):

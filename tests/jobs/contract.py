@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from contstim.errors import InputError, WorkerError
+from contstim.errors import ContstimError, InputError, WorkerError
 from contstim.jobs.pool import Executor, Pool, worker_pool
 from contstim.jobs.worker_context import Reply, WorkerContext, WorkerTask
 from contstim.models.loading import Loading
@@ -67,10 +67,9 @@ class ExecutorContract:
         refused = self.ask(started, Refuse())
         assert isinstance(refused.error, InputError)
         assert str(refused.error) == "this input is bad"
-        assert not refused.detail
         stumbled = self.ask(started, Stumble())
+        assert type(stumbled.error) is ContstimError
         assert "ZeroDivisionError" in str(stumbled.error)
-        assert "1 / 0" in stumbled.detail
         assert self.ask(started, Repeat("still here")).error is None
 
     def test_a_replaced_worker_remembers_nothing(self, started: Pool) -> None:

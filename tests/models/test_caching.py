@@ -184,9 +184,9 @@ def test_results_of_many_batches_come_back_together(
     for budget in _budgets(model):
         budget.tokens = 64
     order: list[str] = []
-    pad, cpu = batching.padded, torch.Tensor.cpu
+    pad, cpu = batching.pad_rows, torch.Tensor.cpu
 
-    def padded(*arguments: Any) -> Any:
+    def pad_rows(*arguments: Any) -> Any:
         order.append("batch")
         return pad(*arguments)
 
@@ -194,7 +194,7 @@ def test_results_of_many_batches_come_back_together(
         order.append("copy")
         return cpu(tensor)
 
-    monkeypatch.setattr(batching, "padded", padded)
+    monkeypatch.setattr(batching, "pad_rows", pad_rows)
     monkeypatch.setattr(torch.Tensor, "cpu", copied)
     # All results wait; on a CPU each would be written at once
     monkeypatch.setattr(batching, "writes_at_once", lambda _: 10**6)

@@ -57,13 +57,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+A_ARPA = {"a.arpa", "a.arpa.counts.csv", "a.arpa.sentences.npy"}
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("specification", "files"),
     [
-        ("kenlm:a.arpa", {"a.arpa", "a.arpa.counts.csv", "a.arpa.sentences.npy"}),
+        ("kenlm:a.arpa", A_ARPA),
         ("kenlm:1.arpa", {"1.arpa"}),
         ("hf:gpt@chain+slor:1.arpa", {"gpt", "gpt/training_sentences.npy", "1.arpa"}),
+        ("kenlm:a.arpa@lower+slor:1.arpa@lower", {*A_ARPA, "1.arpa"}),
+        ("kenlm:1.arpa+slor:a.arpa@upper@no-end-mark", {*A_ARPA, "1.arpa"}),
         ("server:http://h:8000/v1#m?tokenizer=gpt", {"gpt", "gpt/training_sentences.npy"}),
         (
             "server:http://h:8000/v1#m?tokenizer=gpt&draft=kenlm:1.arpa",

@@ -152,15 +152,14 @@ class CausalModel(SubwordModel):
         """See `LanguageModel.replacement_log_probs`; words before the position are read once."""
         sentence.check_position(position)
         tokens_before = self._tokens_before(sentence, position)
-        prefix = self._prefix_of(tokens_before)
+        n_before = len(tokens_before)
         rows = [encoding.ids for encoding in self._rewritten(sentence, position, words)]
         # A word may change the tokens before it. Such rows are read from the context on
-        n_before = len(tokens_before)
         has_prefix = np.array([row[:n_before] == tokens_before for row in rows], np.bool_)
         scores = np.empty(len(rows))
-        for chosen, start in ((has_prefix, prefix), (~has_prefix, self._prefix_of(()))):
-            n_read = len(start.ids) - len(self._context)
-            rests = [rows[index][n_read:] for index in np.flatnonzero(chosen)]
+        for chosen, tokens_read in ((has_prefix, tokens_before), (~has_prefix, ())):
+            start = self._prefix_of(tokens_read)
+            rests = [rows[index][len(tokens_read) :] for index in np.flatnonzero(chosen)]
             scores[chosen] = start.log_prob + self._network.continuations(start, rests).sum(axis=1)
         return scores
 
@@ -171,7 +170,7 @@ class CausalModel(SubwordModel):
         return model
 
     def forget_prefixes(self) -> None:
-        """See `LanguageModel.forget_prefixes`; the context must be processed again as well."""
+        """See `LanguageModel.forget_prefixes`; the context must also be processed again."""
         self._prefix_of.cache_clear()
 
     def _needs(self, n_tokens: int) -> int:

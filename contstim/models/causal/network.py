@@ -29,7 +29,7 @@ from transformers.utils.generic import ModelOutput
 from contstim.models import batching
 from contstim.models.boundaries import Normaliser, token_classes
 from contstim.models.costs import count
-from contstim.models.merging import NetworkCall, answer, is_merged, stacked
+from contstim.models.merging import NetworkCall, answer, is_merged, stack_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 
 _TRIAL = "the old house was not good for people but the small dog had water"
-_TRIAL_LENGTH = 12  # tokens of the test whether a network can continue from its cache
-_MERGED_SHARE = 8  # a call is merged with other calls if it has at most 1/8 of a batch's tokens
 # transformers 5.24 renamed the cache of keys and values in all arguments and outputs
 _CACHE = "cache" if hasattr(ModelOutput, "past_key_values") else "past_key_values"
 
@@ -88,7 +86,8 @@ class CausalNetwork:
         classes = token_classes(checkpoint.tokenizer, size) if by_words else None
         self._normaliser = Normaliser(classes, self._device)
         ids = checkpoint.tokenizer(_TRIAL, add_special_tokens=False)["input_ids"]
-        self._trial: list[int] = ids[: min(_TRIAL_LENGTH, checkpoint.window or len(ids))]
+        # Tokens of the test whether a network can continue from its cache
+        self._trial: list[int] = ids[: min(12, checkpoint.window or len(ids))]
         self._keeps_prefixes = True
         self._keeps_prefixes = self._can_continue_from_cache()
 
@@ -183,10 +182,7 @@ class CausalNetwork:
             i, step = np.nonzero(targets[served, : ids.shape[1]] >= 0)
             spots, tokens = path[i] * ids.shape[1] + step, targets[served[i], step]
             terms = value(logits.flatten(0, 1), spots, tokens)
-            return partial(write, (served[i], step + 1), terms)
-
-        def write(indices: tuple[IntArray, IntArray], terms: Tensor) -> None:
-            values[indices] = terms.cpu().numpy()
+            return lambda: values.__setitem__((served[i], step + 1), terms.cpu().numpy())
 
         batching.forward_in_batches(paths, run, pad=0, budget=self._budget)
         return values
@@ -218,31 +214,25 @@ class CausalNetwork:
         """
         compute, about = partial(self._forward, prefix, ids, attention), (prefix, keeps)
         return NetworkCall(
-            self._model,
-            self._budget,
-            ids,
-            attention,
-            compute,
-            self._compute_merged,
-            about,
-            prefix.ids,
+            self._model, self._budget, ids, attention, compute, self._run_merged, about, prefix.ids
         )
 
     def merges(self, call: NetworkCall) -> bool:
-        """Return True if a call may be merged with others.
+        """Return True if a call may be merged with calls of other searches.
 
-        Large calls are not merged, since they fill a GPU alone and profit from the prefix's cache.
-        A call that must return a cache is not merged if a row cannot be cut out of a batch's cache.
+        A call with more than 1/8 of a batch's tokens is not merged, since it fills a GPU by itself
+        and profits from the prefix's cache. A call that must return a cache is not merged if a row
+        cannot be cut out of a batch's cache.
         """
         prefix, keeps = call.about
         n_rows, length = call.shape
-        if n_rows * length > call.budget.tokens // _MERGED_SHARE:
+        if n_rows * length > call.budget.tokens // 8:
             return False
         return (not keeps or _is_plain(prefix.cache)) and self.merges_prefixes
 
-    def _compute_merged(self, calls: Sequence[NetworkCall]) -> list[tuple[Tensor, Any]]:
+    def _run_merged(self, calls: Sequence[NetworkCall]) -> list[tuple[Tensor, Any]]:
         """Compute several calls in one batch, in which each row includes its prefix."""
-        ids, attention = stacked(calls)
+        ids, attention = stack_calls(calls)
         # No call needs logits at the first tokens, as many as the shortest prefix has
         shortest = min(len(call.prefix_ids) for call in calls)
         n_logits = ids.shape[1] - shortest
@@ -258,9 +248,8 @@ class CausalNetwork:
         for call in calls:
             n_rows, length = call.shape
             _, keeps = call.about
-            call_logits = logits[
-                row : row + n_rows, len(call.prefix_ids) - shortest : length - shortest
-            ]
+            begin = len(call.prefix_ids) - shortest
+            call_logits = logits[row : row + n_rows, begin : length - shortest]
             cache = _of_row(getattr(output, _CACHE), row, length) if keeps else None
             results.append((call_logits, cache))
             row += n_rows
@@ -327,7 +316,7 @@ class CausalNetwork:
 
     @cached_property
     def merges_prefixes(self) -> bool:
-        """True if calls with different prefixes can be merged, see `_compute_merged`.
+        """True if calls with different prefixes can be merged, see `_run_merged`.
 
         This is tested once, with a trial text.
         """
@@ -344,7 +333,7 @@ class CausalNetwork:
                     self.call(beginning, row[:, 1:half], None, keeps=keeps),
                     self.call(middle, row[:, half:].expand(2, -1), None),
                 ]
-                (inner, inner_cache), (continued_logits, _) = self._compute_merged(calls)
+                (inner, inner_cache), (continued_logits, _) = self._run_merged(calls)
                 parts = [
                     (inner, full_logits[:, 1:half]),
                     (continued_logits, full_logits[:, half:].expand(2, -1, -1)),
@@ -376,13 +365,8 @@ def _is_plain(cache: Any) -> bool:
 
 def _of_row(cache: Any, row: int, length: int) -> Any:
     """Return the cache of one row of a batch, without its padding on the right."""
-    single = copy.copy(cache)
-    single.layers = [copy.copy(layer) for layer in cache.layers]
-    for layer in single.layers:
-        # Copied, since a view would keep the cache of the whole batch in memory
-        layer.keys = layer.keys[row : row + 1, :, :length].clone()
-        layer.values = layer.values[row : row + 1, :, :length].clone()
-    return single
+    # Copied, since a view would keep the cache of the whole batch in memory
+    return _with_states(cache, lambda states: states[row : row + 1, :, :length].clone())
 
 
 def _can_be_shared(cache: Any) -> bool:
@@ -393,12 +377,16 @@ def _can_be_shared(cache: Any) -> bool:
 
 def _for_rows(cache: Any, n_rows: int) -> Any:
     """Expand the cache of one row to a batch of rows, without copying keys and values."""
-    expanded = copy.copy(cache)
-    expanded.layers = [copy.copy(layer) for layer in cache.layers]
-    for layer in expanded.layers:
-        layer.keys = layer.keys.expand(n_rows, -1, -1, -1)
-        layer.values = layer.values.expand(n_rows, -1, -1, -1)
-    return expanded
+    return _with_states(cache, lambda states: states.expand(n_rows, -1, -1, -1))
+
+
+def _with_states(cache: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Return a copy of a cache, with a function applied to the keys and values of all layers."""
+    changed = copy.copy(cache)
+    changed.layers = [copy.copy(layer) for layer in cache.layers]
+    for layer in changed.layers:
+        layer.keys, layer.values = change(layer.keys), change(layer.values)
+    return changed
 
 
 def shared_paths(rows: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:

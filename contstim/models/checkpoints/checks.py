@@ -32,8 +32,6 @@ from contstim.models.checkpoints.source import first_line
 from contstim.models.tensors import with_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from torch import Tensor
 
     from contstim.models.checkpoints.loading import Checkpoint
@@ -123,29 +121,18 @@ def check_weights(
             f"{location} is not a complete {kind}: {len(missing)} weights are missing, such "
             f"as {missing[0]}. Save it with its {head} head."
         )
-    spare = left_over(report["unexpected_keys"], new_head=new_head)
+    # Unused heads for other tasks are no error. If the head is new, the old head is no error either
+    spare = sorted(
+        name
+        for name in report["unexpected_keys"]
+        if not _HARMLESS.search(name) and not (new_head and _HEAD.search(name))
+    )
     if spare:
         raise ModelError(
             f"{location} contains {len(spare)} weights that do not belong to the {kind} of its "
             f"config.json, such as {spare[0]}. Use the config.json with which they were saved."
         )
     _check_finite(location, model)
-
-
-def left_over(names: Iterable[str], *, new_head: bool = False) -> list[str]:
-    """Return the names of unexpected weights that indicate an error, such as those of a layer.
-
-    Unused heads do not indicate an error.
-
-    Args:
-        names: names of weights that the network does not use.
-        new_head: whether heads of language models are expected among these weights.
-    """
-    return sorted(
-        name
-        for name in names
-        if not _HARMLESS.search(name) and not (new_head and _HEAD.search(name))
-    )
 
 
 def _check_finite(location: str, model: Any) -> None:
@@ -182,7 +169,6 @@ _MAX_PADDING_ROWS = 127  # of an embedding that is padded to a multiple of 128
 _SPARE_SHARE = 1 / 20  # maximum share of unused rows; at most 2.4 % in published models
 _CAPITALS_SHARE = 1 / 20  # maximum share of tokens with capitals if text is lowercased
 _UNREACHED_SHARE = 1 / 20  # maximum share of tokens without a merge, such as special tokens
-_SUFFIX = "</w>"
 _REMEDY = "Put the tokenizer files of the model into the folder."
 
 
@@ -282,7 +268,7 @@ def _check_merges(location: str, tokenizer: Any) -> None:
     unreached = [
         token
         for token in model["vocab"]
-        if len(token.removesuffix(_SUFFIX)) > 1
+        if len(token.removesuffix("</w>")) > 1
         and token not in merged
         and not (token.startswith("<") and token.endswith(">"))  # special, or a byte
     ]
@@ -418,8 +404,7 @@ def _check_padding(checkpoint: Checkpoint, row: Tensor, length: int, allowed: fl
             padded[0, length:], padded[1, length:] = row[-1], row[0]
             logits = model(input_ids=padded, attention_mask=attention).logits[:, :length]
             difference = logits[0] - logits[1]
-    change = float(difference.nan_to_num(0.0).abs().max())
-    if change > allowed:
+    if float(difference.nan_to_num(0.0).abs().max()) > allowed:
         raise ModelError(
             f"{checkpoint.location} reads the padding tokens of a batch, although they are "
             "masked. Scores of such networks (FNet, ConvBERT) would depend on the other "

@@ -59,9 +59,7 @@ class Checkpoint:
     @property
     def has_weights(self) -> bool:
         """True if the network has weights and can score; otherwise it has only their shapes."""
-        return tensors.is_spread(self.model) or all(
-            weight.device.type != "meta" for weight in self.model.parameters()
-        )
+        return tensors.is_spread(self.model) or not tensors.has_parts_elsewhere(self.model)
 
     def require_weights(self) -> None:
         """Refuse a network that was loaded without weights, only for its tokenizer.
@@ -119,12 +117,10 @@ def kind_of(location: str, config: Any) -> Kind:
     # Use the architecture if it is only causal or only masked; otherwise use the model type
     in_causal, in_masked = (bool(saved_as & set(names.values())) for names in (causal, masked))
     remote_code = getattr(config, "auto_map", None) or {}  # `Source.check` has permitted it
-    is_causal = (in_causal or not in_masked) and (
-        config.model_type in causal or "AutoModelForCausalLM" in remote_code
-    )
-    is_masked = (in_masked or not in_causal) and (
-        config.model_type in masked or "AutoModelForMaskedLM" in remote_code
-    )
+    has_causal = config.model_type in causal or "AutoModelForCausalLM" in remote_code
+    has_masked = config.model_type in masked or "AutoModelForMaskedLM" in remote_code
+    is_causal = has_causal and (in_causal or not in_masked)
+    is_masked = has_masked and (in_masked or not in_causal)
     if getattr(config, "is_encoder_decoder", False) or not (is_causal or is_masked):
         kind = ", ".join(sorted(saved_as)) or config.model_type
         raise ModelError(
@@ -239,7 +235,7 @@ def _load_network(
             config=config,
             output_loading_info=True,
             **source.options,
-            **tensors.spreading(loading, offload),
+            **tensors.placement_options(loading, offload),
             **quantization,
         )
     except BaseException:

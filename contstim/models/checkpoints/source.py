@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from contstim.errors import ContstimError, ModelError
-from contstim.models.loading import require_packages
+from contstim.models.loading import Loading, require_packages
 from contstim.models.specifications import hub_commit, split_revision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from contstim.models.loading import Loading
 
 _GGUF = ".gguf"
 _GGUF_MAGIC = b"GGUF"
@@ -30,7 +29,6 @@ _GGUF_PART = re.compile(r"-\d{5}-of-(?!00001)\d{5}$")
 _OTHER_WEIGHTS = ("*.safetensors", "*.bin")
 _COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
 _MAX_PARTS = 4_096  # far more than any network has; each part takes a millisecond to build
-_HUB_TIMEOUT = 5  # seconds; huggingface_hub would wait longer
 _Options = ParamSpec("_Options")
 _Result = TypeVar("_Result")
 
@@ -189,7 +187,8 @@ def check_hub(location: str) -> None:
     from huggingface_hub import constants
 
     try:
-        huggingface_hub.get_session().head(constants.ENDPOINT, timeout=_HUB_TIMEOUT)
+        # Seconds; huggingface_hub would wait longer
+        huggingface_hub.get_session().head(constants.ENDPOINT, timeout=5)
     except Exception as error:  # httpx, requests and offline mode have no common base class
         name, revision = split_revision(location)
         absent, option = f"{location} is not a local folder,", ""

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.masked.plan import Pattern, Plan
 
-_PLAN_CACHE_BYTES = 2**26
-
 
 class MaskedModel(SubwordModel):
     """A masked language model, scored by the chain rule or by a pseudo-log-likelihood.
@@ -236,5 +234,5 @@ class MaskedModel(SubwordModel):
 
 
 def _cache_plans(plan: Callable[[Pattern], Plan]) -> SizedCache[[Pattern], Plan]:
-    """Return a function that caches the plan of each pattern, up to a total size in bytes."""
-    return SizedCache(plan, lambda value: value.n_bytes, _PLAN_CACHE_BYTES)
+    """Return a function that caches the plan of each pattern, up to a total size of 64 MiB."""
+    return SizedCache(plan, lambda value: value.nbytes, 2**26)

@@ -154,25 +154,6 @@ def _estimate_means(
     network: MaskedNetwork, frames: list[_Frame], tokens: list[IntArray]
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield estimates and bounds, (n,) each, for the words of each frame, with tokens (n, k)."""
-    for frame, (terms, alone, unmasked_terms) in zip(
-        frames, _sums(network, frames, tokens), strict=True
-    ):
-        # Sum of the weights of each mask's usable questions, (k, 1); 1 if all its questions are
-        # usable, 0 if none is
-        share = np.bincount(frame.position, frame.weight, len(frame.ids))[frame.gap, None]
-        means = np.where(share > 0, terms / np.where(share > 0, share, 1), alone)
-        yield unmasked_terms + means.sum(axis=0), unmasked_terms + terms.sum(axis=0)
-
-
-def _sums(
-    network: MaskedNetwork, frames: list[_Frame], tokens: list[IntArray]
-) -> Iterator[tuple[FloatArray, FloatArray, float]]:
-    """Run the passes of all frames, and add up weighted log-probabilities for each frame, nats.
-
-    Yields for each frame, whose words have tokens (n, k): the sum over the plan's questions about
-    each mask, for each word's token, (k, n); log p of each word's token at each mask in the extra
-    pass, (k, n); and the sum over the plan's questions about the other words of the sentence.
-    """
     if not frames:
         return
     mask = network.mask
@@ -186,18 +167,15 @@ def _sums(
         k, in_gap = len(frame.gap), np.isin(frame.position, frame.gap)
         group = np.where(in_gap, frame.position - frame.gap[0], _OTHER_WORD)
         extra_row = np.full(k, first_row[i + 1] - 1)  # the frame's last row
+        plan_row = first_row[i] + frame.row
         columns += [
-            (
-                first_row[i] + frame.row,
-                frame.position,
-                group,
-                frame.weight,
-                frame.ids[frame.position],
-            ),
+            (plan_row, frame.position, group, frame.weight, frame.ids[frame.position]),
             (extra_row, frame.gap, k + np.arange(k), np.ones(k), frame.ids[frame.gap]),
         ]
     row, position, group, weight, token = map(np.concatenate, zip(*columns, strict=True))
     frame_of = np.searchsorted(first_row, row, side="right") - 1
+    # Sums of each frame for each mask and each word's token, (2k, n): first over the plan's
+    # questions, weighted, then in the extra pass. Sum of its questions about other words, weighted
     totals = [np.zeros((2 * len(f.gap), len(t))) for f, t in zip(frames, tokens, strict=True)]
     unmasked_terms = np.zeros(len(frames))
 
@@ -236,9 +214,13 @@ def _sums(
         np.add.at(unmasked_terms, frame_of[selected], weight[selected] * log_p.cpu().numpy())
 
     network.ask(rows, row, position, use)
-    for total, of_others in zip(totals, unmasked_terms.tolist(), strict=True):
-        of_word, alone = np.split(total, 2)
-        yield of_word, alone, of_others
+    for frame, total, of_others in zip(frames, totals, unmasked_terms.tolist(), strict=True):
+        terms, alone = np.split(total, 2)  # (k, n) each
+        # Sum of the weights of each mask's usable questions, (k, 1); 1 if all its questions are
+        # usable, 0 if none is
+        share = np.bincount(frame.position, frame.weight, len(frame.ids))[frame.gap, None]
+        means = np.where(share > 0, terms / np.where(share > 0, share, 1), alone)
+        yield of_others + means.sum(axis=0), of_others + terms.sum(axis=0)
 
 
 def _estimate_mixture(
@@ -294,10 +276,7 @@ def _mixture_answers(
 
     def use(logits: Tensor, questions: IntArray, spots: IntArray) -> None:
         log_probs = network.normaliser.log_softmax(logits)
-
-        def on_device(indices: IntArray) -> Tensor:
-            return torch.from_numpy(indices).to(log_probs.device)
-
+        on_device = partial(to_device, device=log_probs.device)
         about_other = questions < len(outside_gap)
         selected = outside_gap[questions[about_other]]
         tokens = frame.ids[frame.position[selected]]

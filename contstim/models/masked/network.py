@@ -24,7 +24,7 @@ from torch import Tensor
 from contstim.errors import ModelError
 from contstim.models import batching
 from contstim.models.boundaries import Normaliser, token_classes
-from contstim.models.merging import NetworkCall, answer, is_merged, stacked
+from contstim.models.merging import NetworkCall, answer, is_merged, stack_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -183,9 +183,8 @@ class MaskedNetwork:
             index[batch] = np.arange(len(batch))
             questions = np.flatnonzero(index[row] >= 0)  # of this batch
             # A distinct spot is a position in the flattened batch; `spots` are numbers of these
-            distinct_spots, spots = np.unique(
-                index[row[questions]] * ids.shape[1] + position[questions], return_inverse=True
-            )
+            flat_positions = index[row[questions]] * ids.shape[1] + position[questions]
+            distinct_spots, spots = np.unique(flat_positions, return_inverse=True)
             by_spot = np.argsort(spots, kind="stable")
             spot_positions = batching.to_device(distinct_spots, ids.device)
             without_padding = all(len(distinct[number]) == ids.shape[1] for number in batch)
@@ -202,7 +201,7 @@ class MaskedNetwork:
 
     def _together(self, calls: Sequence[NetworkCall]) -> list[Tensor]:
         """Run several calls in one batch, with all rows padded to the longest."""
-        ids, attention = stacked(calls, fill=self.pad)
+        ids, attention = stack_calls(calls, fill=self.pad)
         flat_positions, n_rows = [], 0
         for call in calls:
             # New flat positions: rows are padded to a common length, and follow earlier calls

@@ -123,11 +123,9 @@ class Plan:
     mixture: Mixture | None = None
 
     @property
-    def n_bytes(self) -> int:
+    def nbytes(self) -> int:
         """Memory of all arrays, in bytes."""
-        arrays = (self.hidden, self.row, self.token, self.weight, self.sample_of)
-        walks = self.mixture.n_bytes if self.mixture is not None else 0
-        return walks + sum(array.nbytes for array in arrays if array is not None)
+        return sum(getattr(part, "nbytes", 0) for part in vars(self).values())
 
     def score(self, log_probs: FloatArray) -> float:
         """Compute the score, nats, from the answers, (n_questions,)."""
@@ -193,7 +191,7 @@ def order_weights(hidden: BoolArray) -> FloatArray:
     return weights
 
 
-def mixed(plan: Plan) -> Plan:
+def as_mixture(plan: Plan) -> Plan:
     """Return the same passes with another score: the log of the mean probability over the orders.
 
     Args:
@@ -241,9 +239,8 @@ class Mixture:
         # A node is identified by the number of hidden tokens (most first), the sample, and the set
         # of hidden tokens
         hidden = np.concatenate([hidden_before, hidden_after])
-        keys = np.column_stack(
-            [-hidden.sum(axis=1), np.tile(sample, 2), np.packbits(hidden, axis=1)]
-        )
+        n_hidden, sets = hidden.sum(axis=1), np.packbits(hidden, axis=1)
+        keys = np.column_stack([-n_hidden, np.tile(sample, 2), sets])
         nodes, node = np.unique(keys, axis=0, return_inverse=True)
         source, target = np.split(node.reshape(-1), 2)
         # A walk at a pass asks one of its questions with probability proportional to the weights
@@ -259,10 +256,9 @@ class Mixture:
         return replace(walks, log_reached=walks.log_h(np.zeros(n_questions)))
 
     @property
-    def n_bytes(self) -> int:
+    def nbytes(self) -> int:
         """Memory of all arrays, in bytes."""
-        arrays = (self.source, self.target, self.log_step, self.log_reached, self.order)
-        return sum(array.nbytes for array in arrays)
+        return sum(getattr(part, "nbytes", 0) for part in vars(self).values())
 
     def log_h(self, log_probs: FloatArray) -> FloatArray:
         """Compute log H of every node within its sample, (n_nodes,), nats; see the file's top.

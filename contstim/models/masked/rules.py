@@ -49,7 +49,7 @@ from contstim.models.masked.plan import (
     EVERY_SAMPLE,
     Pattern,
     Plan,
-    mixed,
+    as_mixture,
     n_passes,
     order_weights,
     subsets,
@@ -369,8 +369,7 @@ def _hide_token(token: IntArray, word_of: IntArray) -> BoolArray:
 
 def _hide_rest_of_word(token: IntArray, word_of: IntArray) -> BoolArray:
     """Hide the token and all later tokens of the word that contains it."""
-    later = np.greater_equal(np.arange(len(word_of)), token)
-    return np.equal(word_of, word_of[token]) & later
+    return _hide_word(token, word_of) & _hide_rest_of_sentence(token, word_of)
 
 
 def _hide_word(token: IntArray, word_of: IntArray) -> BoolArray:
@@ -379,7 +378,7 @@ def _hide_word(token: IntArray, word_of: IntArray) -> BoolArray:
 
 
 def _hide_rest_of_sentence(token: IntArray, word_of: IntArray) -> BoolArray:
-    """Hide the token and all to its right, also the last special token, as in the paper's code."""
+    """Hide the token and all later tokens, including the special token, as in the paper's code."""
     return np.greater_equal(np.arange(len(word_of)), token)
 
 
@@ -422,7 +421,7 @@ def _chain(name: str, *, restricted: bool = True, mixture: bool = False) -> Mask
     """Make a rule that averages over all orders, or over a sample if the budget is too small."""
 
     def mixture_plan(pattern: Pattern, seed: int, budget: int) -> Plan:
-        return mixed(chain_plan(pattern, seed, budget, in_orders=True))
+        return as_mixture(chain_plan(pattern, seed, budget, in_orders=True))
 
     how = "the log of a sampled mean, too low on average" if mixture else "sampled"
     sampled = f"exact up to {{pass_budget}} passes a sentence, then {how}, seed {{seed}}"

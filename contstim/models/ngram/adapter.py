@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _NATS = math.log(10.0)
 _CACHED_SENTENCES = 4_096  # sentences whose word ids are cached
 _BINARY = b"mmap lm http://kheafield.com/code"
-_HEADER_BYTES = 1 << 16  # a header is much shorter
 _SANITY = 88  # bytes by which KenLM checks that a binary file fits this machine
 _MAX_MESSAGE_LENGTH = 300  # characters of KenLM's message
 _FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, version
@@ -63,7 +62,11 @@ class NgramModel(LanguageModel):
     def __init__(self, path: Path | str, name: str | None = None, *, end_mark: bool = True) -> None:
         self.path = Path(path)
         self.name = name or str(path)
-        _require_file(self.path)
+        if not self.path.is_file():
+            note = "It is a folder. " if self.path.is_dir() else ""
+            raise ModelError(
+                f"{path} is not an n-gram model. {note}Train one with 'contstim train ngram'."
+            )
         self.training_text = training_text_beside(self.path)
         self.cheap_replacements = not is_binary(self.path)
         self._query: KenlmQuery | NgramTables
@@ -190,7 +193,14 @@ def _check_header(path: Path) -> None:
         ModelError: if the file is damaged.
     """
     with path.open("rb") as file:
-        counts = _header_counts(path, file.read(_HEADER_BYTES))
+        start = file.read(1 << 16)  # a header is much shorter
+    end = _SANITY + _FIXED.size
+    order, multiplier, *_ = _FIXED.unpack_from(start.ljust(end, b"\0"), _SANITY)
+    if len(start) < end + 8 * order:
+        raise ModelError(f"{path} is truncated: the header of the binary file is incomplete.")
+    if not 1.0 <= multiplier <= 100.0:  # also refuses nan
+        raise ModelError(f"{path} is damaged: its hash tables would be {multiplier:g} times full.")
+    counts = struct.unpack_from(f"<{order}Q", start, end)  # number of n-grams of each order
     if not 1 <= len(counts) <= MAX_ORDER:
         raise ModelError(
             f"The order of {path} must be from 1 to {MAX_ORDER}, got {len(counts)}. Use another "
@@ -202,17 +212,6 @@ def _check_header(path: Path) -> None:
             f"{path} is damaged: its header has impossible numbers of n-grams, {numbers}. Build it "
             "again from the ARPA file."
         )
-
-
-def _header_counts(path: Path, start: bytes) -> list[int]:
-    """Return the number of n-grams of each order from the header of a binary file."""
-    end = _SANITY + _FIXED.size
-    order, multiplier, *_ = _FIXED.unpack_from(start.ljust(end, b"\0"), _SANITY)
-    if len(start) < end + 8 * order:
-        raise ModelError(f"{path} is truncated: the header of the binary file is incomplete.")
-    if not 1.0 <= multiplier <= 100.0:  # also refuses nan
-        raise ModelError(f"{path} is damaged: its hash tables would be {multiplier:g} times full.")
-    return list(struct.unpack_from(f"<{order}Q", start, end))
 
 
 class KenlmQuery:
@@ -243,10 +242,8 @@ class KenlmQuery:
         for i, sentence in enumerate(sentences):
             start = 0 if starts is None else starts[i]
             # Not `sum`, which since Python 3.12 gives other digits than adding one by one
-            total = 0.0
             for term in islice(full_scores(self._words_for_kenlm(sentence), eos=end), start, None):
-                total += term[0]
-            totals[i] = total
+                totals[i] += term[0]
         return totals
 
     def holds(self, word: str) -> bool:
@@ -263,10 +260,7 @@ class KenlmQuery:
 
     def _spelling(self, word: str) -> str:
         """Return the model's spelling of a word; the word itself if it is unknown."""
-        known_spellings = (
-            spelling for spelling in (word, *spellings(word)) if spelling in self._model
-        )
-        return next(known_spellings, word)
+        return next(filter(self._model.__contains__, (word, *spellings(word))), word)
 
 
 def _load(path: Path) -> Any:
@@ -289,11 +283,3 @@ def _load(path: Path) -> Any:
         # The reason is at the end of KenLM's message, after a source file and a line number
         reason = " ".join(str(error).split())[-_MAX_MESSAGE_LENGTH:].rstrip(".")
         raise ModelError(f"KenLM cannot read {path}: {reason}.") from error
-
-
-def _require_file(path: Path) -> None:
-    if not path.is_file():
-        note = "It is a folder. " if path.is_dir() else ""
-        raise ModelError(
-            f"{path} is not an n-gram model. {note}Train one with 'contstim train ngram'."
-        )

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from contstim.files.arrays import Float32Array, IntArray
 
 _ROWS_AT_ONCE = 500_000
-_UNKNOWN_UPPER = b"<UNK>"  # some programs write <unk> in capitals
-_LOG10_UNSEEN = -100.0  # KenLM's value for <unk> if a file has none
 
 
 def write_arpa(tables: NgramTables, path: Path | str) -> None:
@@ -108,7 +106,7 @@ def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int],
     """Return the words of the model, the id of each word as in the file, and the unigram table."""
     probs, backoffs, unigrams = section.columns()
     special = {word.encode(): id_ for id_, word in enumerate(SPECIAL_WORDS)}
-    special[_UNKNOWN_UPPER] = UNKNOWN
+    special[b"<UNK>"] = UNKNOWN  # some programs write <unk> in capitals
     # The row of each id. Row `size` means that the word is missing; its values are appended below
     ids, rows = dict(special), [section.size] * len(SPECIAL_WORDS)
     for row, word in enumerate(unigrams.to_pylist()):
@@ -123,7 +121,7 @@ def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int],
     spelled = [word.decode(errors="surrogateescape") for word in ids if word not in special]
     table = NgramTable(
         np.arange(len(rows)),
-        np.append(probs, np.float32(_LOG10_UNSEEN))[rows],
+        np.append(probs, np.float32(-100))[rows],  # KenLM's value for <unk> if a file has none
         np.append(backoffs, np.float32(0))[rows],
     )
     return (*SPECIAL_WORDS, *spelled), ids, table

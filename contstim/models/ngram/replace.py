@@ -93,9 +93,8 @@ class ReplacementScores:
         """
         order = self._tables.order
         ids_before, ids_after = ids[:position], ids[position + 1 :]
-        changed = self._all_changed(
-            ids_before[1 - order :] if order > 1 else (), ids_after[: order - 1]
-        )
+        context = ids_before[1 - order :] if order > 1 else ()
+        changed = self._all_changed(context, ids_after[: order - 1])
         # Unchanged terms: words before, except <s>; words after it without the position in context
         return changed.take(words) + (self._sum(ids_before, 2) + self._sum(ids_after, order))
 

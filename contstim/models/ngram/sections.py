@@ -17,7 +17,9 @@ import gzip
 import lzma
 import re
 import zlib
+from codecs import BOM_UTF8
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -35,8 +37,6 @@ _COMPRESSED: dict[bytes, Callable[[bytes], bytes]] = {
     b"BZh": bz2.decompress,
     b"\xfd7zXZ": lzma.decompress,
 }
-_UTF8_MARK = b"\xef\xbb\xbf"
-_WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 _DATA = re.compile(rb"(?mi)^[ \t]*\\data\\[ \t]*$")
 _COUNT = re.compile(rb"ngram[ \t]+(\d{1,2})[ \t]*=[ \t]*(\d{1,18})", re.IGNORECASE)
 _HEADING = re.compile(rb"\\(\d{1,2})-grams[ \t]*:", re.IGNORECASE)
@@ -281,7 +281,8 @@ def sections_of(content: bytes, path: Path | str) -> list[Section]:
     if not headings or headings[-1][1]:
         *_, (last, _) = file.lines(data.start(), len(file.text))
         raise file.error(last, r"the file is truncated: its last line is not \end\ but")
-    _refuse_trailing_text(file, headings[-1][0])
+    for start, _ in islice(file.lines(headings[-1][0], len(file.text)), 1, None):
+        raise file.error(start, "text follows \\end\\")
     sections, (end, _) = [], headings.pop()
     for order, (counted_at, size) in enumerate(counts, start=1):
         start = stop = counted_at
@@ -326,13 +327,6 @@ def _counts(file: ArpaText, start: int, stop: int) -> list[tuple[int, int]]:
     return counts
 
 
-def _refuse_trailing_text(file: ArpaText, end: int) -> None:
-    r"""Refuse text after the line `\end\`, whose byte offset is `end`."""
-    for number, (start, _) in enumerate(file.lines(end, len(file.text))):
-        if number:
-            raise file.error(start, "text follows \\end\\")
-
-
 def _decode(content: bytes, path: Path | str) -> bytes:
     """Return the decompressed UTF-8 text with line feeds as line ends.
 
@@ -346,11 +340,10 @@ def _decode(content: bytes, path: Path | str) -> bytes:
                 raise ModelError(f"{path} cannot be decompressed ({error}).") from error
             break
     if b"\0" in content:
-        for encoding in _WIDE:
+        for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"):
             if "\\data\\".encode(encoding) in content:
-                wide = encoding[:6].upper()
-                raise ModelError(f"{path} is {wide}, not UTF-8. Save it in UTF-8.")
-    text = content.removeprefix(_UTF8_MARK)
+                raise ModelError(f"{path} is {encoding[:6].upper()}, not UTF-8. Save it in UTF-8.")
+    text = content.removeprefix(BOM_UTF8)
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n")
         text = text.replace(b"\r", b" " if b"\n" in text else b"\n")

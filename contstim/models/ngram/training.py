@@ -65,7 +65,6 @@ if TYPE_CHECKING:
 
 
 FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
-_LOG10_NEVER = -99.0  # the usual ARPA value for <s>, which is never predicted
 
 
 class DiscountWarning(UserWarning):
@@ -175,12 +174,7 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
                 f"No sentence is long enough for order {n}, which needs at least {n - 2} "
                 "words. Use a lower order."
             )
-        keys, first, inverse, raw = np.unique(
-            rows[ends - 1] * n_words + tokens[ends],
-            return_index=True,
-            return_inverse=True,
-            return_counts=True,
-        )
+        keys, first, inverse, raw = np.unique_all(rows[ends - 1] * n_words + tokens[ends])
         # The suffix of an n-gram is the (n-1)-gram that ends at the same token
         counts.append(_Counts(keys, rows[ends[first]], raw, counts[-1].begins[keys // n_words]))
         rows = np.full(len(tokens), -1)
@@ -232,7 +226,7 @@ def _interpolate(
         NgramTable(keys, np.log10(p).astype(np.float32), np.log10(b).astype(np.float32))
         for (keys, p), b in zip(tables, backoffs, strict=True)
     ]
-    results[0].log10_prob[BEGIN] = _LOG10_NEVER
+    results[0].log10_prob[BEGIN] = -99  # the usual ARPA value for <s>, which is never predicted
     return tuple(results)
 
 

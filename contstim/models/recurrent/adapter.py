@@ -79,9 +79,8 @@ class RecurrentModel(LanguageModel):
         self.training_text = training_text
         self._network = network.to(device).eval()
         self._words = words
-        self._end_marks = EndMarks()
-        if end_mark:
-            self._end_marks = EndMarks.known_to(lambda mark: bool(words.knows((mark,))[0]))
+        marks = EndMarks.known_to(lambda mark: bool(words.knows((mark,))[0]))
+        self._end_marks = marks if end_mark else EndMarks()
         self._device = device
         self._budget = Budget.for_device(device)
         self._read_cached = lru_cache(self._cache_size)(self._read_words)
@@ -130,10 +129,9 @@ class RecurrentModel(LanguageModel):
         for all candidates, and the term of the candidate itself, which one output layer computes
         for the whole vocabulary. The sum of these terms is both the bound and the estimate.
         """
-        words_before, words_after = self._around(sentence, position)
-        bounds = self._bounds(words_before, words_after)[self._words.numbers(words)]
-        unknown = np.full(len(words), np.nan)
-        return Replacements(unknown, bounds, bounds, self._prefix_log_prob(words_before))
+        all_bounds, prefix_log_prob = self._bounds(*self._around(sentence, position))
+        bounds = all_bounds[self._words.numbers(words)]
+        return Replacements(np.full(len(words), np.nan), bounds, bounds, prefix_log_prob)
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
@@ -142,7 +140,7 @@ class RecurrentModel(LanguageModel):
         words_before, words_after = self._around(sentence, position)
         # Score each number once: all unknown words have the same number
         numbers, twin = np.unique(self._words.numbers(words), return_inverse=True)
-        scores = self._bounds(words_before, words_after)[numbers]
+        scores = self._bounds(words_before, words_after)[0][numbers]
         later_terms = np.zeros(len(numbers))
         run = self._term_writer(words_before, words_after, later_terms)
         rows = list(numbers[:, None])
@@ -164,15 +162,12 @@ class RecurrentModel(LanguageModel):
         """Read the boundary and words; return what the subclass caches for `_bounds`."""
 
     @abstractmethod
-    def _bounds(self, words_before: Words, words_after: Words) -> FloatArray:
-        """Return the upper bound of each word of the vocabulary, (vocabulary,), nats.
+    def _bounds(self, words_before: Words, words_after: Words) -> tuple[FloatArray, float]:
+        """Return an upper bound for each word of the vocabulary, and log p of `words_before`, nats.
 
-        It is the sum of the terms from states that have not read the word.
+        The bounds, (vocabulary,), are sums of the terms from states that have not read the word.
+        The log-probability is nan for models that read both sides.
         """
-
-    def _prefix_log_prob(self, words_before: Words) -> float:  # noqa: ARG002
-        """Return log p of `words_before`, nats; nan for models that read both sides."""
-        return math.nan
 
     @abstractmethod
     def _term_writer(
@@ -219,13 +214,9 @@ class LeftToRightModel(RecurrentModel):
         totals = [t[c.start : -1].sum() for t, c in zip(terms, continuations, strict=True)]
         return np.array(totals, np.float64)
 
-    def _bounds(self, words_before: Words, words_after: Words) -> FloatArray:  # noqa: ARG002
+    def _bounds(self, words_before: Words, words_after: Words) -> tuple[FloatArray, float]:  # noqa: ARG002
         log_prob, next_log_probs, _ = self._read_cached(words_before)
-        bounds: FloatArray = log_prob + next_log_probs
-        return bounds
-
-    def _prefix_log_prob(self, words_before: Words) -> float:
-        return float(self._read_cached(words_before)[0])
+        return log_prob + next_log_probs, log_prob
 
     def _term_writer(
         self, words_before: Words, words_after: Words, out: FloatArray
@@ -247,7 +238,7 @@ class LeftToRightModel(RecurrentModel):
     def _read_words(
         self, words: Words, *, backwards: bool = False
     ) -> tuple[float, FloatArray, State]:
-        """Return log p of the words and of each next word, (vocabulary,), nats; and the state."""
+        """Return log p of the words, log p of each next word, (vocabulary,), and the last state."""
         with computing():
             ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
             count(1, len(words))
@@ -289,13 +280,12 @@ class BothSidesModel(RecurrentModel):
     end_scored = False
     _cache_size = 16
 
-    def _bounds(self, words_before: Words, words_after: Words) -> FloatArray:
+    def _bounds(self, words_before: Words, words_after: Words) -> tuple[FloatArray, float]:
         left_states, _ = self._read_cached(words_before)
         right_states, _ = self._read_cached(words_after[::-1], backwards=True)
         with computing():
             both_sides = torch.cat([left_states[-1:], right_states[-1:]], dim=1)
-            bounds: FloatArray = self._network.distributions(both_sides)[0].double().cpu().numpy()
-        return bounds
+            return self._network.distributions(both_sides)[0].double().cpu().numpy(), math.nan
 
     def _term_writer(
         self, words_before: Words, words_after: Words, out: FloatArray
@@ -342,7 +332,10 @@ class BothSidesModel(RecurrentModel):
         return terms.view(beyond.shape).double().sum(1)
 
     def _read_words(self, words: Words, *, backwards: bool = False) -> tuple[Tensor, State]:
-        """Return states after the boundary and each of m words, (m + 1, hidden); and the last."""
+        """Return the states after the boundary and each of m words, (m + 1, hidden).
+
+        Also return the last state of all layers, from which reading can continue.
+        """
         with computing():
             ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
             count(1, len(words))

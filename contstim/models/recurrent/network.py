@@ -50,7 +50,6 @@ from contstim.models.vocabularies import BOUNDARY, WordList
 Kind: TypeAlias = Literal["rnn", "lstm", "bilstm"]
 State: TypeAlias = Any  # LSTM: two tensors, RNN: one tensor, each (layers, b, hidden)
 
-_WEIGHT_RANGE = 0.1
 _Size: TypeAlias = Annotated[int, Ge(1), Le(10**6)]
 _WEIGHTS, _WORDS = "model.safetensors", "vocabulary.csv"
 _FORMAT = 1
@@ -120,7 +119,7 @@ class RecurrentNetwork(nn.Module):
             if shape.cutoffs
             else _PlainLinear(width, n_outputs)
         )
-        nn.init.uniform_(self.embedding.weight, -_WEIGHT_RANGE, _WEIGHT_RANGE)
+        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
 
     def forward(self, ids: Tensor, present: Tensor) -> Tensor:
         """Compute log p of all predicted numbers of a batch, (n,), nats, sentence by sentence.
@@ -142,7 +141,7 @@ class RecurrentNetwork(nn.Module):
     def run(
         self, ids: Tensor, state: State = None, *, backwards: bool = False
     ) -> tuple[Tensor, State]:
-        """Read numbers (b, l), and return the states after each, (b, l, hidden), and the last.
+        """Read numbers (b, l); return the state after each, (b, l, hidden), and the last state.
 
         Args:
             ids: numbers to read, in reading order.
@@ -183,9 +182,7 @@ class RecurrentNetwork(nn.Module):
         positions = torch.arange(ids.shape[1], device=ids.device)
         mirrored = (present.sum(1, keepdim=True) - 1 - positions).clamp(min=0)  # (b, l)
         states_after, _ = self.run(_shifted(ids.gather(1, mirrored)), backwards=True)
-        states_after = states_after.gather(
-            1, mirrored[:, :, None].expand(-1, -1, states_after.shape[2])
-        )
+        states_after = states_after.gather(1, mirrored[:, :, None].expand_as(states_after))
         return torch.cat([states_before, states_after], dim=2)
 
 

@@ -24,8 +24,6 @@ from contstim.errors import ModelError
 KEY_VARIABLE = "CONTSTIM_SERVER_KEY"
 """Environment variable with the key of a server that requires one."""
 
-_LARGEST_TOLERANCE = 0.05
-
 
 @dataclass(frozen=True)
 class ServerAddress:
@@ -54,7 +52,7 @@ class ServerAddress:
     batch: Annotated[int, Ge(1), Le(10**6)] = 8
     timeout: Annotated[float, Gt(0), Lt(inf)] = 120.0
     patience: Annotated[float, Gt(0), Lt(inf)] = 300.0
-    tolerance: Annotated[float, Gt(0), Le(_LARGEST_TOLERANCE)] = 1e-3
+    tolerance: Annotated[float, Gt(0), Le(0.05)] = 1e-3
     window: Annotated[int, Ge(1), Le(10**6)] | None = None
     max_tokens: Annotated[int, Ge(0), Le(1)] = 1
     draft: Annotated[str, MinLen(1)] | None = None

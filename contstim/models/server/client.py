@@ -60,8 +60,9 @@ class PassingError(Exception):
 
     Args:
         message: description of the failure.
-        pause: waiting time set by the server, seconds; None if not set.
-        few: whether to make only a few retries, because the response was JSON of another form.
+        pause: waiting time set by the server, seconds; None if the server sets none.
+        few: whether the request is retried only a few times, because the response was JSON without
+            the expected fields.
     """
 
     def __init__(self, message: str, pause: float | None = None, *, few: bool = False) -> None:
@@ -182,9 +183,8 @@ class Client:
         limit = self.address.timeout
         try:
             with fail_after(limit):
-                response = await self._http.request(
-                    "GET" if body is None else "POST", url, json=body
-                )
+                method = "GET" if body is None else "POST"
+                response = await self._http.request(method, url, json=body)
         except TimeoutError:
             raise PassingError(f"an answer took more than {limit:g} seconds.") from None
         except httpx2.RequestError as error:

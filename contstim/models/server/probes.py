@@ -50,7 +50,6 @@ _UNLIKELY = 8  # number of tokens outside the alternatives to check
 _MAX_TOTAL = 1.01  # maximum sum of probabilities, including rounding errors
 _SAME = 1e-6  # nats; values that differ by less are equal
 _ROUNDING = 1e-5  # nats; rounding error of float32
-_HALF_PRECISION_BITS = (8, 11)  # bits of a number in bfloat16 and in float16
 
 
 def fingerprint(service: ScoringService, *facts: object) -> str:
@@ -135,11 +134,8 @@ def _facts(service: ScoringService) -> tuple[str, int | None]:
     except (LookupError, TypeError):  # the server does not list its models
         models = {}
     if models and address.model not in models:
-        model_names = ", ".join(sorted(models)[:10])
-        service.refuse(
-            "it has no model of this name",
-            f"Its models are {model_names}. Write one after the '#'.",
-        )
+        detail = f"Its models are {', '.join(sorted(models)[:10])}. Write one after the '#'."
+        service.refuse("it has no model of this name", detail)
     window = models.get(address.model, {}).get("max_model_len")
     answers = (client.get(service.url(url)) for url in service.dialect.version_urls)
     versions = (
@@ -223,7 +219,7 @@ def _steps(values: FloatArray) -> FloatArray:
         if np.abs(values - values.round(digits)).max() < _ROUNDING:
             return np.full(len(values), 10.0**-digits)
     mantissas, octaves = np.frexp(values)
-    for bits in _HALF_PRECISION_BITS:
+    for bits in (8, 11):  # bits of a number in bfloat16 and in float16
         if (np.ldexp(mantissas, bits) % 1 == 0).all():
             return np.asarray(np.ldexp(1.0, octaves - bits), np.float64)
     return np.zeros(len(values))
@@ -292,13 +288,9 @@ def _check_reported(
     """
     allowed = tolerance_in_nats(score_of(values), service.address.tolerance)
     begin = len(row) - len(reported)
-    is_reported = np.array(
-        [token in likely for token, likely in zip(row[begin:], reported, strict=True)]
-    )
-    expected = [
-        likely.get(token, _least(likely))
-        for token, likely in zip(row[begin:], reported, strict=True)
-    ]
+    pairs = [*zip(row[begin:], reported, strict=True)]
+    is_reported = np.array([token in likely for token, likely in pairs])
+    expected = [likely.get(token, _least(likely)) for token, likely in pairs]
     errors = np.maximum(values[begin:] - expected, np.where(is_reported, -np.inf, 0.0))
     if np.abs(errors).max() > allowed or abs(errors[is_reported].sum()) > allowed:
         worst = int(np.abs(errors).argmax())

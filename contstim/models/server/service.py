@@ -20,26 +20,24 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, wraps
+from functools import cached_property
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from contstim.models.server.client import FIRST_PATIENCE, Client, PassingError, ServerFaultError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from contstim.files.arrays import FloatArray
     from contstim.models.words import Tokens
 
     Row: TypeAlias = tuple[list[float | None], list[int] | None, str]
     Echo: TypeAlias = tuple[list[Row], int | None, str]
-
-_Arguments = ParamSpec("_Arguments")
-_Parsed = TypeVar("_Parsed")
 
 FLOOR = -9999.0
 """vLLM's value for minus infinity, for which JSON has no number; other values are far above it."""
@@ -100,20 +98,16 @@ def _generation(_model: str, rows: Sequence[Tokens], n: int) -> dict[str, Any]:
     }
 
 
-def _checks_format(reads: Callable[_Arguments, _Parsed]) -> Callable[_Arguments, _Parsed]:
-    """Decorate a reader so that it raises `PassingError` for a response of another format."""
-
-    @wraps(reads)
-    def read_response(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Parsed:
-        try:
-            return reads(*args, **kwargs)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            raise PassingError("an answer has an unexpected format.", few=True) from None
-
-    return read_response
+@contextmanager
+def _checks_format() -> Iterator[None]:
+    """Raise `PassingError` if a reader fails because a response has another format."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        raise PassingError("an answer has an unexpected format.", few=True) from None
 
 
-@_checks_format
+@_checks_format()
 def _echoed_completions(answer: Any, sent: Sequence[Tokens]) -> Echo:
     rows: list[Row] = []
     for choice in _choices(answer, len(sent)):
@@ -125,7 +119,7 @@ def _echoed_completions(answer: Any, sent: Sequence[Tokens]) -> Echo:
     return rows, _n_read(answer.get("usage")), _identity(answer)
 
 
-@_checks_format
+@_checks_format()
 def _echoed_prompts(answer: Any, sent: Sequence[Tokens]) -> Echo:
     rows: list[Row] = []
     for choice, tokens in zip(_choices(answer, len(sent)), sent, strict=True):
@@ -143,7 +137,7 @@ def _echoed_prompts(answer: Any, sent: Sequence[Tokens]) -> Echo:
     return rows, _n_read(answer.get("usage")), _identity(answer)
 
 
-@_checks_format
+@_checks_format()
 def _likeliest_completions(answer: Any) -> dict[int | str, float]:
     (choice,) = _choices(answer, 1)
     likeliest = choice["logprobs"]["top_logprobs"][0]
@@ -151,7 +145,7 @@ def _likeliest_completions(answer: Any) -> dict[int | str, float]:
     return {_id(token): value for token, value in pairs if value is not None}
 
 
-@_checks_format
+@_checks_format()
 def _echoed_generations(answer: Any, sent: Sequence[Tokens]) -> Echo:
     rows: list[Row] = []
     facts = _facts(answer, len(sent))
@@ -164,7 +158,7 @@ def _echoed_generations(answer: Any, sent: Sequence[Tokens]) -> Echo:
     return rows, sum(known_counts) if len(known_counts) == len(counts) else None, identity
 
 
-@_checks_format
+@_checks_format()
 def _likeliest_generations(answer: Any) -> dict[int | str, float]:
     (fact,) = _facts(answer, 1)
     pairs = [(int(token), value) for value, token, _ in fact["output_top_logprobs"][0]]
@@ -366,7 +360,7 @@ class ScoringService:
     def _check_row(
         self, sent: Tokens, values: list[float | None], ids: list[int] | None
     ) -> FloatArray:
-        """Return the checked values of the sent tokens, nan for the first."""
+        """Return the values of the sent tokens, nan for the first token, or refuse the server."""
         n, max_generated = len(sent), self.address.max_tokens
         # Ids of generated tokens follow the ids of the sent tokens; -1: the id is not reported
         read_ids = None if ids is None else ids[: max(n, len(values) - max_generated)]
@@ -380,13 +374,11 @@ class ScoringService:
         # The first token has no context. A value means that the server has read another token
         # before it. Some servers report 0 instead of no value.
         if values[0] not in {None, 0.0}:
-            self.refuse(
-                OTHER_TOKENS, f"It returns {values[0]:.3f} nats for the first token, {sent[0]}."
-            )
+            detail = f"It returns {values[0]:.3f} nats for the first token, {sent[0]}."
+            self.refuse(OTHER_TOKENS, detail)
         for index, value in enumerate(values[1:n], 1):
             self._check_value(value, f"Token {index + 1} of {n}, {sent[index]},")
-        checked: FloatArray = np.array([np.nan, *values[1:n]], np.float64)
-        return np.minimum(checked, 0.0)
+        return np.minimum(np.array([np.nan, *values[1:n]], np.float64), 0.0)
 
     def _check_value(self, value: float | None, token: str) -> None:
         if value is None or not FLOOR < value <= _SLACK:

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from contstim.errors import ModelError
-from contstim.models.batching import padded
+from contstim.models.batching import pad_rows
 from contstim.models.onednn import bound_onednn_memory, use_onednn
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Progress:
 
 
 class Trainer:
-    """The training loop; its state consists of weights, optimizer state, and these attributes.
+    """The training loop; its state consists of weights, optimizer state, and the attributes below.
 
     Args:
         task: network and its predictions.
@@ -166,8 +166,7 @@ class Trainer:
             ModelError: if the loss becomes too large or nan, or the weights are not finite.
         """
         while (reason := self._end()) is None:
-            epoch = self._epoch(report, save)
-            self.curve = (*self.curve, epoch)
+            self.curve = (*self.curve, self._epoch(report, save))
             self.part, self.generators = (0, 0.0, 0, 0.0, 0.0), ()
             if best_of(self.curve) == len(self.curve) - 1:
                 # Copies, because the next epoch changes the network's weights in place
@@ -249,7 +248,7 @@ class Trainer:
         return total / count
 
     def _log_probs(self, rows: Sequence[IntArray], batch: IntArray) -> Tensor:
-        arrays = padded([rows[row] for row in batch])  # (b, l) numbers, (b, l) mask
+        arrays = pad_rows([rows[row] for row in batch])  # (b, l) numbers, (b, l) mask
         ids, present = (torch.from_numpy(array).to(self._device) for array in arrays)
         with torch.autocast(torch.device(self._device).type, torch.bfloat16, enabled=self._bf16):
             return self.task.log_probs(ids, present).float()

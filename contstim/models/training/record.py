@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 CHECKPOINT = "checkpoint.safetensors"
 RECORD = "training.json"
-CURVE = "curve.png"
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class Training:
         Raises:
             InputError: if a file cannot be written.
         """
-        _draw(self.out / CURVE, self.curve)
+        _draw(self.out / "curve.png", self.curve)
         names = ("cpu_seconds", "wall_seconds", "training_seconds", "predictions")
         totals = {name: sum(getattr(epoch, name) for epoch in self.curve) for name in names}
         record = {
@@ -123,11 +122,8 @@ def write_checkpoint(folder: Path, identity: Identity, trainer: Trainer) -> None
         for moment, tensor in trainer.optimizer.state[weight].items():
             tensors[f"{moment}/{name}"] = tensor
     tensors |= {f"chance/{i}": state for i, state in enumerate(trainer.generators)}
-    run = {
-        "settings": dict(identity),
-        "curve": [asdict(epoch) for epoch in trainer.curve],
-        "part": trainer.part,
-    }
+    curve = [asdict(epoch) for epoch in trainer.curve]
+    run = {"settings": dict(identity), "curve": curve, "part": trainer.part}
     write_tensors(folder / CHECKPOINT, tensors, {"run": json.dumps(run)})
 
 

@@ -174,10 +174,9 @@ class ClassifierSettings:
 
 
 NetworkSettings: TypeAlias = RecurrentSettings | TransformerSettings | ClassifierSettings
-RECURRENT_TRAINING = TrainingSettings()
 TRANSFORMER_TRAINING = TrainingSettings(learning_rate=0.001, warmup=0.05, epochs=10)
 NETWORKS: dict[str, tuple[RecurrentSettings | TransformerSettings, TrainingSettings]] = {
-    **{kind: (RecurrentSettings(kind), RECURRENT_TRAINING) for kind in get_args(RecurrentKind)},
+    **{kind: (RecurrentSettings(kind), TrainingSettings()) for kind in get_args(RecurrentKind)},
     **{k: (TransformerSettings(k), TRANSFORMER_TRAINING) for k in get_args(TransformerKind)},
 }
 """Kinds of networks that are trained on a text, each with its default settings of the network and

@@ -26,16 +26,13 @@ if TYPE_CHECKING:
 
     LogProbs: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
-MOST_TOKENS = 8_000
-_END_OF_TEXT = "<|endoftext|>"
 _BERT_SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def transformer_task(text: Sequence[Sentence], settings: TransformerSettings) -> TrainingTask:
     """Create the training task of a small transformer, with a tokenizer for a text."""
     tokenizer = train_tokenizer(text, settings.kind, settings.vocabulary_size, settings.window)
-    build = {"gpt2": _gpt2, "bert": _bert}[settings.kind]
-    network, log_probs = build(tokenizer, settings)
+    network, log_probs = {"gpt2": _gpt2, "bert": _bert}[settings.kind](tokenizer, settings)
     rows = partial(_rows, tokenizer, settings.kind)
     lengths = np.array([len(row) for row in rows(text)])  # before truncation to the window
     return TrainingTask(
@@ -194,8 +191,7 @@ def train_tokenizer(
         InputError: if the text yields fewer tokens than requested, or has more distinct characters
             than that.
     """
-    train = {"gpt2": _byte_level_bpe, "bert": _word_piece}[kind]
-    tokenizer = train(sentences, size or MOST_TOKENS)
+    tokenizer = {"gpt2": _byte_level_bpe, "bert": _word_piece}[kind](sentences, size or 8_000)
     if size is not None and len(tokenizer) != size:
         raise InputError(
             "`vocabulary_size` must be a number of tokens that the text can yield, such as "
@@ -213,7 +209,7 @@ def _byte_level_bpe(sentences: Iterable[Sentence], size: int) -> Any:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
         vocab_size=size,
-        special_tokens=[_END_OF_TEXT],
+        special_tokens=["<|endoftext|>"],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )

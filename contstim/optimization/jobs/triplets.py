@@ -9,7 +9,7 @@ from contstim.errors import InputError, ModelError
 from contstim.jobs.model_workers import work_off
 from contstim.jobs.pool import worker_pool
 from contstim.models.costs import Tally, counting
-from contstim.models.transforms import tell_end_mark, tell_unknown
+from contstim.models.transforms import tell_vocabulary
 from contstim.optimization.jobs.floors import find_floors
 from contstim.optimization.jobs.queues import Searches, TripletQueue, natural_walk
 from contstim.optimization.jobs.results import TripletResults, pair_statistics
@@ -90,8 +90,7 @@ def find_triplets(
     with worker_pool(executor, context, say=reporter.say, task_limit=task_limit) as workers:
         profiles = _inspect(ordered, sentences, workers)
         for name, profile in profiles.items():
-            tell_end_mark(name, profile.convention.rule, reporter.say)
-            tell_unknown(profile.unknown, reporter.warn, reporter.say)
+            tell_vocabulary(name, profile.convention.rule, profile.unknown, reporter)
         # Separately: a judge may be one of the models under another specification
         profiles |= _inspect([j for j in named_judges if j not in profiles], (), workers)
         panel = [*named_judges] or _default_panel(question, profiles, ordered, store)

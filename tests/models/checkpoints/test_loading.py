@@ -181,7 +181,7 @@ def test_words_and_tokens_are_those_of_the_whole_model(copy: Copy, kind: str) ->
     whole = load_model(f"hf:{folder}", device="cpu")
     for file in folder.glob("*.safetensors"):
         file.write_bytes(b"")
-    words = load_model(f"hf:{folder}", CPU.without_weights)
+    words = load_model(f"hf:{folder}", CPU, weights=False)
     assert np.array_equal(words.knows(WORDS), whole.knows(WORDS))
     assert np.array_equal(words.token_counts(SENTENCES), whole.token_counts(SENTENCES))
     for initial in (True, False):
@@ -200,4 +200,4 @@ def test_a_tokenizer_that_is_made_up_is_refused_without_weights(copy: Copy) -> N
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (folder / name).unlink()
     with pytest.raises(ModelError, match=r"tokenizer of 5 tokens for a network of 220"):
-        load_model(f"hf:{folder}", CPU.without_weights)
+        load_model(f"hf:{folder}", CPU, weights=False)

@@ -17,7 +17,7 @@ from contstim.models.catalog import check_model, load_model, load_scorer
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.specifications import parse_model
-from contstim.models.tensors import spreading
+from contstim.models.tensors import placement_options
 from contstim.words.sentence import Sentence
 from tests.models import tiny, tiny_gguf
 from tests.models.checkpoints.conftest import SENTENCES, score
@@ -56,7 +56,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_library_arguments(monkeypatch: pytest.MonkeyPatch, quantize: Any, dtype: Any) -> None:
     monkeypatch.setattr(loading_module, "find_spec", lambda _: object())
     given = Loading(device="cpu", dtype=dtype, quantize=quantize)
-    settings = spreading(given.resolved(), "")
+    settings = placement_options(given.resolved(), "")
     told = settings["quantization_config"]
     assert (told.load_in_8bit, told.load_in_4bit) == (quantize == "int8", quantize == "int4")
     assert told.bnb_4bit_quant_type == "nf4"
@@ -64,7 +64,7 @@ def test_library_arguments(monkeypatch: pytest.MonkeyPatch, quantize: Any, dtype
     assert settings["device_map"] == {"": "cpu"}
     assert settings["dtype"] == dtype
     given = Loading(dtype=dtype, device_map="auto", quantize=quantize)
-    mapped = spreading(given.resolved(), "folder")
+    mapped = placement_options(given.resolved(), "folder")
     assert mapped["device_map"] == "auto"
 
 

@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 from contstim.errors import ModelError
 from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.masked.plan import Pattern, Plan, mixed, n_passes
+from contstim.models.masked.plan import Pattern, Plan, as_mixture, n_passes
 from contstim.models.masked.rules import RULES, chain_plan, orders_plan
 from contstim.models.words import END_MARK, SPECIAL
 from contstim.testing.contract import tolerance
@@ -62,7 +62,7 @@ def test_the_score_is_the_log_of_the_mean_over_all_orders(sizes: list[int], seed
     """Witness: every order by itself, to 1e-10."""
     sizes = sizes if sum(sizes) < 8 else sizes[:2]
     pattern = (SPECIAL, *np.repeat(np.arange(len(sizes)), sizes).tolist(), END_MARK, SPECIAL)
-    plan = mixed(chain_plan(pattern))
+    plan = as_mixture(chain_plan(pattern))
     values = -np.abs(answers(plan, seed))
     totals = of_all_orders(pattern, plan, values)
     assert plan.score(values) == pytest.approx(logsumexp(totals) - np.log(len(totals)), abs=1e-10)
@@ -126,10 +126,12 @@ def test_where_answers_fit_together_it_is_the_chain_and_so_are_its_parts() -> No
         shown = ~plan.hidden[row]
         values.append(marginal(shown | (np.arange(3) == token)) - marginal(shown))
     log_probs = np.array(values)
-    assert mixed(plan).score(log_probs) == pytest.approx(float(np.log(joint[sentence])), abs=1e-12)
+    assert as_mixture(plan).score(log_probs) == pytest.approx(
+        float(np.log(joint[sentence])), abs=1e-12
+    )
     assert plan.score(log_probs) == pytest.approx(float(np.log(joint[sentence])), abs=1e-12)
     np.testing.assert_allclose(
-        mixed(plan).by_token(log_probs), plan.by_token(log_probs), rtol=0, atol=1e-12
+        as_mixture(plan).by_token(log_probs), plan.by_token(log_probs), rtol=0, atol=1e-12
     )
 
 
@@ -137,12 +139,12 @@ def test_where_answers_fit_together_it_is_the_chain_and_so_are_its_parts() -> No
 def test_samples_are_unbiased_before_the_log_and_their_errors_honest(name: str) -> None:
     """Witness: all orders. The log is too low on average, by about half the squared error."""
     pattern = PATTERNS[name]
-    exact = mixed(chain_plan(pattern))
+    exact = as_mixture(chain_plan(pattern))
     truth = exact.score(answers(exact) / 2)
     answer = of_questions(exact, answers(exact) / 2)
     scores, errors = [], []
     for seed in range(40):
-        plan = mixed(orders_plan(pattern, seed, 40))
+        plan = as_mixture(orders_plan(pattern, seed, 40))
         values = np.array([answer[question] for question in questions(plan)])
         scores.append(plan.score(values))
         errors.append(plan.standard_error(values))

@@ -166,7 +166,7 @@ def test_means_are_exact_and_words_are_told_without_a_server(fake_of: FakeOf) ->
         count = whole.token_counts([sentence])[0]
         assert mean == pytest.approx(whole.log_probs([sentence])[0] / count, abs=1e-5)
     # With the server gone, it still says how words are read, and scores nothing
-    reader = load_scorer(specification, Loading().without_weights)
+    reader = load_scorer(specification, Loading(weights=False))
     assert reader.convention.fingerprint.startswith("tokenizer-")
     assert reader.knows(["dog", "<|endoftext|>"]).tolist() == [True, False]
     with pytest.raises(ModelError, match="cannot score"):

@@ -93,13 +93,13 @@ def test_a_restart_loads_as_a_classifier_with_the_recorded_loss(done: list[Train
 @pytest.mark.parametrize("name", ["bert", "roberta", "gpt2"])
 def test_the_loss_is_the_networks_own(name: str, tiny_checkpoint: Folder) -> None:
     """Witness: the loss that `transformers` computes from labels, in a padded batch."""
-    from contstim.models.batching import padded
+    from contstim.models.batching import pad_rows
 
     task = classifier_task(SENTENCES[:4], ClassifierSettings(base=str(tiny_checkpoint(name))))
     network: Any = task.network.eval()
     rows = task.encode(SENTENCES[:4])
     with torch.no_grad():
-        ours = -task.log_probs(*map(torch.from_numpy, padded(rows)))
+        ours = -task.log_probs(*map(torch.from_numpy, pad_rows(rows)))
         for row, loss in zip(rows, ours, strict=True):
             ids = torch.from_numpy(row[1:])[None]
             alone = network(input_ids=ids, labels=torch.tensor([int(row[0])])).loss
