@@ -15,7 +15,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis import families
 from contstim.experiments.design.population import SECONDS_PER_TRIAL
-from contstim.experiments.responses.admission import DEFAULT_RULE, LAPSES
+from contstim.experiments.responses.admission import LAPSES, excluded_share, required_catch
 from contstim.files.tables import frame_of
 from contstim.items.stimuli import Condition, Kind, Trial
 from contstim.reporting.canvas import new_figure
@@ -105,7 +105,8 @@ def summarise(
         shared=len(pair_sentences & triplet_sentences),
         natural=len(pair_sentences | triplet_sentences),
         catch=max(counts.get(Condition.CATCH, (0,))),
-        rule=DEFAULT_RULE,
+        required=required_catch,
+        excluded=excluded_share,
         lapses=LAPSES,
         counted_in=frequencies.source,
     )

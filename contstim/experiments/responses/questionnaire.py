@@ -15,9 +15,7 @@ from contstim.files.tables import cells_by_name, needed_columns, read_csv, read_
 from contstim.wording import find_duplicates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-
-    from contstim.files.tables import Reader
+    from collections.abc import Collection, Iterable, Mapping
 
 
 @dataclass(frozen=True)
@@ -49,34 +47,16 @@ class Question:
     shown: tuple[str, ...] = ()
 
 
-def _choice_parser(*allowed: str) -> Callable[[Any], str]:
-    return lambda cell: allowed[allowed.index(cell.strip().lower())]
-
-
-def _pattern_parser(pattern: str) -> Callable[[Any], str]:
-    def parse_cell(cell: Any) -> str:
-        if not re.fullmatch(pattern, cell.strip()):
-            raise ValueError(cell)
-        return str(cell.strip())
-
-    return parse_cell
-
-
-_READERS: dict[str, Reader] = {
-    "name": (
-        _pattern_parser(r"[A-Za-z]\w*"),
-        "name in letters, digits and _, beginning with a letter",
-    ),
-    "when": (
-        _choice_parser("before", "check", "after"),
-        "time to ask; write before, check or after",
-    ),
-    "kind": (_choice_parser("choice", "number", "text"), "kind; write choice, number or text"),
-    "question": (_pattern_parser(r"(?s).+"), "question; write the text that participants read"),
-    "options": (str, "text"),
-    "optional": (_choice_parser("", "no", "yes"), "yes or a no"),
+# Column → pattern of valid cells, and description for messages
+_PATTERNS = {
+    "name": (r"[A-Za-z]\w*", "name in letters, digits and _, beginning with a letter"),
+    "when": ("before|check|after", "time to ask; write before, check or after"),
+    "kind": ("choice|number|text", "kind; write choice, number or text"),
+    "question": ("(?s).+", "question; write the text that participants read"),
+    "options": ("(?s).*", "text"),
+    "optional": ("no|yes|", "yes or a no"),
 }
-COLUMNS = tuple(_READERS)
+COLUMNS = tuple(_PATTERNS)
 """Columns of a table of questions; question and options may be translated, as in `question_de`."""
 FURTHER_COLUMN = re.compile(r"(question|options)_[A-Za-z][A-Za-z0-9-]*")
 
@@ -121,12 +101,11 @@ def _parse_question(cells: Mapping[str, str], language: str) -> Question:
     Raises:
         ValueError: if a cell is invalid; its arguments are the column and the problem.
     """
-    values: dict[str, Any] = {}
-    for column, (parse_cell, description) in _READERS.items():
-        try:
-            values[column] = parse_cell(cells.get(column, ""))
-        except ValueError:
-            raise ValueError(column, f"{cells.get(column, '')!r} is not a {description}.") from None
+    values: dict[str, Any] = {name: cells.get(name, "").strip() for name in COLUMNS}
+    values |= {name: values[name].lower() for name in ("when", "kind", "optional")}
+    for column, (pattern, description) in _PATTERNS.items():
+        if not re.fullmatch(pattern, values[column]):
+            raise ValueError(column, f"{cells.get(column, '')!r} is not a {description}.")
     filled = {name: cell.strip() for name, cell in cells.items() if cell.strip()}
     options: dict[str, dict[str, Any]] = {}
     # Options of every language are parsed, so that errors do not depend on the requested language

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from contstim.experiments.analysis.effects import planned_families
 from contstim.experiments.design.population import AS_MEASURED
-from contstim.experiments.responses.admission import CatchRule
+from contstim.experiments.responses.admission import required_catch
 from contstim.experiments.responses.questionnaire import (
     described,
     questions_beside,
@@ -280,7 +280,7 @@ class StudyFacts(MaterialFacts):
         least = (
             None if self.planned_analysis is None else self.planned_analysis.exclusions.min_catch
         )
-        return (CatchRule.of(least).required(number), number) if number else None
+        return (required_catch(number, least), number) if number else None
 
     @property
     def exclusion_rules(self) -> list[str]:
