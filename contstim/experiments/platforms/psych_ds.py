@@ -86,7 +86,7 @@ def export_psych_ds(
         bool, Help("Allow artificial participants, and mention them in the title.")
     ] = False,
 ) -> Exported:
-    """Write a Psych-DS 1.5 data set, or check one.
+    """Write a Psych-DS 1.5 data set, and check it.
 
     The data set contains the stimuli and, if given, responses and scores, with a description of
     every column. Participants are numbered, unless you keep their names. `contstim check psych-ds`

@@ -52,9 +52,6 @@ if TYPE_CHECKING:
 COLUMNS = ("trial_id", "list_name", "stimulus_group", "left", "left_sentence", "right_sentence")
 
 _RESERVED_WORDS = frozenset("#n/a #na <na> n/a na null none true false".split())
-# PsychoPy evaluates round brackets around a whole cell, and square brackets anywhere in a cell
-_IN_ROUND_BRACKETS = re.compile(r"\(.*\)", re.DOTALL)
-_IN_SQUARE_BRACKETS = re.compile(r"\[.*\]", re.DOTALL)
 _DATE_WORD = re.compile(
     r"jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|"
     r"oct(ober)?|nov(ember)?|dec(ember)?|[ap]m",
@@ -139,11 +136,8 @@ def psychopy_cell(text: str) -> str:
     Args:
         text: text that can be escaped (`unquotable`).
     """
-    if (
-        text.lower() in _RESERVED_WORDS
-        or _IN_ROUND_BRACKETS.fullmatch(text)
-        or text.startswith('"')
-    ):
+    # PsychoPy evaluates round brackets around a whole cell
+    if text.lower() in _RESERVED_WORDS or re.fullmatch(r"(?s)\(.*\)", text) or text[:1] == '"':
         return NO_BREAK_SPACE + text
     return escape_formula(text, NO_BREAK_SPACE)
 
@@ -154,7 +148,7 @@ def unquotable(text: str) -> str:
     A text that cannot be escaped has square brackets, is a number or a date, or has a backslash
     before an n.
     """
-    if _IN_SQUARE_BRACKETS.search(text):
+    if re.search(r"(?s)\[.*\]", text):
         return "PsychoPy evaluates text in square brackets"
     if "\\n" in text:
         return "PsychoPy reads a backslash with n as a line break"

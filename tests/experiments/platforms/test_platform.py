@@ -9,7 +9,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import staged
-from contstim.experiments.platforms.platform import platforms
+from contstim.experiments.platforms.platform import platform_named, platform_names
 from contstim.experiments.responses.table import write_responses
 from contstim.files.tables import write_table
 from contstim.items.stimuli import trial_columns
@@ -104,7 +104,8 @@ def test_no_platform_is_imported_before_it_is_asked_for() -> None:
     assert done.stdout == "[]\n", done.stderr
 
 
-EXPORTERS = {each.name: each.exporter for each in platforms() if each.exporter}
+PLATFORMS = [platform for name in platform_names() if (platform := platform_named(name))]
+EXPORTERS = {each.name: each.exporter for each in PLATFORMS if each.exporter}
 
 
 @pytest.mark.parametrize("platform", EXPORTERS)
