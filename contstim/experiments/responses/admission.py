@@ -6,7 +6,7 @@ Exclusion rules are stated before data collection and applied one after the othe
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path  # noqa: TC003 - needed at run time to build options from the fields
@@ -27,7 +27,7 @@ from contstim.options import Help
 from contstim.wording import find_duplicates, quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from contstim.experiments.responses.table import Response
 
@@ -199,13 +199,15 @@ def _find_failed_catch(
     trials: Sequence[Trial], min_catch: int | None, answers: Answers
 ) -> dict[str, str]:
     """Find participants with too few correct catch trials; trials not shown are not wrong."""
-    n_catch_by_group = Counter(
-        trial.group for trial in trials if trial.condition is Condition.CATCH
-    )
-    all_responses = [response for responses in answers.values() for response in responses]
+    catch = [trial for trial in trials if trial.condition is Condition.CATCH]
+    n_catch_by_group = Counter(trial.group for trial in catch)
+    catch_ids = {trial.trial_id for trial in catch}
     failures = {}
-    for name, (right, shown) in catch_scores(trials, all_responses).items():
-        n_trials = n_catch_by_group[answers[name][0].group]
+    for name, responses in answers.items():
+        # sentence_1 of a catch trial is the unshuffled sentence
+        choices = [response.choice for response in responses if response.trial_id in catch_ids]
+        right, shown = choices.count(1), len(choices)
+        n_trials = n_catch_by_group[responses[0].group]
         if not shown:
             continue
         required = shown - (n_trials - required_catch(n_trials, min_catch))
@@ -214,20 +216,6 @@ def _find_failed_catch(
                 f"{right} of {quantity(shown, 'catch trial')} right, {required} are required"
             )
     return failures
-
-
-def catch_scores(
-    trials: Iterable[Trial], responses: Iterable[Response]
-) -> Mapping[str, tuple[int, int]]:
-    """Return the numbers of correct and of shown catch trials by participant."""
-    catch = {trial.trial_id for trial in trials if trial.condition is Condition.CATCH}
-    scores: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    for response in responses:
-        right, shown = scores[response.participant]
-        if response.trial_id in catch:
-            # sentence_1 of a catch trial is the unshuffled sentence
-            scores[response.participant] = (right + (response.choice == 1), shown + 1)
-    return dict(scores)
 
 
 # Measure of a participant → phrase of the rule; the placeholders are `below` or `above`, and limit

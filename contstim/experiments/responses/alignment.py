@@ -15,7 +15,7 @@ from contstim.experiments.responses import checks, table
 from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.files.documents import shortened
 from contstim.files.tables import join_names, whole_number
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -141,16 +141,14 @@ def import_files(
             f"No answer belongs to any of the {len(trials):,} trials; the first answer is "
             f"about {first}. Name the table of the trials that participants saw."
         )
-    unknown: dict[str, dict[str, None]] = defaultdict(dict)  # participant → distinct trial_ids
-    for answer in unmatched:
-        unknown[answer.participant][answer.trial_id] = None
+    unknown = grouped((answer.participant, answer.trial_id) for answer in unmatched)
     return Imported(
         tuple(trials),
         tuple(_to_response(answer, trial) for answer, trial in matched),
         tuple(part for part in parts if isinstance(part, str)),
         tuple(
-            checks.ResponseFinding(checks.Problem.UNKNOWN_TRIAL, participant, tuple(trials_of))
-            for participant, trials_of in unknown.items()
+            checks.ResponseFinding(checks.Problem.UNKNOWN_TRIAL, name, tuple(dict.fromkeys(ids)))
+            for name, ids in unknown.items()
         ),
         tuple(part for part in parts if isinstance(part, InputError)),
         tuple(dict.fromkeys(part for part in parts if isinstance(part, QuestionAnswer))),
