@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import BoolArray, FloatArray
 
-CEILING = (
-    "ceiling"  # the second side of a contrast: the lower noise ceiling on the model's own trials
-)
+# The second side of a contrast: the lower noise ceiling on the model's own trials
+CEILING = "ceiling"
 FALSE_DISCOVERY_RATE = 0.05  # default threshold for adjusted p-values
 THESE_ITEMS = (
     "Tests compare participants who saw the same trials: significant results do not generalise to "

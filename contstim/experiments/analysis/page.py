@@ -75,7 +75,8 @@ def report(
     verdict = Paragraph((strong(winner), f" {why}"))
     parts: list[Part] = [verdict, _figure(analysis.main, images)]
     parts += [Paragraph(texts["bars"], note=True), *_preface(analysis, texts)]
-    if cautions := [*_cautions(analysis, texts, seen or {})]:
+    contaminated = contamination_warnings(seen or {}, "natural sentences")
+    if cautions := [*filter(None, (*contaminated, texts["against"], *analysis.cautions))]:
         limits = quantity(len(cautions), "limit of these results", "limits of these results")
         parts.append(Details(limits, [Bullets(cautions)], is_open=len(cautions) <= _MAX_UNFOLDED))
     parts.append(Heading("In detail"))
@@ -139,14 +140,6 @@ def _preface(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
         yield Details(
             "Names of models in figures", [Table(("in figures", "model"), short, texts=2)]
         )
-
-
-def _cautions(
-    analysis: Analysis, texts: Mapping[str, str], seen: Mapping[str, Contamination | None]
-) -> Iterator[str]:
-    """Yield the warnings that a reader must know before any detail."""
-    contaminated = contamination_warnings(seen, "natural sentences")
-    yield from filter(None, (*contaminated, texts["against"], *analysis.cautions))
 
 
 def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> Iterator[Part]:

@@ -206,13 +206,18 @@ def analyze(
         )
     controversial = [condition for condition in CONTROVERSIAL if condition in present]
     measures, (preferences, rivals_left_out) = measures_of(ratings.scale), rivals
-    results = _results(ratings, contrasts, sampling, progress)
+    steps = [(scope, measure) for scope in scopes_of(ratings) for measure in measures]
+    results: list[Result] = []
+    for step in steps:
+        progress(len(results), len(steps))
+        results.append(compare(ratings, *step, contrasts, sampling))
+    progress(len(steps), len(steps))
     return Analysis(
         admission,
         ratings,
         scores,
         sampling,
-        results,
+        tuple(results),
         [
             row
             for c in controversial
@@ -237,22 +242,6 @@ def analyze(
         by_paradigm(ratings, sampling),
         primary,
     )
-
-
-def _results(
-    ratings: Ratings,
-    contrasts: Sequence[ModelContrast],
-    sampling: Sampling,
-    progress: Callable[[int, int], None],
-) -> tuple[Result, ...]:
-    measures = measures_of(ratings.scale)
-    steps = [(scope, measure) for scope in scopes_of(ratings) for measure in measures]
-    results = []
-    for done, (scope, measure) in enumerate(steps):
-        progress(done, len(steps))
-        results.append(compare(ratings, scope, measure, contrasts, sampling))
-    progress(len(steps), len(steps))
-    return tuple(results)
 
 
 def _empty_answers(ratings: Ratings) -> Iterator[str]:

@@ -75,7 +75,14 @@ def assign_groups(
         goal[[candidate[item, group] for item, group in groups.items()]] = -1
     solution = solve(Program.of(goals, rules), seconds=seconds)
     if solution is None:
-        raise InfeasibleError(_explain(items, n_groups))
+        shared = sorted(_items_by_text(items).items(), key=lambda entry: -len(entry[1]))
+        top = "; ".join(f"{text!r} in {len(users)} trials" for text, users in shared[:3])
+        raise InfeasibleError(
+            f"The {len(items):,} trials cannot be assigned to {n_groups} groups so that no "
+            "group sees a sentence twice and every group has the same number of each kind: "
+            f"proven by {SOLVER}. Sentences in most trials: {top}. Use more groups, or "
+            "sentences that fewer pairs and triplets share."
+        )
     assigned: IntArray = solution.chosen[candidate].argmax(axis=1)
     return assigned
 
@@ -94,12 +101,10 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
     uneven = {s: n for s, n in Counter(share for share, _ in items).items() if n % n_groups}
     if uneven:
         share, size = next(iter(uneven.items()))
-        further_kinds = (
-            f", nor can {quantity(len(uneven) - 1, 'further kind')}" if len(uneven) > 1 else ""
-        )
+        further = f", nor can {quantity(len(uneven) - 1, 'further kind')}" * (len(uneven) > 1)
         raise InfeasibleError(
             f"{quantity(size, 'trial')} of {share} cannot be distributed evenly over "
-            f"{n_groups} groups{further_kinds}. Set a number per model pair that is a multiple "
+            f"{n_groups} groups{further}. Set a number per model pair that is a multiple "
             "of the number of groups (for minimal pairs, of twice that number), or a "
             f"number of groups that divides {size}."
         )
@@ -124,17 +129,6 @@ def _indices_by_key(keys: Iterable[Iterable[str]]) -> dict[str, list[int]]:
         for key in item:
             indices[key].append(index)
     return indices
-
-
-def _explain(items: Sequence[Item], n_groups: int) -> str:
-    shared = sorted(_items_by_text(items).items(), key=lambda entry: -len(entry[1]))
-    top = "; ".join(f"{text!r} in {len(users)} trials" for text, users in shared[:3])
-    return (
-        f"The {len(items):,} trials cannot be assigned to {n_groups} groups so that no "
-        "group sees a sentence twice and every group has the same number of each kind: "
-        f"proven by {SOLVER}. Sentences in most trials: {top}. Use more groups, or "
-        "sentences that fewer pairs and triplets share."
-    )
 
 
 def presentation(

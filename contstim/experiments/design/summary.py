@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from contstim.experiments.design.building import Design
     from contstim.files.arrays import FloatArray
     from contstim.words.frequencies import WordFrequencies
-    from contstim.words.sentence import Sentence
 
-_SIDES = ("sentence_1", "sentence_2")
 MEASURES = ("words", "characters", "word frequency (mean Zipf)")
 
 
@@ -153,14 +151,12 @@ def _roles(
 
 
 def _sources(trials: Iterable[Trial]) -> dict[tuple[Condition, Kind], int]:
-    sentences: dict[tuple[Condition, Kind], set[Sentence]] = {}
-    for trial in trials:
-        for kind, sentence in ((trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2)):
-            sentences.setdefault((trial.condition, kind), set()).add(sentence)
-    return {
-        key: len(distinct)
-        for key, distinct in sorted(sentences.items(), key=lambda entry: entry[0])
+    sentences = {
+        (trial.condition, kind, sentence)
+        for trial in trials
+        for kind, sentence in ((trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2))
     }
+    return dict(sorted(Counter((condition, kind) for condition, kind, _ in sentences).items()))
 
 
 def _balance(trials: Sequence[Trial], frequencies: WordFrequencies) -> FloatArray:
@@ -201,11 +197,7 @@ def summary_report(summary: DesignSummary) -> Report:
         "Design of the experiment",
         (
             *(Paragraph((strong(caution),)) for caution in summary.cautions),
-            *(
-                Paragraph(text)
-                for name, text in summary.notes.items()
-                if text and name != "balance"
-            ),
+            *(Paragraph(x) for name, x in summary.notes.items() if x and name != "balance"),
             Heading("Trials by group"),
             Table(("condition", *map(str, groups)), counts),
             Heading("Trials of each model pair in a group"),
@@ -235,9 +227,8 @@ def summary_figure(summary: DesignSummary) -> Figure:
         bottom += counts
     left_panel.set(xlabel="group", ylabel="trials")
     left_panel.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
-    left_panel.set_title(
-        f"{quantity(max(1, round(max(summary.minutes))), 'minute')} per participant"
-    )
+    minutes = max(1, round(max(summary.minutes)))
+    left_panel.set_title(f"{quantity(minutes, 'minute')} per participant")
     left_panel.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     names = [f"{condition}: {kind}" for condition, kind in summary.sources]
     bars = right_panel.barh(names, list(summary.sources.values()))
@@ -251,7 +242,7 @@ def summary_figure(summary: DesignSummary) -> Figure:
     heights = np.arange(len(summary.balance))
     panels = lower.subplots(1, 3)
     for axis, (row, measure) in zip(panels, enumerate(MEASURES), strict=True):
-        for side, name in enumerate(_SIDES):
+        for side, name in enumerate(("sentence_1", "sentence_2")):
             values = [table[row, side] for table in summary.balance.values()]
             axis.plot(values, heights + 0.15 * (side - 0.5), "o", label=name)
         axis.set_yticks(heights, list(summary.balance), fontsize="small")

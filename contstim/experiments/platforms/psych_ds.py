@@ -131,7 +131,7 @@ def export_psych_ds(
     pseudonyms = {r.participant: s.participant for r, s in zip(given, written, strict=True)}
     asked, answers = _questions_and_answers(questions, responses)
     score_table = None if scores is None else ScoreTable.from_file(scores)
-    rows_by_table = {
+    rows_by_table: dict[str, Sequence[Any]] = {
         "answers": [
             replace(answer, participant=pseudonyms[answer.participant])
             for answer in answers

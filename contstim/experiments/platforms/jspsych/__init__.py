@@ -17,11 +17,19 @@ from contstim.experiments.platforms.jspsych.folder import (
     export_jspsych,
     unfilled_warning,
 )
+from contstim.experiments.platforms.jspsych.library import fetch_library
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.platforms.jspsych.study import PageSettings
 from contstim.experiments.platforms.platform import Exporter, Platform, Reader
 
-__all__ = ["PLATFORM", "PageSettings", "export_jspsych", "import_jspsych", "unfilled_warning"]
+__all__ = [
+    "PLATFORM",
+    "PageSettings",
+    "export_jspsych",
+    "fetch_library",
+    "import_jspsych",
+    "unfilled_warning",
+]
 
 PLATFORM = Platform(
     "jspsych",
