@@ -177,8 +177,7 @@ def _influence(without: FloatArray) -> FloatArray:
     # For a mean of y, the value without trial t is (y_t - mean) / (k - 1) below the mean of all
     # such values. With the root, the sum of the squares is the variance of a mean, s^2 / k.
     k = without.shape[-1]
-    influence: FloatArray = np.sqrt((k - 1) / k) * (without.mean(axis=-1, keepdims=True) - without)
-    return influence
+    return np.asarray(np.sqrt((k - 1) / k) * (without.mean(axis=-1, keepdims=True) - without))
 
 
 def jackknife_of_means(
@@ -369,8 +368,7 @@ def _between_blocks(blocks: Sequence[Block]) -> FloatArray:
     shares = np.array([block.weights.sum() for block in blocks])
     means = np.stack([block.values @ block.weights for block in blocks], axis=-1) / shares
     deviations = shares * (means - (means @ shares)[..., None])
-    variance: FloatArray = (deviations**2).sum(axis=-1) * len(blocks) / (len(blocks) - 1)
-    return variance
+    return np.asarray((deviations**2).sum(axis=-1) * len(blocks) / (len(blocks) - 1))
 
 
 def _satterthwaite(

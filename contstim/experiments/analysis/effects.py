@@ -34,7 +34,7 @@ from contstim.experiments.analysis.signed_ranks import (
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from contstim.experiments.analysis.families import Correction, ModelContrast
     from contstim.experiments.analysis.measures import Measure, ParticipantScores
@@ -281,7 +281,11 @@ def compare(
         uncertainty = uncertainty_of(groups, shares, measure.lowest, Side(first, second, ceiling))
         test = _crossed_test(*pair, uncertainty) if units == "crossed" else signed_rank_test(*pair)
         tests.append((*pair, uncertainty, test))
-    limits = _limits([test for *_, test in tests], sampling)
+    n_units = [test.n_units for *_, test in tests if np.isfinite(test.p_value)]
+    limits = detectability(n_units, sampling.false_discovery_rate, sampling.correction)
+    if units == "crossed":
+        # The p-value of a crossed test has no lower bound
+        limits = replace(limits, smallest=0.0, needed=1 if n_units else None)
     comparisons = _comparison_rows(tests, family, f"{measure.name} in {scope}", sampling, limits)
     return Result(scope, measure, evaluation, models, comparisons, limits)
 
@@ -356,15 +360,6 @@ def _crossed_test(first: FloatArray, second: FloatArray, uncertainty: Uncertaint
     return PairedTest(people, float(statistic), np.nan, p_value)
 
 
-def _limits(tests: Sequence[PairedTest], sampling: Sampling) -> Detectability:
-    units = [test.n_units for test in tests if np.isfinite(test.p_value)]
-    if sampling.units != "crossed":
-        return detectability(units, sampling.false_discovery_rate, sampling.correction)
-    # The p-value of a crossed test has no lower bound
-    few, largest = (min(units), max(units)) if units else (0, 0)
-    return Detectability(len(units), few, largest, 0.0, 1 if units else None, sampling.correction)
-
-
 def _comparison_rows(
     tests: Sequence[_Test],
     family: Sequence[ModelContrast],
@@ -398,50 +393,40 @@ def _comparison_rows(
         f"{quantity(ceilings, 'model')} against the ceiling"
     )
     columns = zip(*(column.tolist() for column in decisions.values()), strict=True)
-    rows = (dict(zip(decisions, row, strict=True)) for row in columns)
-    return [
-        _comparison_row(contrast, test, row, family_text, sampling)
-        for contrast, test, row in zip(family, tests, rows, strict=True)
-    ]
-
-
-def _comparison_row(
-    contrast: ModelContrast,
-    test: _Test,
-    decisions: Mapping[str, Any],
-    family: str,
-    sampling: Sampling,
-) -> Comparison:
-    """Return a comparison with the decisions of the family's correction."""
-    first, second, uncertainty, ranks = test
-    interval = _test_interval(test, decisions["alpha"], sampling)
-    difference = known_mean(first - second)
-    residual, units = uncertainty.components.residual, sampling.units or "groups"
-    unit = np.sqrt(residual) if residual > 0 else np.nan
-    biserial = rank_biserial_interval(ranks.n_units, ranks.rank_biserial, sampling.level)
-    is_equivalent = decisions["equivalence_adjusted"] < sampling.false_discovery_rate
-    default = "undecided" if decisions["testable"] else "untestable"
-    return Comparison(
-        first=contrast[0],
-        second=contrast[1],
-        value_first=known_mean(first),
-        value_second=known_mean(second),
-        difference=difference,
-        interval=interval,
-        **asdict(ranks),
-        holds_for=_HOLDS_FOR.get(units, uncertainty.components.population),
-        standardised=float(difference / unit),
-        low_standardised=float(interval.low / unit),
-        high_standardised=float(interval.high / unit),
-        test=TESTS[units],
-        family=family,
-        correction=CORRECTIONS[sampling.correction],
-        low_rank_biserial=biserial[0],
-        high_rank_biserial=biserial[1],
-        smallest_effect=sampling.smallest_effect,
-        verdict=_VERDICTS[decisions["significant"], is_equivalent] or default,
-        **decisions,
-    )
+    units = sampling.units or "groups"
+    rows = []
+    for contrast, test, cells in zip(family, tests, columns, strict=True):
+        decided: dict[str, Any] = dict(zip(decisions, cells, strict=True))
+        first, second, uncertainty, ranks = test
+        interval = _test_interval(test, decided["alpha"], sampling)
+        difference, residual = known_mean(first - second), uncertainty.components.residual
+        unit = np.sqrt(residual) if residual > 0 else np.nan
+        biserial = rank_biserial_interval(ranks.n_units, ranks.rank_biserial, sampling.level)
+        is_equivalent = decided["equivalence_adjusted"] < rate
+        default = "undecided" if decided["testable"] else "untestable"
+        comparison = Comparison(
+            first=contrast[0],
+            second=contrast[1],
+            value_first=known_mean(first),
+            value_second=known_mean(second),
+            difference=difference,
+            interval=interval,
+            **asdict(ranks),
+            holds_for=_HOLDS_FOR.get(units, uncertainty.components.population),
+            standardised=float(difference / unit),
+            low_standardised=float(interval.low / unit),
+            high_standardised=float(interval.high / unit),
+            test=TESTS[units],
+            family=family_text,
+            correction=CORRECTIONS[kind],
+            low_rank_biserial=biserial[0],
+            high_rank_biserial=biserial[1],
+            smallest_effect=margin,
+            verdict=_VERDICTS[decided["significant"], is_equivalent] or default,
+            **decided,
+        )
+        rows.append(comparison)
+    return rows
 
 
 def _test_interval(test: _Test, alpha: float, sampling: Sampling) -> Interval:

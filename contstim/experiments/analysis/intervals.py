@@ -186,10 +186,8 @@ class Uncertainty(NamedTuple):
             lowest = self.ends[0]
             share = (self.estimate - lowest) / self.span
             # Only the estimated variance has limited degrees of freedom, not that of the added item
-            freedom_factor = (
-                (variance + (self.span / units) ** 2) / variance if variance else np.inf
-            )
-            curve = t_quantile(level, freedom * freedom_factor**2) ** 2 / observations
+            ratio = (variance + (self.span / units) ** 2) / variance if variance else np.inf
+            curve = t_quantile(level, freedom * ratio**2) ** 2 / observations
             centre = (share + curve / 2) / (1 + curve)
             half = (curve * share * (1 - share) + curve**2 / 4) ** 0.5 / (1 + curve)
             ends = [lowest + self.span * (centre + side * half) for side in (-1, 1)]

@@ -106,8 +106,7 @@ def signed_ranks(values: FloatArray) -> FloatArray:
 
     # Zeros have the lowest ranks, which are subtracted here
     zeros = (values == 0).sum(axis=-1, keepdims=True)
-    ranks: FloatArray = np.sign(values) * (rankdata(np.abs(values), axis=-1) - zeros)
-    return ranks
+    return np.asarray(np.sign(values) * (rankdata(np.abs(values), axis=-1) - zeros))
 
 
 def rank_squares(values: FloatArray) -> FloatArray:

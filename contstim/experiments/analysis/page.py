@@ -43,7 +43,7 @@ from contstim.reporting.report import (
     strong,
 )
 from contstim.reporting.templates import passages, works_in
-from contstim.wording import p_text, quantity
+from contstim.wording import grouped, p_text, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,7 +70,29 @@ def report(
         title: heading of the page.
         seen: model → overlap of the sentences with its training text; None if this is unknown.
     """
-    texts = _page_passages(analysis)
+    ratings, admission = analysis.ratings, analysis.admission
+    # Harmless problems do not exclude participants. Those who have them are named, because their
+    # answers may lower every measure and ceiling.
+    notable = grouped(
+        (str(finding.problem), finding.participant)
+        for finding in admission.report.findings
+        if finding.problem in HARMLESS and finding.participant in ratings.participants
+    )
+    texts = passages(
+        *(__package__, "page.md.jinja"),
+        ratings=ratings,
+        scale=ratings.scale,
+        excluded=admission.excluded,
+        counts=admission.counts,
+        notable=notable,
+        against=[
+            f"{contradicted:,} of {trials:,} {condition}"
+            for condition, (trials, contradicted) in analysis.orientations.items()
+            if contradicted
+        ],
+        trivial=bool(analysis.rivals),
+        dots=averaged(analysis.results[0].evaluation, analysis.sampling.units),
+    )
     winner, why = verdict_texts(analysis)
     verdict = Paragraph((strong(winner), f" {why}"))
     parts: list[Part] = [verdict, _figure(analysis.main, images)]
@@ -99,32 +121,6 @@ def report(
 def _figure(result: Result, images: Mapping[str, bytes]) -> Picture:
     name = f"{result.measure.name}-{result.scope}"
     return Picture(name, images[name], f"{result.measure.label}: {DESCRIPTIONS[result.scope]}")
-
-
-def _page_passages(analysis: Analysis) -> dict[str, str]:
-    """Return the passages of the page."""
-    ratings, admission = analysis.ratings, analysis.admission
-    # Harmless problems do not exclude participants. Those who have them are named, because their
-    # answers may lower every measure and ceiling.
-    notable: dict[str, list[str]] = {}
-    for finding in admission.report.findings:
-        if finding.problem in HARMLESS and finding.participant in ratings.participants:
-            notable.setdefault(str(finding.problem), []).append(finding.participant)
-    return passages(
-        *(__package__, "page.md.jinja"),
-        ratings=ratings,
-        scale=ratings.scale,
-        excluded=admission.excluded,
-        counts=admission.counts,
-        notable=notable,
-        against=[
-            f"{contradicted:,} of {trials:,} {condition}"
-            for condition, (trials, contradicted) in analysis.orientations.items()
-            if contradicted
-        ],
-        trivial=bool(analysis.rivals),
-        dots=averaged(analysis.results[0].evaluation, analysis.sampling.units),
-    )
 
 
 def _preface(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:

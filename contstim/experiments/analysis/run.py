@@ -24,6 +24,7 @@ from contstim.experiments.analysis.trivial_rivals import by_paradigm, judge_riva
 from contstim.experiments.responses.admission import Admission, Exclusions, admit
 from contstim.files.tables import ShownAsTable
 from contstim.items.stimuli import CONTROVERSIAL, Condition, Trial
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -103,11 +104,12 @@ class Analysis(ShownAsTable):
         families = [(result.scope, result.detectability) for result in self.results]
         items = [THESE_ITEMS] if units == "participants" else []
         # Reason → scopes with intervals that do not generalise to both people and items
-        limits: dict[str, list[str]] = {}
-        for result in self.results:
-            for interval in result.intervals:
-                if interval.population != BOTH:
-                    limits.setdefault(interval.note, []).append(str(result.scope))
+        limits = grouped(
+            (interval.note, str(result.scope))
+            for result in self.results
+            for interval in result.intervals
+            if interval.population != BOTH
+        )
         return (
             *filter(None, [self.admission.partial_note]),
             *_empty_answers(self.ratings),

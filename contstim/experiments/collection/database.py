@@ -89,7 +89,12 @@ class Recorder:
         self.path = path
         try:
             with ExitStack() as resources:
-                file = resources.enter_context(_open_file(path))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                # Only the owner may read the file, because it contains identities; SQLite gives its
+                # other files the same permissions
+                file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+                resources.callback(os.close, file)
+                _require_one_name(path)
                 self._connection = resources.enter_context(connected(path))
                 _lock(path, file)  # only after SQLite has locked the file; see `_lock`
                 _initialize(self._connection, path, fingerprint, server)
@@ -199,25 +204,6 @@ def _identity(file: Path) -> tuple[int, int, bool]:
     """Return device and inode of a file, and whether its owner may write."""
     status = file.stat()
     return status.st_dev, status.st_ino, bool(status.st_mode & stat.S_IWUSR)
-
-
-@contextmanager
-def _open_file(path: Path) -> Iterator[int]:
-    """Open a database's file, created when missing, and close it at the end of the context.
-
-    Raises:
-        StoreError: if the file has hard links.
-        OSError: if it cannot be used.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Only the owner may read the file, because it contains identities; SQLite gives its other
-    # files the same permissions
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        _require_one_name(path)
-        yield file
-    finally:
-        os.close(file)
 
 
 @contextmanager

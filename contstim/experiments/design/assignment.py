@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from contstim.errors import InfeasibleError, InputError
 from contstim.items.stimuli import Condition, Trial
 from contstim.optimization.selection.solver import SOLVER, LinearRule, Program, solve
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -83,8 +83,7 @@ def assign_groups(
             f"proven by {SOLVER}. Sentences in most trials: {top}. Use more groups, or "
             "sentences that fewer pairs and triplets share."
         )
-    assigned: IntArray = solution.chosen[candidate].argmax(axis=1)
-    return assigned
+    return np.asarray(solution.chosen[candidate].argmax(axis=1))
 
 
 def _check(items: Sequence[Item], n_groups: int) -> None:
@@ -124,11 +123,7 @@ def _items_by_text(items: Sequence[Item]) -> dict[str, list[int]]:
 
 def _indices_by_key(keys: Iterable[Iterable[str]]) -> dict[str, list[int]]:
     """Return the indices of the items that have each key."""
-    indices: dict[str, list[int]] = defaultdict(list)
-    for index, item in enumerate(keys):
-        for key in item:
-            indices[key].append(index)
-    return indices
+    return grouped((key, index) for index, item in enumerate(keys) for key in item)
 
 
 def presentation(

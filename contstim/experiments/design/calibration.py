@@ -388,8 +388,7 @@ class _Aim:
         from scipy.optimize import least_squares
 
         start = np.full(len(self.accuracies), 1.0 / len(self.accuracies))
-        weights: FloatArray = least_squares(lambda w: np.concatenate(residuals(w)), start).x
-        return weights
+        return np.asarray(least_squares(lambda w: np.concatenate(residuals(w)), start).x)
 
 
 def _fit(aim: _Aim, weights: FloatArray | None = None) -> _FitResult:

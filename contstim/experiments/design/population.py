@@ -102,8 +102,7 @@ class Population:
 
         # All random parts are normal and independent, so their variances add.
         total = np.sqrt(1 + self.item_sd**2 + (self.following * self.signal) ** 2)
-        probabilities: FloatArray = ndtr(self.signal / total)
-        return probabilities
+        return np.asarray(ndtr(self.signal / total))
 
     def lower_ceiling(self, raters: int) -> float:
         """Return the expected lower noise ceiling on these trials; see `votes_agreement`."""
@@ -159,8 +158,7 @@ def votes_agreement(shares: FloatArray, raters: int) -> FloatArray:
         p_more = bdtrc(n_others // 2, n_others, shares)
         p_fewer = bdtr(n_others // 2 - 1, n_others, shares)
         majority = (p_more + 1 - p_fewer) / 2
-    agreement: FloatArray = shares * majority + (1 - shares) * (1 - majority)
-    return agreement
+    return np.asarray(shares * majority + (1 - shares) * (1 - majority))
 
 
 @dataclass(frozen=True, eq=False)

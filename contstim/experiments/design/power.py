@@ -118,8 +118,7 @@ class Power:
     @property
     def mean_first_by_trials(self) -> FloatArray:
         """Mean of `first_by_trials` over populations, (n_trials,)."""
-        mean: FloatArray = np.mean([people.first_by_trials for people in self.populations], axis=0)
-        return mean
+        return np.asarray(np.mean([people.first_by_trials for people in self.populations], axis=0))
 
     @property
     def range_better(self) -> tuple[float, float]:

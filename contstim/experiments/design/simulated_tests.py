@@ -289,8 +289,7 @@ class Precision:
 
         freedom = self.freedom(groups, participants)[:, None]
         estimated = np.sqrt(chi2.ppf((np.arange(_NODES) + 0.5) / _NODES, freedom) / freedom)
-        limits: FloatArray = student.isf(tail, freedom) * estimated
-        return limits
+        return np.asarray(student.isf(tail, freedom) * estimated)
 
 
 def measure_precision(

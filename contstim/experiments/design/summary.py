@@ -93,7 +93,10 @@ def summarise(
         }
         for c in (Condition.NATURAL_CONTROVERSIAL, Condition.NATURAL_SYNTHETIC)
     )
-    family = _family(trials, groups)
+    # The effects that the default tests of `analyze` over groups can detect
+    models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
+    contrasts = families.every_contrast(models) if len(models) > 1 else ()
+    family = families.detectability([groups] * len(contrasts), families.FALSE_DISCOVERY_RATE)
     caution = family.caution("groups", families.FALSE_DISCOVERY_RATE)
     texts = {"tests": families.crossed_instead(groups) if family.hopeless else ""}
     texts |= passages(
@@ -120,13 +123,6 @@ def summarise(
         notes=texts,
         cautions=(caution,) if caution and not family.hopeless else (),
     )
-
-
-def _family(trials: Iterable[Trial], groups: int) -> families.Detectability:
-    """Return which effects `analyze`'s default tests over groups can detect."""
-    models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
-    contrasts = families.every_contrast(models) if len(models) > 1 else ()
-    return families.detectability([groups] * len(contrasts), families.FALSE_DISCOVERY_RATE)
 
 
 def _roles(
@@ -168,8 +164,7 @@ def _balance(trials: Sequence[Trial], frequencies: WordFrequencies) -> FloatArra
         ]
         for trial in trials
     ]  # (n_trials, 2 sentences, 3 measures)
-    means: FloatArray = np.array(measured).mean(axis=0).T
-    return means
+    return np.asarray(np.array(measured).mean(axis=0).T)
 
 
 def summary_report(summary: DesignSummary) -> Report:

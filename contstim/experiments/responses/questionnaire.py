@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from contstim.errors import InputError
 from contstim.experiments.responses.table import APOSTROPHE, cells_of, unescape_formula
 from contstim.files.tables import cells_by_name, needed_columns, read_csv, read_rows, write_table
-from contstim.wording import find_duplicates
+from contstim.wording import find_duplicates, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -212,12 +211,10 @@ def described(questions: Iterable[Question], answers: Iterable[QuestionAnswer]) 
 
     Free texts are left out, because they may identify participants.
     """
-    texts_by_question: dict[str, list[str]] = defaultdict(list)
-    for answer in answers:
-        texts_by_question[answer.question] += [answer.answer] if answer.answer else []
+    texts_by_question = grouped((a.question, a.answer) for a in answers if a.answer)
     phrases = []
     for question in questions:
-        texts = texts_by_question[question.name]
+        texts = texts_by_question.get(question.name, [])
         if question.kind == "number" and texts:
             numbers = [*map(int, texts)]
             summary = f"mean {fmean(numbers):.1f}, {min(numbers)} to {max(numbers)}"

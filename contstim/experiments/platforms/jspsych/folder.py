@@ -21,7 +21,7 @@ from contstim.experiments.platforms.jspsych.library import fetch_library, librar
 from contstim.experiments.platforms.jspsych.study import PageSettings, PageStudy, build_study
 from contstim.experiments.platforms.platform import Exported
 from contstim.experiments.platforms.texts import LANGUAGES, has_texts, labels, text_of
-from contstim.experiments.responses.questionnaire import Question, read_questions
+from contstim.experiments.responses.questionnaire import read_questions
 from contstim.files.documents import read_text, shortened
 from contstim.files.files import write_text
 from contstim.files.tables import needed_columns, parsed, read_csv, whole_number
@@ -131,7 +131,10 @@ def new_page(
 def _write_page(
     trials: Sequence[Trial], work: Path, settings: PageSettings, *, earlier: Path
 ) -> PageStudy:
-    questions, marks = _load_questions(earlier, settings), (trials[0].scale, *settings.marks)
+    # Without a table in the settings, that of an earlier export is read
+    path, marks = settings.questions or earlier / QUESTIONS, (trials[0].scale, *settings.marks)
+    has_table = settings.questions or path.exists()
+    questions = read_questions(path, settings.language) if has_table else ()
     if any(question.when == "check" for question in questions):
         marks += ("check",)
     texts = keep_texts(earlier, settings, into=work, marks=marks)
@@ -254,13 +257,6 @@ def _missing_labels(table: str, language: str) -> str:
     missing = [(name, texts[name]) for name in _LATER_LABELS if name not in names]
     csv.writer(lines, delimiter=delimiter, lineterminator="\n").writerows(missing)
     return lines.getvalue()
-
-
-def _load_questions(folder: Path, settings: PageSettings) -> tuple[Question, ...]:
-    """Read the table of questions that the settings name, or else that of an earlier export."""
-    path = settings.questions or folder / QUESTIONS
-    has_table = settings.questions or path.exists()
-    return read_questions(path, settings.language) if has_table else ()
 
 
 def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[str]:
