@@ -16,7 +16,7 @@ from contstim.experiments.analysis.families import (
     CORRECTIONS,
     FALSE_DISCOVERY_RATE,
     Detectability,
-    adjusted,
+    adjust,
     decision_alpha,
     detectability,
     limits_over_groups,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Trial
 
 Units = Literal["groups", "participants", "crossed"]
-"""Random factors of the tests: groups, participants alone, or people and items, crossed."""
+"""Random factors of the tests: groups, participants, or participants and items (crossed)."""
 
 TESTS: dict[Units, str] = {
     "groups": "signed-rank test over groups",
@@ -315,7 +315,7 @@ def planned_families(
     return sizes
 
 
-def averaged(
+def unit_kind(
     evaluation: ParticipantScores, units: Units | None
 ) -> Literal["groups", "participants"]:
     """Return the units whose means are reported: for crossed tests, groups unless there is one."""
@@ -324,8 +324,8 @@ def averaged(
 
 
 def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | None) -> FloatArray:
-    """Return the values of all `averaged` units, (n_units, n_models)."""
-    of_people = averaged(evaluation, units) == "participants"
+    """Return the values of all units, (n_units, n_models); see `unit_kind`."""
+    of_people = unit_kind(evaluation, units) == "participants"
     return values if of_people else evaluation.of_groups(values)
 
 
@@ -378,13 +378,13 @@ def _comparison_rows(
         [uncertainty.equivalence_p_value(margin) for _, _, uncertainty, _ in tests]
     )
     decisions = {
-        "q_value": adjusted(p_values, "bh"),
-        "p_holm": adjusted(p_values, "holm"),
-        "significant": adjusted(p_values, kind) < rate,
-        "testable": adjusted(np.where(np.isnan(p_values), np.nan, least), kind) < rate,
+        "q_value": adjust(p_values, "bh"),
+        "p_holm": adjust(p_values, "holm"),
+        "significant": adjust(p_values, kind) < rate,
+        "testable": adjust(np.where(np.isnan(p_values), np.nan, least), kind) < rate,
         "alpha": decision_alpha(p_values, rate, kind, limits.needed),
         "equivalence_p": equivalence,
-        "equivalence_adjusted": adjusted(equivalence, kind),
+        "equivalence_adjusted": adjust(equivalence, kind),
     }
     ceilings = sum(second == CEILING for _, second in family)
     family_text = (
@@ -441,7 +441,7 @@ def _test_interval(test: _Test, alpha: float, sampling: Sampling) -> Interval:
     low, high = signed_rank_interval(first - second, alpha)
     # If units hardly vary, their ranks do not show how other items may differ, so the interval has
     # a minimum width. It still excludes 0 if the difference is significant.
-    estimate, reach = float(uncertainty.estimate), uncertainty.unseen(1 - alpha)
+    estimate, reach = float(uncertainty.estimate), uncertainty.least_reach(1 - alpha)
     least = _SMALLEST_DIFFERENCE if low > 0 else -np.inf
     upper_limit = -_SMALLEST_DIFFERENCE if high < 0 else np.inf
     low, high = np.fmin(low, estimate - reach), np.fmax(high, estimate + reach)

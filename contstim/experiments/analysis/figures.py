@@ -9,7 +9,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.agreement import rated_trials, rivals
-from contstim.experiments.analysis.effects import Result, Units, averaged, units_of
+from contstim.experiments.analysis.effects import Result, Units, unit_kind, units_of
 from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.ratings import DESCRIPTIONS, Ratings, Scope
 from contstim.experiments.analysis.reliability import SURE, judged_trials, mean_reliability
@@ -122,7 +122,7 @@ def consistency_figure(
 
     Args:
         result: result of one scope and measure.
-        units: units of the tests, which determine the open dots; see `averaged`.
+        units: units of the tests, which determine the open dots; see `unit_kind`.
         names: model → name in the figure, if different.
         rivals: trivial rivals, drawn below the models in another colour.
     """
@@ -140,7 +140,7 @@ def consistency_figure(
     heights = [height for height, *_ in judges]
     title, label_width = DESCRIPTIONS[result.scope], widest(labels)
     cannot = result.detectability.cannot(str(units))
-    open_dots = averaged(result.evaluation, units)
+    open_dots = unit_kind(result.evaluation, units)
     right = f"differences {cannot}" if cannot else "right: filled dot is better than open dots"
     label = f"{result.measure.label}\ngrey: noise ceiling; open dots: {open_dots}; {right}"
     label += "; orange: trivial rivals" * bool(rivals)

@@ -141,7 +141,7 @@ class Uncertainty(NamedTuple):
         """
         return float(self._one_sided(margin - np.abs(self.estimate)))
 
-    def unseen(self, level: float) -> float:
+    def least_reach(self, level: float) -> float:
         """Return the least distance from a difference to the ends of its interval."""
         components = self.components
         return self._least_distance(

@@ -13,7 +13,7 @@ import numpy as np
 
 from contstim.experiments.analysis import figures, reliability
 from contstim.experiments.analysis.crossed import BOTH
-from contstim.experiments.analysis.effects import Comparison, ModelMean, Result, Sampling, averaged
+from contstim.experiments.analysis.effects import Comparison, ModelMean, Result, Sampling, unit_kind
 from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.intervals import (
     difference_ends,
@@ -91,7 +91,7 @@ def report(
             if contradicted
         ],
         trivial=bool(analysis.rivals),
-        dots=averaged(analysis.results[0].evaluation, analysis.sampling.units),
+        dots=unit_kind(analysis.results[0].evaluation, analysis.sampling.units),
     )
     winner, why = verdict_texts(analysis)
     verdict = Paragraph((strong(winner), f" {why}"))

@@ -95,7 +95,7 @@ class Recorder:
                 file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
                 resources.callback(os.close, file)
                 _require_one_name(path)
-                self._connection = resources.enter_context(connected(path))
+                self._connection = resources.enter_context(writable_connection(path))
                 _lock(path, file)  # only after SQLite has locked the file; see `_lock`
                 _initialize(self._connection, path, fingerprint, server)
                 self._secret = stored_key(self._connection, "secret")
@@ -207,7 +207,7 @@ def _identity(file: Path) -> tuple[int, int, bool]:
 
 
 @contextmanager
-def connected(path: Path) -> Iterator[sqlite3.Connection]:
+def writable_connection(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a writing connection; it reads once and thereby holds a SQLite lock until closed."""
     connection = sqlite3.connect(
         path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False

@@ -19,12 +19,12 @@ from urllib.parse import urlencode
 
 from contstim.errors import InputError, StoreError
 from contstim.experiments.collection.database import (
-    connected,
     digest,
     equal_secrets,
     open_readable,
     stored_key,
     withdrawal_mark,
+    writable_connection,
 )
 from contstim.experiments.collection.requests import ParticipantRequest, RequestRefusal
 from contstim.experiments.collection.tables import PARTICIPANTS, code_of
@@ -439,7 +439,7 @@ def withdraw(database: Path, who: str, day: str) -> str:
     """
     row, kind = _find_participant(database, who)
     try:
-        with connected(database) as connection:
+        with writable_connection(database) as connection:
             busy = _delete(connection, row["number"], day)
     except sqlite3.Error as error:
         raise StoreError(f"No answers were deleted from {database}: {error}.") from error
@@ -449,7 +449,7 @@ def withdraw(database: Path, who: str, day: str) -> str:
 
 
 def _find_participant(database: Path, who: str) -> tuple[sqlite3.Row, str]:
-    """Find the only participant with this ID, code or name, and which of these it is."""
+    """Return the only participant with this ID, code or name, and the kind of the match."""
     if not who.strip():
         raise InputError(
             f"The name of a participant must not be empty, got {who!r}. Give the platform's "

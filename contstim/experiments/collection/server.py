@@ -1,8 +1,8 @@
 """The running server: its address, its token, a log of limited size, and limits of connections.
 
-uvicorn's own limits begin with a request whose headers are complete. A client that opens
-connections without sending complete headers would block them forever, until no other client can
-connect.
+uvicorn's own limits begin with a request whose headers are complete. Without further limits, a
+client could open many connections, send no complete headers, and so prevent all other clients from
+connecting.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def sparing_log() -> Iterator[None]:
             logger.propagate = propagate
 
 
-_ENOUGH_FILES = 65_536  # used if there is no limit, because some libraries loop over all numbers
+_ENOUGH_FILES = 65_536  # in place of an infinite limit, up to which some libraries would loop
 _SERVER_FILES = 64  # database, log, program, and files that are read occasionally
 _MOST_CONNECTIONS, _FEWEST_CONNECTIONS = 4_096, 16
 _LAST_SECONDS = 1.0  # for requests that are still arriving when the server is stopped

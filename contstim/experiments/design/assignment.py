@@ -137,7 +137,7 @@ def presentation(
     numbers). Participants 1 and 2, 3 and 4, … of a group see mirrored sides, so that each sentence
     is shown left once in two participants. The order is drawn for each participant. Everything
     depends only on the trials' identifiers, the seed and the two numbers, not on the order of the
-    table. After a review, a new trial has the position and side of the trial that it replaces.
+    table.
 
     Args:
         trials: trials of a design, of all groups.

@@ -169,7 +169,7 @@ def simulate_power(
             design's; with fewer groups, some of the design's trials are left out.
         participants: number of participants in each group.
         simulations: number of experiments for each population.
-        units: random factors of the tests; by default those of `analyze` for this scope alone.
+        units: random factors of the tests; by default those that `analyze` selects for this scope.
         seed: seed of the simulation.
 
     Raises:
@@ -354,7 +354,7 @@ def design_power(
     measured = measured or MeasuredPeople()
     preferences = preferences_by_scope(trials, table)
     all_populations, unreached = calibrate(preferences, measured)
-    groups = preferences.all_trials.designed if groups is None else groups
+    groups = preferences.all_trials.n_groups if groups is None else groups
     # Models can be compared on a kind of trials that evaluates at least two of them
     kinds = {scope: preferences.of_scope(scope).with_trials() for scope in preferences.evaluates}
     kinds = {scope: kind for scope, kind in kinds.items() if len(kind.models) > 1}
@@ -394,7 +394,7 @@ def design_power(
             simulated(kind, people, *x) for x in zip(sizes, numbers, strict=True)
         )
         for per_group in _smaller_sizes(kind):
-            rows = kind.thinned(per_group, seed=seed)
+            rows = kind.thinned_rows(per_group, seed=seed)
             scoped_people = [population.of_trials(rows) for population in people]
             smaller[per_group] = simulated(
                 kind.of_trials(rows), scoped_people, sizes[0], fewer
@@ -409,4 +409,4 @@ def design_power(
 
 def _smaller_sizes(trials: TrialPreferences) -> list[int]:
     """Return the numbers of trials in each group of smaller experiments."""
-    return sorted({trials.least // share for share in _DIVISORS} - {0})
+    return sorted({trials.min_trials // share for share in _DIVISORS} - {0})

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def staged(folder: Path) -> Iterator[Path]:
+def staging_folder(folder: Path) -> Iterator[Path]:
     """Create a temporary folder whose files move into the target when all are written.
 
     Until then, the target is not changed. After an error, all new files and folders are removed.
@@ -150,7 +150,7 @@ class ExportFolder:
         Raises:
             InputError: if a file cannot be written.
         """
-        with staged(self.path) as work:
+        with staging_folder(self.path) as work:
             for name, write in self._pending.items():
                 write(work / name)
             files = list(self._pending)

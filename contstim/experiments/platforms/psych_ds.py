@@ -23,9 +23,9 @@ from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.responses import questionnaire
 from contstim.experiments.responses.table import (
     NO_BREAK_SPACE,
+    anonymise,
     cells_of,
     escape_formula,
-    numbered,
     origin_of,
     read_responses,
     response_columns,
@@ -127,7 +127,7 @@ def export_psych_ds(
     given = () if responses is None else read_responses(responses, trials, scale=scale)
     origin = _check_origin(trials, given, simulated=simulated)
     folder = ExportFolder(out, "psych-ds")
-    written = given if keep_names else numbered(given)
+    written = given if keep_names else anonymise(given)
     pseudonyms = {r.participant: s.participant for r, s in zip(given, written, strict=True)}
     asked, answers = _questions_and_answers(questions, responses)
     score_table = None if scores is None else ScoreTable.from_file(scores)

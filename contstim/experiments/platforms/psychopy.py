@@ -118,9 +118,9 @@ def export_psychopy(
 def _find_problems(trial: Trial) -> Iterator[str]:
     name = trial.trial_id
     for text in trial.displayed_texts:
-        if problem := unquotable(text):
+        if problem := escape_problem(text):
             yield f"  {name}: {text[:60]!r}: {problem}"
-    if problem := unquotable(name):
+    if problem := escape_problem(name):
         yield f"  the trial_id {name!r}: {problem}"
     # PsychoPy must return the trial_id unchanged, so a space cannot be added to escape it
     elif psychopy_cell(name) != name:
@@ -134,7 +134,7 @@ def psychopy_cell(text: str) -> str:
     and words for missing values or truth values.
 
     Args:
-        text: text that can be escaped (`unquotable`).
+        text: text without an `escape_problem`.
     """
     # PsychoPy evaluates round brackets around a whole cell
     if text.lower() in _RESERVED_WORDS or re.fullmatch(r"(?s)\(.*\)", text) or text[:1] == '"':
@@ -142,8 +142,8 @@ def psychopy_cell(text: str) -> str:
     return escape_formula(text, NO_BREAK_SPACE)
 
 
-def unquotable(text: str) -> str:
-    """Return why a text cannot be escaped for PsychoPy; empty if it can be, or need not be.
+def escape_problem(text: str) -> str:
+    """Return why a text cannot be escaped for PsychoPy; empty if it can be shown.
 
     A text that cannot be escaped has square brackets, is a number or a date, or has a backslash
     before an n.

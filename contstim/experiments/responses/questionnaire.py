@@ -95,7 +95,9 @@ def _parse_options(when: str, kind: str, options: str) -> dict[str, Any]:
 
 
 def _parse_question(cells: Mapping[str, str], language: str) -> Question:
-    """Parse a question from a row, in a language or in the language without its region.
+    """Parse a question from a row.
+
+    Its texts are in the language, or else in the language without its region.
 
     Raises:
         ValueError: if a cell is invalid; its arguments are the column and the problem.
@@ -206,7 +208,7 @@ def read_answers(path: Path) -> list[QuestionAnswer]:
     return [*read_rows(path, QuestionAnswer, {"str": (unescape_formula, "text")})]
 
 
-def described(questions: Iterable[Question], answers: Iterable[QuestionAnswer]) -> list[str]:
+def answer_summaries(questions: Iterable[Question], answers: Iterable[QuestionAnswer]) -> list[str]:
     """Summarise the answers to each question: mean and range of numbers, frequencies of choices.
 
     Free texts are left out, because they may identify participants.

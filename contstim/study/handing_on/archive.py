@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import staged
+from contstim.experiments.platforms.folder import staging_folder
 from contstim.experiments.responses.questionnaire import questions_beside
 from contstim.files.documents import read_text
 from contstim.files.files import checksum, path_inside, visible_files, writing
@@ -283,7 +283,7 @@ def _write_zip(contents: Mapping[str, Path], out: Path, date: str) -> None:
 
 
 def _write_folder(contents: Mapping[str, Path], out: Path, _date: str) -> None:
-    with staged(out) as work:
+    with staging_folder(out) as work:
         for name, path in contents.items():
             (work / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, work / name)

@@ -16,7 +16,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import refuse_others, staged
+from contstim.experiments.platforms.folder import refuse_others, staging_folder
 from contstim.experiments.platforms.jspsych.library import fetch_library, library_tags
 from contstim.experiments.platforms.jspsych.study import PageSettings, PageStudy, build_study
 from contstim.experiments.platforms.platform import Exported
@@ -118,7 +118,7 @@ def new_page(
         if inside:
             refuse_others(folder, ours=(inside,))
     build_study(trials, settings, {})  # raises errors about the trials before all other errors
-    with staged(folder) as work:
+    with staging_folder(folder) as work:
         study = _write_page(trials, work / inside, settings, earlier=page)
         stale = _stale_scripts(page, work / inside)
         yield work, study, stale
@@ -235,7 +235,7 @@ def keep_texts(
     language = settings.language
     texts = {name: _read_text(folder / name, name, marks, language) for name in existing}
     new_texts = {name: text_of(name, language, marks) for name in TEXTS if name not in texts}
-    # A table that the settings name in the folder itself is in `texts` already
+    # If the settings name a table in the folder itself, `texts` contains it already
     new_texts |= {name: _read_text(path, name, marks, language) for name, path in added.items()}
     if rows := _missing_labels(texts.get("labels.csv", ""), language):
         new_texts["labels.csv"] = texts["labels.csv"].rstrip("\n") + "\n" + rows
