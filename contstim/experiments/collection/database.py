@@ -208,7 +208,7 @@ def _identity(file: Path) -> tuple[int, int, bool]:
 
 @contextmanager
 def writable_connection(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a writing connection; it reads once and thereby holds a SQLite lock until closed."""
+    """Open a connection for writing; it reads once, so that it holds a SQLite lock until closed."""
     connection = sqlite3.connect(
         path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
     )

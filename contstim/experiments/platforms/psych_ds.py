@@ -124,12 +124,13 @@ def export_psych_ds(
     if not study:
         raise InputError(f"`name` must contain a letter or a digit, got {name!r}.")
     check_trials(trials)
-    given = () if responses is None else read_responses(responses, trials, scale=scale)
-    origin = _check_origin(trials, given, simulated=simulated)
+    response_rows = () if responses is None else read_responses(responses, trials, scale=scale)
+    origin = _check_origin(trials, response_rows, simulated=simulated)
     folder = ExportFolder(out, "psych-ds")
-    written = given if keep_names else anonymise(given)
-    pseudonyms = {r.participant: s.participant for r, s in zip(given, written, strict=True)}
-    asked, answers = _questions_and_answers(questions, responses)
+    exported_rows = response_rows if keep_names else anonymise(response_rows)
+    participants = ([row.participant for row in rows] for rows in (response_rows, exported_rows))
+    pseudonyms = dict(zip(*participants, strict=True))
+    question_rows, answers = _questions_and_answers(questions, responses)
     score_table = None if scores is None else ScoreTable.from_file(scores)
     rows_by_table: dict[str, Sequence[Any]] = {
         "answers": [
@@ -138,17 +139,17 @@ def export_psych_ds(
             if answer.participant in pseudonyms
         ],
         "stimuli": trials,
-        "responses": written,
+        "responses": exported_rows,
     }
     tables = {
         table_name: [cells_of(row, NO_BREAK_SPACE) for row in rows]
         for table_name, rows in rows_by_table.items()
     }
-    tables["scores"] = _score_rows(score_table)
+    tables["scores"] = [] if score_table is None else _score_rows(score_table)
     # Column names come from the first row, so tables without rows are left out
     columns = {table_name: list(rows[0]) for table_name, rows in tables.items() if rows}
-    if given:  # the times at which answers were received are private
-        columns["responses"] = [n for n in response_columns(written) if n != "received"]
+    if response_rows:  # the times at which answers were received are private
+        columns["responses"] = [n for n in response_columns(exported_rows) if n != "received"]
     for table_name, names in columns.items():
         path = f"data/study-{study}_description-{table_name}_data.csv"
         folder.rows(path, tables[table_name], names)
@@ -159,14 +160,14 @@ def export_psych_ds(
         name, description = f"{name} ({kinds} participants)", f"{origin.warning} {description}"
     # A column is described once, even if several tables have it
     models = score_table.models if score_table else ()
-    answer_scale = given[0].scale if given else Scale.CONFIDENCE
+    answer_scale = response_rows[0].scale if response_rows else Scale.CONFIDENCE
     variables = [
         variable(column, model=column in models, scale=answer_scale)
         for column in dict.fromkeys(column for names in columns.values() for column in names)
     ]
     for described in variables:
         if described["name"] == "question":
-            described["valueReference"] = [f"{q.name}: {q.question}" for q in asked]
+            described["valueReference"] = [f"{q.name}: {q.question}" for q in question_rows]
     metadata = {
         "@context": "https://schema.org/",
         "@type": "Dataset",
@@ -204,10 +205,10 @@ def _questions_and_answers(
         return [], []
     if responses is None:
         raise InputError("`questions` needs `responses`. Set both, or neither.")
-    asked = [q for q in questionnaire.read_questions(questions) if q.kind != "text"]
-    names = {question.name for question in asked}
+    question_rows = [q for q in questionnaire.read_questions(questions) if q.kind != "text"]
+    names = {question.name for question in question_rows}
     answers = questionnaire.read_answers(questionnaire.questions_beside(responses))
-    return asked, [answer for answer in answers if answer.question in names]
+    return question_rows, [answer for answer in answers if answer.question in names]
 
 
 def _check_origin(
@@ -237,9 +238,7 @@ def _check_origin(
     return origin
 
 
-def _score_rows(scores: ScoreTable | None) -> list[dict[str, Any]]:
-    if scores is None:
-        return []
+def _score_rows(scores: ScoreTable) -> list[dict[str, Any]]:
     if not scores.sentences:
         raise InputError("The scores have no sentences. Give a table with a column `sentence`.")
     if clash := sorted({"rating", *_VARIABLES} & {*scores.models}):

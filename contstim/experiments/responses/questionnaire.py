@@ -209,7 +209,7 @@ def read_answers(path: Path) -> list[QuestionAnswer]:
 
 
 def answer_summaries(questions: Iterable[Question], answers: Iterable[QuestionAnswer]) -> list[str]:
-    """Summarise the answers to each question: mean and range of numbers, frequencies of choices.
+    """Return a phrase for each question: mean and range of numbers, or frequencies of choices.
 
     Free texts are left out, because they may identify participants.
     """

@@ -4,8 +4,8 @@
 #     Rscript analysis.R gpt2 roberta     mixed models of these language models only
 #     Rscript analysis.R none             no mixed models
 #
-# Reads ratings.csv, with a row for each rating (dictionary.csv describes its columns). For comparison,
-# it also reads contstim's results, accuracies.csv and mixed.csv. Writes accuracy.pdf and comparison.csv.
+# Reads ratings.csv, with a row for each rating (dictionary.csv describes its columns), and contstim's
+# results for comparison, accuracies.csv and mixed.csv. Writes accuracy.pdf and comparison.csv.
 # The figure needs no packages. Mixed models need ordinal and lme4; brms is used if it is installed.
 
 # ---- data -------------------------------------------------------------------------------------
@@ -24,7 +24,7 @@ mixed <- read_utf8("mixed.csv")
 ratio_columns <- names(ratings)[startsWith(names(ratings), "log_ratio ")]
 models <- substring(ratio_columns, nchar("log_ratio ") + 1)
 ratings$rating <- as.numeric(ratings$rating)
-ratings[ratio_columns] <- lapply(ratings[ratio_columns], as.numeric)  # nats; infinite if a sentence is impossible
+ratings[ratio_columns] <- lapply(ratings[ratio_columns], as.numeric)  # nats; may be infinite
 numbers <- function(table, columns) {
   table[columns] <- lapply(table[columns], function(x) as.numeric(ifelse(x == "", NA, x)))
   table
@@ -33,7 +33,7 @@ accuracies <- numbers(accuracies, c("accuracy", "lower_ceiling", "upper_ceiling"
 mixed <- numbers(mixed, c("log_likelihood", "estimate", "standard_error"))
 
 middle <- 3.5  # middle of the scale; higher ratings prefer sentence_2
-degrees <- NA  # number of degrees on each side into which mixed models group a slider's answers
+degrees <- NA  # degrees on each side into which mixed models group a slider's answers
 ratings$chosen <- sign(ratings$rating - middle)  # 1 for sentence_2, -1 for sentence_1
 ratings$chosen[is.na(ratings$chosen)] <- 0  # a missing answer prefers neither
 of_first <- ratings$kind_1 == "synthetic_1" | ratings$kind_2 == "synthetic_1"
@@ -180,9 +180,9 @@ with_never <- function(rows) {
   rows
 }
 
-# For choices, and for ratings with one degree of confidence, the middle is the only threshold. These are
-# logistic models, because lme4 approximates the likelihood of a logit, but not of a probit, as contstim
-# does.
+# For choices, and for ratings with one degree of confidence, the middle is the only threshold. These
+# models are logistic, because for a logit, but not for a probit, lme4 approximates the likelihood in
+# the same way as contstim.
 two_answers <- length(unique(abs(tested$rating - middle))) == 1
 tested$second <- ifelse(tested$chosen == 0, NA, as.integer(tested$chosen > 0))
 package <- if (two_answers) "lme4" else "ordinal"
