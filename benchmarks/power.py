@@ -251,7 +251,7 @@ def significance(trials: Kinds, participants: int, simulations: int) -> None:
         rates = []
         for n in SIZES:
             if n <= np.bincount(comparisons.groups).min():
-                rows = comparisons.thinned(n, seed=1)
+                rows = comparisons.thinned_rows(n, seed=1)
                 some = [people.of_trials(rows) for people in populations]
                 power = simulate_power(
                     comparisons.of_trials(rows),

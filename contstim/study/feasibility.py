@@ -156,7 +156,7 @@ def _check_together(study: Study, problems: Problems) -> None:
 
 
 def _check_catch(number: int, design: MakeDesign) -> None:
-    from contstim.experiments.responses.admission import CatchRule
+    from contstim.experiments.responses.admission import required_catch
     from contstim.steps.design import read_attention
 
     further = 0
@@ -165,7 +165,7 @@ def _check_catch(number: int, design: MakeDesign) -> None:
             further = len(read_attention(table))
         except ContstimError:  # said of the table itself
             return
-    CatchRule(number=number).required(design.catch_per_group + further)
+    required_catch(design.catch_per_group + further, number)
 
 
 def _check_owners(study: Study, problems: Problems) -> None:

@@ -144,7 +144,7 @@ def test_controversial_pairs_tell_more_models_apart_than_as_many_random_ones(
     shares = []
     for study, scope in zip(studies, (Scope.NATURAL, Scope.RANDOM), strict=True):
         kind, people = study.of_scope(scope), calibrate(study, MeasuredPeople())[0][scope]
-        rows = kind.thinned(18)
+        rows = kind.thinned_rows(18)
         some = [population.of_trials(rows) for population in people]
         shares.append(simulate_power(kind.of_trials(rows), some, simulations=60).mean_better)
     assert shares[0] > shares[1] + 0.1

@@ -60,8 +60,7 @@ def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
             for side, rival in (rivals, rivals[::-1]):
                 sums[side, rival] += agreed[side, column]
                 counts[side, rival] += len(group.participants)
-    shares: FloatArray = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-    return shares
+    return np.asarray(np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
 
 
 def role_preferences(ratings: Ratings) -> list[Row]:

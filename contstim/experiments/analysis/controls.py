@@ -16,7 +16,7 @@ from contstim.experiments.analysis.families import with_family
 from contstim.experiments.analysis.intervals import UNKNOWN, Estimate
 from contstim.experiments.analysis.measures import known_mean
 from contstim.files.tables import join_names, number, parsed, read_table
-from contstim.items.stimuli import CONTROVERSIAL, Condition, Trial
+from contstim.items.stimuli import CONTROVERSIAL, Condition
 from contstim.wording import quantity
 from contstim.words.sentence import Sentence
 
@@ -211,28 +211,6 @@ def _target_trials(
         raise InputError(
             f"There are no log-probabilities of {model!r}, only of {', '.join(ratings.models)}."
         )
-    row, parts = ratings.models.index(model), []
-    measured = _differences(ratings, conditions, features, feature)
-    for group, difference in zip(ratings.groups, measured, strict=True):
-        targeted = [t.model_1 in ("", model) or t.model_2 == model for t in group.trials]
-        is_used = ~np.isnan(difference) & np.array(targeted)
-        # The sum of choices has the sign of the majority, and is 0 for equal numbers
-        votes = np.sign(group.preferences[:, is_used]).sum(axis=0)
-        parts.append((np.sign(group.ratios[row, is_used]), np.sign(votes), difference[is_used]))
-    side, people, difference = map(np.concatenate, zip(*parts, strict=True))
-    return side, people, difference
-
-
-def _differences(
-    ratings: Ratings, conditions: Collection[Condition], features: Features, feature: str
-) -> list[FloatArray]:
-    """Return for each group the feature of sentence_2 minus that of sentence_1, (n_trials,).
-
-    It is nan in trials of other conditions.
-
-    Raises:
-        InputError: if sentences have no value; the message counts them over all groups.
-    """
     values = features[feature]
     trials = [trial for trial in ratings.trials if trial.condition in conditions]
     texts = {sentence.text for trial in trials for sentence in (trial.sentence_1, trial.sentence_2)}
@@ -241,10 +219,16 @@ def _differences(
             f"{quantity(len(missing), 'sentence')} of the trials have no value of {feature}, "
             f"such as {missing[0]!r}. Add a row for each sentence to the table."
         )
-
-    def difference(trial: Trial) -> float:
-        if trial.condition not in conditions:
-            return np.nan
-        return values[trial.sentence_2.text] - values[trial.sentence_1.text]
-
-    return [np.array(list(map(difference, group.trials))) for group in ratings.groups]
+    row, parts = ratings.models.index(model), []
+    for group in ratings.groups:
+        columns, differences = list[int](), list[float]()
+        for column, trial in enumerate(group.trials):
+            is_targeted = trial.model_1 in ("", model) or trial.model_2 == model
+            if trial.condition in conditions and is_targeted:
+                columns.append(column)
+                differences.append(values[trial.sentence_2.text] - values[trial.sentence_1.text])
+        # The sum of choices has the sign of the majority, and is 0 for equal numbers
+        votes = np.sign(group.preferences[:, columns]).sum(axis=0)
+        parts.append((np.sign(group.ratios[row, columns]), np.sign(votes), np.array(differences)))
+    side, people, difference = map(np.concatenate, zip(*parts, strict=True))
+    return side, people, difference

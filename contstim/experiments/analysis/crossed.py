@@ -87,7 +87,7 @@ class Block:
     means: int
 
     @property
-    def spare(self) -> int:
+    def spare_items(self) -> int:
         """Number of items minus number of means over them."""
         return max(0, len(self.items) - self.means)
 
@@ -177,8 +177,7 @@ def _influence(without: FloatArray) -> FloatArray:
     # For a mean of y, the value without trial t is (y_t - mean) / (k - 1) below the mean of all
     # such values. With the root, the sum of the squares is the variance of a mean, s^2 / k.
     k = without.shape[-1]
-    influence: FloatArray = np.sqrt((k - 1) / k) * (without.mean(axis=-1, keepdims=True) - without)
-    return influence
+    return np.asarray(np.sqrt((k - 1) / k) * (without.mean(axis=-1, keepdims=True) - without))
 
 
 def jackknife_of_means(
@@ -281,7 +280,7 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
         return VarianceComponents(nan, nan, *nothing, 0, 0, 0.0, 0.0, NEITHER, reason)
     items, items_freedom, shared = _over_items(blocks)
     person, answers, answers_freedom = _over_people(blocks)
-    sizes, spare = [len(b.weights) for b in blocks], [b.spare for b in blocks]
+    sizes, spare = [len(b.weights) for b in blocks], [b.spare_items for b in blocks]
     weight = float(sum((block.weights**2).sum() for block in blocks))
     freedom, between, population, note = sum(sizes) - len(sizes), len(blocks) - 1, BOTH, ""
     enough_items = sum(spare) >= between and min(spare) > 0
@@ -334,7 +333,7 @@ def _over_items(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, FloatA
     starts = np.unique(numbers[order], return_index=True)[1]
     squares = np.add.reduceat(np.concatenate(by_item, axis=-1)[..., order], starts, axis=-1) ** 2
     variance = squares.sum(axis=-1)
-    freedom = _satterthwaite(within, np.array([block.spare for block in blocks]))
+    freedom = _satterthwaite(within, np.array([block.spare_items for block in blocks]))
     freedom = np.minimum(freedom, len(starts) - 1.0)
     # Items with strong preferences influence a result most, so influences have heavy tails, and
     # their variance is less certain than the number of items suggests. A variance v has
@@ -360,7 +359,7 @@ def _over_people(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, int]:
             residuals = block.influence - block.influence.mean(axis=-2, keepdims=True)
             person = person + (deviations**2).sum(axis=-1) / freedom
             answers = answers + (residuals**2).sum(axis=(-2, -1)) / freedom
-            answers_freedom += (len(block.weights) - 1) * max(1, block.spare)
+            answers_freedom += (len(block.weights) - 1) * max(1, block.spare_items)
     return person, answers, answers_freedom
 
 
@@ -369,8 +368,7 @@ def _between_blocks(blocks: Sequence[Block]) -> FloatArray:
     shares = np.array([block.weights.sum() for block in blocks])
     means = np.stack([block.values @ block.weights for block in blocks], axis=-1) / shares
     deviations = shares * (means - (means @ shares)[..., None])
-    variance: FloatArray = (deviations**2).sum(axis=-1) * len(blocks) / (len(blocks) - 1)
-    return variance
+    return np.asarray((deviations**2).sum(axis=-1) * len(blocks) / (len(blocks) - 1))
 
 
 def _satterthwaite(

@@ -16,7 +16,7 @@ from contstim.experiments.analysis.families import (
     CORRECTIONS,
     FALSE_DISCOVERY_RATE,
     Detectability,
-    adjusted,
+    adjust,
     decision_alpha,
     detectability,
     limits_over_groups,
@@ -34,7 +34,7 @@ from contstim.experiments.analysis.signed_ranks import (
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from contstim.experiments.analysis.families import Correction, ModelContrast
     from contstim.experiments.analysis.measures import Measure, ParticipantScores
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Trial
 
 Units = Literal["groups", "participants", "crossed"]
-"""Random factors of the tests: groups, participants alone, or people and items, crossed."""
+"""Random factors of the tests: groups, participants, or participants and items (crossed)."""
 
 TESTS: dict[Units, str] = {
     "groups": "signed-rank test over groups",
@@ -281,7 +281,11 @@ def compare(
         uncertainty = uncertainty_of(groups, shares, measure.lowest, Side(first, second, ceiling))
         test = _crossed_test(*pair, uncertainty) if units == "crossed" else signed_rank_test(*pair)
         tests.append((*pair, uncertainty, test))
-    limits = _limits([test for *_, test in tests], sampling)
+    n_units = [test.n_units for *_, test in tests if np.isfinite(test.p_value)]
+    limits = detectability(n_units, sampling.false_discovery_rate, sampling.correction)
+    if units == "crossed":
+        # The p-value of a crossed test has no lower bound
+        limits = replace(limits, smallest=0.0, needed=1 if n_units else None)
     comparisons = _comparison_rows(tests, family, f"{measure.name} in {scope}", sampling, limits)
     return Result(scope, measure, evaluation, models, comparisons, limits)
 
@@ -311,7 +315,7 @@ def planned_families(
     return sizes
 
 
-def averaged(
+def unit_kind(
     evaluation: ParticipantScores, units: Units | None
 ) -> Literal["groups", "participants"]:
     """Return the units whose means are reported: for crossed tests, groups unless there is one."""
@@ -320,8 +324,8 @@ def averaged(
 
 
 def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | None) -> FloatArray:
-    """Return the values of all `averaged` units, (n_units, n_models)."""
-    of_people = averaged(evaluation, units) == "participants"
+    """Return the values of all units, (n_units, n_models); see `unit_kind`."""
+    of_people = unit_kind(evaluation, units) == "participants"
     return values if of_people else evaluation.of_groups(values)
 
 
@@ -356,15 +360,6 @@ def _crossed_test(first: FloatArray, second: FloatArray, uncertainty: Uncertaint
     return PairedTest(people, float(statistic), np.nan, p_value)
 
 
-def _limits(tests: Sequence[PairedTest], sampling: Sampling) -> Detectability:
-    units = [test.n_units for test in tests if np.isfinite(test.p_value)]
-    if sampling.units != "crossed":
-        return detectability(units, sampling.false_discovery_rate, sampling.correction)
-    # The p-value of a crossed test has no lower bound
-    few, largest = (min(units), max(units)) if units else (0, 0)
-    return Detectability(len(units), few, largest, 0.0, 1 if units else None, sampling.correction)
-
-
 def _comparison_rows(
     tests: Sequence[_Test],
     family: Sequence[ModelContrast],
@@ -383,13 +378,13 @@ def _comparison_rows(
         [uncertainty.equivalence_p_value(margin) for _, _, uncertainty, _ in tests]
     )
     decisions = {
-        "q_value": adjusted(p_values, "bh"),
-        "p_holm": adjusted(p_values, "holm"),
-        "significant": adjusted(p_values, kind) < rate,
-        "testable": adjusted(np.where(np.isnan(p_values), np.nan, least), kind) < rate,
+        "q_value": adjust(p_values, "bh"),
+        "p_holm": adjust(p_values, "holm"),
+        "significant": adjust(p_values, kind) < rate,
+        "testable": adjust(np.where(np.isnan(p_values), np.nan, least), kind) < rate,
         "alpha": decision_alpha(p_values, rate, kind, limits.needed),
         "equivalence_p": equivalence,
-        "equivalence_adjusted": adjusted(equivalence, kind),
+        "equivalence_adjusted": adjust(equivalence, kind),
     }
     ceilings = sum(second == CEILING for _, second in family)
     family_text = (
@@ -398,50 +393,40 @@ def _comparison_rows(
         f"{quantity(ceilings, 'model')} against the ceiling"
     )
     columns = zip(*(column.tolist() for column in decisions.values()), strict=True)
-    rows = (dict(zip(decisions, row, strict=True)) for row in columns)
-    return [
-        _comparison_row(contrast, test, row, family_text, sampling)
-        for contrast, test, row in zip(family, tests, rows, strict=True)
-    ]
-
-
-def _comparison_row(
-    contrast: ModelContrast,
-    test: _Test,
-    decisions: Mapping[str, Any],
-    family: str,
-    sampling: Sampling,
-) -> Comparison:
-    """Return a comparison with the decisions of the family's correction."""
-    first, second, uncertainty, ranks = test
-    interval = _test_interval(test, decisions["alpha"], sampling)
-    difference = known_mean(first - second)
-    residual, units = uncertainty.components.residual, sampling.units or "groups"
-    unit = np.sqrt(residual) if residual > 0 else np.nan
-    biserial = rank_biserial_interval(ranks.n_units, ranks.rank_biserial, sampling.level)
-    is_equivalent = decisions["equivalence_adjusted"] < sampling.false_discovery_rate
-    default = "undecided" if decisions["testable"] else "untestable"
-    return Comparison(
-        first=contrast[0],
-        second=contrast[1],
-        value_first=known_mean(first),
-        value_second=known_mean(second),
-        difference=difference,
-        interval=interval,
-        **asdict(ranks),
-        holds_for=_HOLDS_FOR.get(units, uncertainty.components.population),
-        standardised=float(difference / unit),
-        low_standardised=float(interval.low / unit),
-        high_standardised=float(interval.high / unit),
-        test=TESTS[units],
-        family=family,
-        correction=CORRECTIONS[sampling.correction],
-        low_rank_biserial=biserial[0],
-        high_rank_biserial=biserial[1],
-        smallest_effect=sampling.smallest_effect,
-        verdict=_VERDICTS[decisions["significant"], is_equivalent] or default,
-        **decisions,
-    )
+    units = sampling.units or "groups"
+    rows = []
+    for contrast, test, cells in zip(family, tests, columns, strict=True):
+        decided: dict[str, Any] = dict(zip(decisions, cells, strict=True))
+        first, second, uncertainty, ranks = test
+        interval = _test_interval(test, decided["alpha"], sampling)
+        difference, residual = known_mean(first - second), uncertainty.components.residual
+        unit = np.sqrt(residual) if residual > 0 else np.nan
+        biserial = rank_biserial_interval(ranks.n_units, ranks.rank_biserial, sampling.level)
+        is_equivalent = decided["equivalence_adjusted"] < rate
+        default = "undecided" if decided["testable"] else "untestable"
+        comparison = Comparison(
+            first=contrast[0],
+            second=contrast[1],
+            value_first=known_mean(first),
+            value_second=known_mean(second),
+            difference=difference,
+            interval=interval,
+            **asdict(ranks),
+            holds_for=_HOLDS_FOR.get(units, uncertainty.components.population),
+            standardised=float(difference / unit),
+            low_standardised=float(interval.low / unit),
+            high_standardised=float(interval.high / unit),
+            test=TESTS[units],
+            family=family_text,
+            correction=CORRECTIONS[kind],
+            low_rank_biserial=biserial[0],
+            high_rank_biserial=biserial[1],
+            smallest_effect=margin,
+            verdict=_VERDICTS[decided["significant"], is_equivalent] or default,
+            **decided,
+        )
+        rows.append(comparison)
+    return rows
 
 
 def _test_interval(test: _Test, alpha: float, sampling: Sampling) -> Interval:
@@ -456,7 +441,7 @@ def _test_interval(test: _Test, alpha: float, sampling: Sampling) -> Interval:
     low, high = signed_rank_interval(first - second, alpha)
     # If units hardly vary, their ranks do not show how other items may differ, so the interval has
     # a minimum width. It still excludes 0 if the difference is significant.
-    estimate, reach = float(uncertainty.estimate), uncertainty.unseen(1 - alpha)
+    estimate, reach = float(uncertainty.estimate), uncertainty.least_reach(1 - alpha)
     least = _SMALLEST_DIFFERENCE if low > 0 else -np.inf
     upper_limit = -_SMALLEST_DIFFERENCE if high < 0 else np.inf
     low, high = np.fmin(low, estimate - reach), np.fmax(high, estimate + reach)

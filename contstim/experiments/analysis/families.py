@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import BoolArray, FloatArray
 
-CEILING = (
-    "ceiling"  # the second side of a contrast: the lower noise ceiling on the model's own trials
-)
+# The second side of a contrast: the lower noise ceiling on the model's own trials
+CEILING = "ceiling"
 FALSE_DISCOVERY_RATE = 0.05  # default threshold for adjusted p-values
 THESE_ITEMS = (
     "Tests compare participants who saw the same trials: significant results do not generalise to "
@@ -82,7 +81,7 @@ def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[ModelContra
     return tuple(stated)
 
 
-def adjusted(p_values: FloatArray, correction: Correction = "bh") -> FloatArray:
+def adjust(p_values: FloatArray, correction: Correction = "bh") -> FloatArray:
     """Adjust p-values for the family on the last axis; nan is not part of the family."""
     # A p-value of nan is sorted last and does not count as a test
     order, tests = np.argsort(p_values, axis=-1), (~np.isnan(p_values)).sum(axis=-1, keepdims=True)
@@ -108,7 +107,7 @@ def with_family(rows: Sequence[Row], p_values: Iterable[float], family: str) -> 
         p_values: p-value of each row; nan is not part of the family.
         family: description of the family.
     """
-    q_values = adjusted(np.array([*p_values])).tolist()
+    q_values = adjust(np.array([*p_values])).tolist()
     return [
         {**row, "adjusted": q_value, "family": family}
         for row, q_value in zip(rows, q_values, strict=True)
@@ -133,7 +132,7 @@ def decision_alpha(
         correction: correction for the family.
         needed: number of tests that must be clear before any is significant; see `Detectability`.
     """
-    significant = adjusted(p_values, correction) < rate
+    significant = adjust(p_values, correction) < rate
     n_significant, m = int(significant.sum()), max(1, int((~np.isnan(p_values)).sum()))
     if correction == "holm":
         alpha = rate / (m - max(1, n_significant) + 1)

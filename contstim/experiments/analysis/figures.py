@@ -9,7 +9,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.agreement import rated_trials, rivals
-from contstim.experiments.analysis.effects import Result, Units, averaged, units_of
+from contstim.experiments.analysis.effects import Result, Units, unit_kind, units_of
 from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.ratings import DESCRIPTIONS, Ratings, Scope
 from contstim.experiments.analysis.reliability import SURE, judged_trials, mean_reliability
@@ -122,7 +122,7 @@ def consistency_figure(
 
     Args:
         result: result of one scope and measure.
-        units: units of the tests, which determine the open dots; see `averaged`.
+        units: units of the tests, which determine the open dots; see `unit_kind`.
         names: model → name in the figure, if different.
         rivals: trivial rivals, drawn below the models in another colour.
     """
@@ -140,7 +140,7 @@ def consistency_figure(
     heights = [height for height, *_ in judges]
     title, label_width = DESCRIPTIONS[result.scope], widest(labels)
     cannot = result.detectability.cannot(str(units))
-    open_dots = averaged(result.evaluation, units)
+    open_dots = unit_kind(result.evaluation, units)
     right = f"differences {cannot}" if cannot else "right: filled dot is better than open dots"
     label = f"{result.measure.label}\ngrey: noise ceiling; open dots: {open_dots}; {right}"
     label += "; orange: trivial rivals" * bool(rivals)
@@ -221,8 +221,23 @@ def scatter_figure(
     across = max(0.5 + side * max(1, len(conditions)), 1.2 + widest(["".join(labels)]))
     figure = new_figure(across, 0.6 + side)
     panels, tied = figure.subplots(1, max(1, len(conditions)), squeeze=False)[0], False
+    # (n_sentences, 2): fractional ranks under both models, x and y
+    rank_table = scores.ranks()[:, [scores.models.index(model) for model in pair]]
     for axes, condition in zip(panels, conditions, strict=False):
-        tied |= _draw_trials(axes, ratings, scores, pair, condition)
+        for trial, rated in rated_trials(ratings, condition):
+            if {trial.model_1, trial.model_2} != set(pair):
+                continue
+            points = rank_table[scores.rows_of((trial.sentence_1, trial.sentence_2))]  # (2, 2)
+            axes.plot(*points.T, color=GREY, lw=0.6, zorder=1)
+            # 1 for sentence_2, -1 for sentence_1, 0 for a draw
+            majority = np.sign(np.sign(rated - ratings.scale.middle).sum())
+            tied |= bool(majority == 0)
+            for point, preferred in zip(points, (-1, 1), strict=True):
+                colour = GREY if majority == 0 else BLUE if majority == preferred else ORANGE
+                marker = "o" if majority == preferred else "s"
+                axes.plot(*point, marker, ms=4, color=colour, mec=BLACK, mew=0.4, clip_on=False)
+        axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        axes.set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
         axes.set_title(condition.replace("-", " "), loc="left", fontsize="medium")
         axes.set_xlabel(ranks[0])
     panels[0].set_ylabel(ranks[1])
@@ -241,34 +256,6 @@ def _draw_legend(figure: Figure, *marks: dict[str, Any]) -> None:
 
     handles = [Line2D([], [], ls="", ms=4, mew=0.4, **mark) for mark in marks]
     figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
-
-
-def _draw_trials(
-    axes: Axes, ratings: Ratings, scores: ScoreTable, pair: tuple[str, str], condition: Condition
-) -> bool:
-    """Draw a line with both sentences as ends for each trial that sets the pair against each other.
-
-    Return whether any trial has equal numbers of people for both sentences.
-    """
-    tied = False
-    # (n_sentences, 2): fractional ranks under both models, x and y
-    ranks = scores.ranks()[:, [scores.models.index(model) for model in pair]]
-    for trial, rated in rated_trials(ratings, condition):
-        if {trial.model_1, trial.model_2} != set(pair):
-            continue
-        points = ranks[scores.rows_of((trial.sentence_1, trial.sentence_2))]  # (2, 2)
-        axes.plot(*points.T, color=GREY, lw=0.6, zorder=1)
-        # 1 for sentence_2, -1 for sentence_1, 0 for a draw
-        majority = np.sign(np.sign(rated - ratings.scale.middle).sum())
-        tied |= bool(majority == 0)
-        for point, side in zip(points, (-1, 1), strict=True):
-            colour = GREY if majority == 0 else BLUE if majority == side else ORANGE
-            marker = "o" if majority == side else "s"
-            axes.plot(*point, marker, ms=4, color=colour, mec=BLACK, mew=0.4, clip_on=False)
-    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    axes.set_xticks((0, 0.5, 1))
-    axes.set_yticks((0, 0.5, 1))
-    return tied
 
 
 def sureness_figure(ratings: Ratings) -> Figure | None:

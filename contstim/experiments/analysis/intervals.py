@@ -141,7 +141,7 @@ class Uncertainty(NamedTuple):
         """
         return float(self._one_sided(margin - np.abs(self.estimate)))
 
-    def unseen(self, level: float) -> float:
+    def least_reach(self, level: float) -> float:
         """Return the least distance from a difference to the ends of its interval."""
         components = self.components
         return self._least_distance(
@@ -186,10 +186,8 @@ class Uncertainty(NamedTuple):
             lowest = self.ends[0]
             share = (self.estimate - lowest) / self.span
             # Only the estimated variance has limited degrees of freedom, not that of the added item
-            freedom_factor = (
-                (variance + (self.span / units) ** 2) / variance if variance else np.inf
-            )
-            curve = t_quantile(level, freedom * freedom_factor**2) ** 2 / observations
+            ratio = (variance + (self.span / units) ** 2) / variance if variance else np.inf
+            curve = t_quantile(level, freedom * ratio**2) ** 2 / observations
             centre = (share + curve / 2) / (1 + curve)
             half = (curve * share * (1 - share) + curve**2 / 4) ** 0.5 / (1 + curve)
             ends = [lowest + self.span * (centre + side * half) for side in (-1, 1)]

@@ -13,21 +13,19 @@ ceiling from all participants, including this one. The best possible model lies 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.files.arrays import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from contstim.experiments.analysis.ratings import GroupRatings, Ratings
-    from contstim.items.scale import Scale
+    from collections.abc import Callable, Sequence
 
-_ModelMeasure: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
-_CeilingMeasure: TypeAlias = Callable[[FloatArray], FloatArray]
+    from contstim.experiments.analysis.ratings import GroupRatings, Ratings
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
+    from contstim.items.scale import Scale
 
 _DECIMALS = 10  # decimals of sums of ranks: tied sums differ by less, untied ones by more
 
@@ -106,11 +104,9 @@ def signed_ranks(values: FloatArray) -> FloatArray:
     """
     from scipy.stats import rankdata
 
-    zeros = (values == 0).sum(
-        axis=-1, keepdims=True
-    )  # zeros have the lowest ranks, subtracted here
-    ranks: FloatArray = np.sign(values) * (rankdata(np.abs(values), axis=-1) - zeros)
-    return ranks
+    # Zeros have the lowest ranks, which are subtracted here
+    zeros = (values == 0).sum(axis=-1, keepdims=True)
+    return np.asarray(np.sign(values) * (rankdata(np.abs(values), axis=-1) - zeros))
 
 
 def rank_squares(values: FloatArray) -> FloatArray:
@@ -208,9 +204,9 @@ class Measure:
     label: str
     chance: float
     lowest: float
-    model: _ModelMeasure
-    lower: _CeilingMeasure
-    upper: _CeilingMeasure
+    model: Callable[[FloatArray, FloatArray], FloatArray]
+    lower: Callable[[FloatArray], FloatArray]
+    upper: Callable[[FloatArray], FloatArray]
 
 
 ACCURACY = Measure(

@@ -13,7 +13,7 @@ import numpy as np
 
 from contstim.experiments.analysis import figures, reliability
 from contstim.experiments.analysis.crossed import BOTH
-from contstim.experiments.analysis.effects import Comparison, ModelMean, Result, Sampling, averaged
+from contstim.experiments.analysis.effects import Comparison, ModelMean, Result, Sampling, unit_kind
 from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.intervals import (
     difference_ends,
@@ -43,7 +43,7 @@ from contstim.reporting.report import (
     strong,
 )
 from contstim.reporting.templates import passages, works_in
-from contstim.wording import p_text, quantity
+from contstim.wording import grouped, p_text, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,12 +70,35 @@ def report(
         title: heading of the page.
         seen: model → overlap of the sentences with its training text; None if this is unknown.
     """
-    texts = _page_passages(analysis)
+    ratings, admission = analysis.ratings, analysis.admission
+    # Harmless problems do not exclude participants. Those who have them are named, because their
+    # answers may lower every measure and ceiling.
+    notable = grouped(
+        (str(finding.problem), finding.participant)
+        for finding in admission.report.findings
+        if finding.problem in HARMLESS and finding.participant in ratings.participants
+    )
+    texts = passages(
+        *(__package__, "page.md.jinja"),
+        ratings=ratings,
+        scale=ratings.scale,
+        excluded=admission.excluded,
+        counts=admission.counts,
+        notable=notable,
+        against=[
+            f"{contradicted:,} of {trials:,} {condition}"
+            for condition, (trials, contradicted) in analysis.orientations.items()
+            if contradicted
+        ],
+        trivial=bool(analysis.rivals),
+        dots=unit_kind(analysis.results[0].evaluation, analysis.sampling.units),
+    )
     winner, why = verdict_texts(analysis)
     verdict = Paragraph((strong(winner), f" {why}"))
     parts: list[Part] = [verdict, _figure(analysis.main, images)]
     parts += [Paragraph(texts["bars"], note=True), *_preface(analysis, texts)]
-    if cautions := [*_cautions(analysis, texts, seen or {})]:
+    contaminated = contamination_warnings(seen or {}, "natural sentences")
+    if cautions := [*filter(None, (*contaminated, texts["against"], *analysis.cautions))]:
         limits = quantity(len(cautions), "limit of these results", "limits of these results")
         parts.append(Details(limits, [Bullets(cautions)], is_open=len(cautions) <= _MAX_UNFOLDED))
     parts.append(Heading("In detail"))
@@ -100,32 +123,6 @@ def _figure(result: Result, images: Mapping[str, bytes]) -> Picture:
     return Picture(name, images[name], f"{result.measure.label}: {DESCRIPTIONS[result.scope]}")
 
 
-def _page_passages(analysis: Analysis) -> dict[str, str]:
-    """Return the passages of the page."""
-    ratings, admission = analysis.ratings, analysis.admission
-    # Harmless problems do not exclude participants. Those who have them are named, because their
-    # answers may lower every measure and ceiling.
-    notable: dict[str, list[str]] = {}
-    for finding in admission.report.findings:
-        if finding.problem in HARMLESS and finding.participant in ratings.participants:
-            notable.setdefault(str(finding.problem), []).append(finding.participant)
-    return passages(
-        *(__package__, "page.md.jinja"),
-        ratings=ratings,
-        scale=ratings.scale,
-        excluded=admission.excluded,
-        counts=admission.counts,
-        notable=notable,
-        against=[
-            f"{contradicted:,} of {trials:,} {condition}"
-            for condition, (trials, contradicted) in analysis.orientations.items()
-            if contradicted
-        ],
-        trivial=bool(analysis.rivals),
-        dots=averaged(analysis.results[0].evaluation, analysis.sampling.units),
-    )
-
-
 def _preface(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
     """Yield the parts on participants, exclusions, and model names in figures."""
     excluded = analysis.admission.excluded
@@ -139,14 +136,6 @@ def _preface(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
         yield Details(
             "Names of models in figures", [Table(("in figures", "model"), short, texts=2)]
         )
-
-
-def _cautions(
-    analysis: Analysis, texts: Mapping[str, str], seen: Mapping[str, Contamination | None]
-) -> Iterator[str]:
-    """Yield the warnings that a reader must know before any detail."""
-    contaminated = contamination_warnings(seen, "natural sentences")
-    yield from filter(None, (*contaminated, texts["against"], *analysis.cautions))
 
 
 def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> Iterator[Part]:

@@ -141,7 +141,15 @@ def gather(
             condition (`check_trials`).
     """
     trials, responses = tuple(trials), tuple(responses)
-    _check_complete(trials, responses, partial=partial)
+    if not responses:
+        raise InputError("There are no responses to analyse.")
+    report = check_responses(trials, responses)
+    report.raise_errors()
+    if report.unseen(responses) and not partial:
+        raise InputError(
+            "Only participants who saw every trial of their group can be analysed.\n"
+            f"{report}\n`admit` excludes and names the others."
+        )
     trial_models = {model for trial in trials for model in (trial.model_1, trial.model_2)} - {""}
     missing = sorted(trial_models - set(scores.models))
     if missing:
@@ -193,20 +201,6 @@ def subset(ratings: Ratings, chosen: Sequence[BoolArray]) -> Ratings:
             if columns.any()
         ),
     )
-
-
-def _check_complete(
-    trials: Sequence[Trial], responses: Sequence[Response], *, partial: bool
-) -> None:
-    if not responses:
-        raise InputError("There are no responses to analyse.")
-    report = check_responses(trials, responses)
-    report.raise_errors()
-    if report.unseen(responses) and not partial:
-        raise InputError(
-            "Only participants who saw every trial of their group can be analysed.\n"
-            f"{report}\n`admit` excludes and names the others."
-        )
 
 
 def trial_log_probs(trials: Iterable[Trial], scores: ScoreTable) -> FloatArray:

@@ -155,7 +155,7 @@ def _fit(
         "coefficient. Add trials, or remove predictors."
     )
     # Separation: a weighted sum of the predictors never has the opposite sign of a choice
-    if separating(np.where(chosen[:, None] > 0, -scaled, scaled)).any():
+    if separating_direction(np.where(chosen[:, None] > 0, -scaled, scaled)).any():
         raise separation_error
     with warnings.catch_warnings():
         for warning in (ConvergenceWarning, PerfectSeparationWarning, RuntimeWarning):
@@ -169,7 +169,7 @@ def _fit(
     return fitted.params / scale, fitted.cov_params() / np.outer(scale, scale)
 
 
-def separating(rows: FloatArray) -> FloatArray:
+def separating_direction(rows: FloatArray) -> FloatArray:
     """Return a direction whose product with each row is at most 0, and below for some; else zeros.
 
     If and only if such a direction exists, the likelihood has no maximum (Albert & Anderson 1984).

@@ -24,6 +24,7 @@ from contstim.experiments.analysis.trivial_rivals import by_paradigm, judge_riva
 from contstim.experiments.responses.admission import Admission, Exclusions, admit
 from contstim.files.tables import ShownAsTable
 from contstim.items.stimuli import CONTROVERSIAL, Condition, Trial
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -103,11 +104,12 @@ class Analysis(ShownAsTable):
         families = [(result.scope, result.detectability) for result in self.results]
         items = [THESE_ITEMS] if units == "participants" else []
         # Reason → scopes with intervals that do not generalise to both people and items
-        limits: dict[str, list[str]] = {}
-        for result in self.results:
-            for interval in result.intervals:
-                if interval.population != BOTH:
-                    limits.setdefault(interval.note, []).append(str(result.scope))
+        limits = grouped(
+            (interval.note, str(result.scope))
+            for result in self.results
+            for interval in result.intervals
+            if interval.population != BOTH
+        )
         return (
             *filter(None, [self.admission.partial_note]),
             *_empty_answers(self.ratings),
@@ -206,13 +208,18 @@ def analyze(
         )
     controversial = [condition for condition in CONTROVERSIAL if condition in present]
     measures, (preferences, rivals_left_out) = measures_of(ratings.scale), rivals
-    results = _results(ratings, contrasts, sampling, progress)
+    steps = [(scope, measure) for scope in scopes_of(ratings) for measure in measures]
+    results: list[Result] = []
+    for step in steps:
+        progress(len(results), len(steps))
+        results.append(compare(ratings, *step, contrasts, sampling))
+    progress(len(steps), len(steps))
     return Analysis(
         admission,
         ratings,
         scores,
         sampling,
-        results,
+        tuple(results),
         [
             row
             for c in controversial
@@ -237,22 +244,6 @@ def analyze(
         by_paradigm(ratings, sampling),
         primary,
     )
-
-
-def _results(
-    ratings: Ratings,
-    contrasts: Sequence[ModelContrast],
-    sampling: Sampling,
-    progress: Callable[[int, int], None],
-) -> tuple[Result, ...]:
-    measures = measures_of(ratings.scale)
-    steps = [(scope, measure) for scope in scopes_of(ratings) for measure in measures]
-    results = []
-    for done, (scope, measure) in enumerate(steps):
-        progress(done, len(steps))
-        results.append(compare(ratings, scope, measure, contrasts, sampling))
-    progress(len(steps), len(steps))
-    return tuple(results)
 
 
 def _empty_answers(ratings: Ratings) -> Iterator[str]:

@@ -231,8 +231,7 @@ def _exact_p_values(differences: FloatArray) -> FloatArray:
     _, first, pattern = np.unique(np.abs(doubled) @ digits, return_index=True, return_inverse=True)
     positive = np.where(doubled > 0, doubled, 0).sum(axis=1)
     tables = np.stack([_null_p_values(tuple(ranks)) for ranks in np.abs(doubled[first]).tolist()])
-    p_values: FloatArray = tables[pattern, positive]
-    return p_values
+    return np.asarray(tables[pattern, positive])
 
 
 @cache

@@ -14,7 +14,7 @@ The path of one answer:
        v  |
     database     one thread: all waiting requests become one commit      else 503, nothing saved
        v  |
-    participants the first answer to each trial of the group is stored   else 422, rolled back alone
+    participants the first answer to each trial of the group is stored   else 422, undone
        v  |
     SQLite       is on disk before the thread responds
        |

@@ -89,8 +89,13 @@ class Recorder:
         self.path = path
         try:
             with ExitStack() as resources:
-                file = resources.enter_context(_open_file(path))
-                self._connection = resources.enter_context(connected(path))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                # Only the owner may read the file, because it contains identities; SQLite gives its
+                # other files the same permissions
+                file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+                resources.callback(os.close, file)
+                _require_one_name(path)
+                self._connection = resources.enter_context(writable_connection(path))
                 _lock(path, file)  # only after SQLite has locked the file; see `_lock`
                 _initialize(self._connection, path, fingerprint, server)
                 self._secret = stored_key(self._connection, "secret")
@@ -202,27 +207,8 @@ def _identity(file: Path) -> tuple[int, int, bool]:
 
 
 @contextmanager
-def _open_file(path: Path) -> Iterator[int]:
-    """Open a database's file, created when missing, and close it at the end of the context.
-
-    Raises:
-        StoreError: if the file has hard links.
-        OSError: if it cannot be used.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Only the owner may read the file, because it contains identities; SQLite gives its other
-    # files the same permissions
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        _require_one_name(path)
-        yield file
-    finally:
-        os.close(file)
-
-
-@contextmanager
-def connected(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a writing connection; it reads once and thereby holds a SQLite lock until closed."""
+def writable_connection(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a connection for writing; it reads once, so that it holds a SQLite lock until closed."""
     connection = sqlite3.connect(
         path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
     )

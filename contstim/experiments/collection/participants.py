@@ -19,12 +19,12 @@ from urllib.parse import urlencode
 
 from contstim.errors import InputError, StoreError
 from contstim.experiments.collection.database import (
-    connected,
     digest,
     equal_secrets,
     open_readable,
     stored_key,
     withdrawal_mark,
+    writable_connection,
 )
 from contstim.experiments.collection.requests import ParticipantRequest, RequestRefusal
 from contstim.experiments.collection.tables import PARTICIPANTS, code_of
@@ -140,11 +140,9 @@ def join(
         RequestRefusal: if there is no such group, the study is full, or the applicant may not join
             or resume; see `is_open`.
     """
-    simulated = bool(request.simulated)
     if request.group is not None and request.group not in groups:
         raise RequestRefusal(422, f"This group does not exist; the groups are {', '.join(groups)}.")
-    name = applicant.name(stored_key(connection, "secret"), request)
-    stored_name = _find_known(connection, applicant, name, options, simulated=simulated)
+    name, stored_name = _find_known(connection, request, applicant, options)
     if stored_name is not None:
         return resume(connection, ParticipantRequest(participant=stored_name), now)
     if _is_full(connection, options):
@@ -156,7 +154,7 @@ def join(
         "INSERT INTO participant "
         "(participant, study_group, seed, joined, seen, simulated, device, viewport) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
-        (name, group, seed, now, now, simulated, request.device, request.viewport),
+        (name, group, seed, now, now, bool(request.simulated), request.device, request.viewport),
     ).fetchone()[0]
     if applicant.person:
         row = (number, applicant.person, json.dumps(applicant.fields))
@@ -176,22 +174,21 @@ def is_open(
         RequestRefusal: if the applicant has withdrawn, lacks a required token, began in another
             browser, or is artificial and the server admits only people.
     """
-    name = applicant.name(stored_key(connection, "secret"), request)
-    simulated = bool(request.simulated)
-    stored_name = _find_known(connection, applicant, name, options, simulated=simulated)
+    _, stored_name = _find_known(connection, request, applicant, options)
     return stored_name is not None or not _is_full(connection, options)
 
 
 def _find_known(
     connection: sqlite3.Connection,
+    request: JoinRequest,
     applicant: Applicant,
-    name: str,
     options: StudyOptions,
-    *,
-    simulated: bool,
-) -> str | None:
-    """Return the name of the participant whom an applicant may resume; None for a new one."""
-    if simulated and not options.rehearsal:
+) -> tuple[str, str | None]:
+    """Return an applicant's name, and the name of the participant whom the applicant may resume.
+
+    The second name is None for a new participant.
+    """
+    if request.simulated and not options.rehearsal:
         raise RequestRefusal(
             403, "This server does not accept artificial participants. Start it with --rehearsal."
         )
@@ -202,6 +199,7 @@ def _find_known(
             "This address contains your ID, but not the token that confirms it. Please use "
             "the complete address that you received.",
         )
+    name = applicant.name(stored_key(connection, "secret"), request)
     marks = [withdrawal_mark(connection, text) for text in filter(None, (applicant.person, name))]
     placeholders = ", ".join("?" * len(marks))
     if connection.execute(f"SELECT 1 FROM study WHERE name IN ({placeholders})", marks).fetchone():
@@ -212,15 +210,15 @@ def _find_known(
         (name, applicant.person),
     ).fetchone()
     if row is None:
-        return None
+        return name, None
     stored_name, is_artificial = row
     if not (applicant.has_token or stored_name == name):
         raise RequestRefusal(
             403, "You have begun this study in another browser. Please continue there."
         )
-    if simulated and not is_artificial:
+    if request.simulated and not is_artificial:
         raise RequestRefusal(403, "This participant is a person, not an artificial participant.")
-    return str(stored_name)
+    return name, str(stored_name)
 
 
 def _is_full(connection: sqlite3.Connection, options: StudyOptions) -> bool:
@@ -441,7 +439,7 @@ def withdraw(database: Path, who: str, day: str) -> str:
     """
     row, kind = _find_participant(database, who)
     try:
-        with connected(database) as connection:
+        with writable_connection(database) as connection:
             busy = _delete(connection, row["number"], day)
     except sqlite3.Error as error:
         raise StoreError(f"No answers were deleted from {database}: {error}.") from error
@@ -451,7 +449,7 @@ def withdraw(database: Path, who: str, day: str) -> str:
 
 
 def _find_participant(database: Path, who: str) -> tuple[sqlite3.Row, str]:
-    """Find the only participant with this ID, code or name, and which of these it is."""
+    """Return the only participant with this ID, code or name, and the kind of the match."""
     if not who.strip():
         raise InputError(
             f"The name of a participant must not be empty, got {who!r}. Give the platform's "

@@ -35,12 +35,11 @@ if TYPE_CHECKING:
     from contstim.reporting.review import ReviewPage
 
 HOST = "127.0.0.1"
-_NOT_IN_NAMES = re.compile(r"[^\w-]+")
 
 
 def review_file(page: Path, reviewer: str) -> Path:
     """Return the path of a reviewer's decisions, review.csv or review-NAME.csv next to the page."""
-    name = _NOT_IN_NAMES.sub("_", reviewer)
+    name = re.sub(r"[^\w-]+", "_", reviewer)
     return page.with_name(f"review-{name}.csv" if reviewer else "review.csv")
 
 

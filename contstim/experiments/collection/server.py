@@ -1,8 +1,8 @@
 """The running server: its address, its token, a log of limited size, and limits of connections.
 
-uvicorn's own limits begin with a request whose headers are complete. A client that opens
-connections without sending complete headers would block them forever, until no other client can
-connect.
+uvicorn's own limits begin with a request whose headers are complete. Without further limits, a
+client could open many connections, send no complete headers, and so prevent all other clients from
+connecting.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def sparing_log() -> Iterator[None]:
             logger.propagate = propagate
 
 
-_ENOUGH_FILES = 65_536  # used if there is no limit, because some libraries loop over all numbers
+_ENOUGH_FILES = 65_536  # in place of an infinite limit, up to which some libraries would loop
 _SERVER_FILES = 64  # database, log, program, and files that are read occasionally
 _MOST_CONNECTIONS, _FEWEST_CONNECTIONS = 4_096, 16
 _LAST_SECONDS = 1.0  # for requests that are still arriving when the server is stopped
@@ -235,40 +235,31 @@ class Connections:
         idle: seconds between a response and the next request; longer than most people look at a
             pair of sentences.
         request: seconds from a request to the end of its response.
+        is_busy: connection → whether it is processing a request, in the order in which connections
+            began to wait.
     """
 
     limit: int
     headers: float = 20.0
     idle: float = 75.0
     request: float = 300.0
-    # Connection → whether it is processing a request; in the order in which waiting began
-    _is_busy: dict[LimitedProtocol, bool] = field(default_factory=dict, init=False)
+    is_busy: dict[LimitedProtocol, bool] = field(default_factory=dict, init=False)
 
     def enter(self, newcomer: LimitedProtocol) -> bool:
         """Accept a connection; return False if all others are processing requests."""
-        if len(self._is_busy) >= self.limit:
-            longest = next(
-                (connection for connection, busy in self._is_busy.items() if not busy), None
-            )
-            if longest is None:
+        if len(self.is_busy) >= self.limit:
+            waiting = (connection for connection, is_busy in self.is_busy.items() if not is_busy)
+            if (longest := next(waiting, None)) is None:
                 return False
-            self.leave(longest)
+            del self.is_busy[longest]
             longest.drop()
         self.wait(newcomer)
         return True
 
     def wait(self, connection: LimitedProtocol) -> None:
         """Record that a connection has no request to process."""
-        self.leave(connection)
-        self._is_busy[connection] = False
-
-    def serve(self, connection: LimitedProtocol) -> None:
-        """Record that a connection is processing a request."""
-        self._is_busy[connection] = True
-
-    def leave(self, connection: LimitedProtocol) -> None:
-        """Remove a connection."""
-        self._is_busy.pop(connection, None)
+        self.is_busy.pop(connection, None)
+        self.is_busy[connection] = False
 
 
 def raise_open_files() -> int:
@@ -281,11 +272,9 @@ def raise_open_files() -> int:
     unlimited = resource.RLIM_INFINITY
     target = _ENOUGH_FILES if hard == unlimited else min(hard, _ENOUGH_FILES)
     if soft != unlimited and soft < target:
-        try:
+        with suppress(ValueError, OSError):  # the kernel may have a limit below the reported one
             resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
-        except (ValueError, OSError):  # the kernel may have a limit below the reported one
-            target = soft
-        soft = target
+            soft = target
     return _ENOUGH_FILES if soft == unlimited else soft
 
 
@@ -325,7 +314,7 @@ class LimitedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Free the connection's slot."""
         self._stop_timer()
-        self._connections.leave(self)
+        self._connections.is_busy.pop(self, None)
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
@@ -342,7 +331,7 @@ class LimitedProtocol(H11Protocol):
         """Process a request within its time limit."""
         self._answering += 1
         self._reading = False
-        self._connections.serve(self)
+        self._connections.is_busy[self] = True
         self._start_timer(self._connections.request)
         try:
             await self._application(scope, receive, send)

@@ -8,6 +8,7 @@ import logging
 import math
 import sqlite3
 import time
+from contextlib import suppress
 from functools import partial
 from mimetypes import MimeTypes
 from typing import TYPE_CHECKING, Any
@@ -66,16 +67,17 @@ HEADERS = {
 STUDY_FILE = "study.json"
 _START = "index.html"
 
-_PYTHON_TYPES = MimeTypes()  # Python's own table
-# Types that Python's table lacks, or has as a type that browsers refuse to run
-_TYPES = {
-    ".js": "text/javascript",
-    ".mjs": "text/javascript",
-    ".map": "application/json",
-    ".md": "text/markdown",
-    ".ico": "image/x-icon",
-    ".woff2": "font/woff2",
-}
+_TYPES = MimeTypes()
+# Types that Python's own table lacks, or has as a type that browsers refuse to run
+_TYPES.types_map[True].update(
+    {
+        **dict.fromkeys((".js", ".mjs"), "text/javascript"),
+        ".map": "application/json",
+        ".md": "text/markdown",
+        ".ico": "image/x-icon",
+        ".woff2": "font/woff2",
+    }
+)
 
 
 def read_study(folder: Path) -> PageStudy:
@@ -128,22 +130,6 @@ def find_page(folder: Path, path: str) -> Path | None:
     return file if is_shown else None
 
 
-def is_study(file: Path, folder: Path) -> bool:
-    """Return whether a file is study.json, under any name, which may contain the code."""
-    try:
-        return file.samefile(folder / STUDY_FILE)
-    except OSError:  # a file was removed meanwhile
-        return False
-
-
-def media_type(file: Path) -> str:
-    """Return the media type of a file, for browsers."""
-    ending = file.suffix.lower()
-    return (
-        _TYPES.get(ending) or _PYTHON_TYPES.guess_type(file.name)[0] or "application/octet-stream"
-    )
-
-
 def _is_forbidden(part: str) -> bool:
     # On Windows a backslash separates folders, and a colon names a drive or a hidden stream
     return not part or part.startswith(".") or any(sign in part for sign in "\0\\:")
@@ -180,10 +166,8 @@ class Service:
         self._link_key = link_key
         self._code = options.code or study.code
         self._redirect = options.redirect or study.redirect
-        self._limit_joining, self._limit_opening = (
-            throttle(*limits.joining),
-            throttle(*limits.joining),
-        )
+        self._limit_joining = throttle(*limits.joining)
+        self._limit_opening = throttle(*limits.joining)
         self._limit_asking = throttle(*limits.asking)
         self._limit_failing = throttle(*limits.failing)
 
@@ -271,11 +255,14 @@ class Service:
         file = await asyncio.to_thread(find_page, self._folder, request.path_params["path"])
         if file is None:
             raise RequestRefusal(404, "This address does not exist.")
-        if is_study(file, self._folder):
-            return json_response(self._study.public)
+        with suppress(OSError):  # a file was removed meanwhile
+            # study.json may contain the code, under whichever name it is requested
+            if file.samefile(self._folder / STUDY_FILE):
+                return json_response(self._study.public)
         # Browsers check each time whether a file has changed
         headers = HEADERS | {"Cache-Control": "no-cache"}
-        return FileResponse(file, media_type=media_type(file), headers=headers)
+        kind = _TYPES.guess_type(file.name)[0] or "application/octet-stream"
+        return FileResponse(file, media_type=kind, headers=headers)
 
     async def _read_join_request(self, request: Request) -> tuple[JoinRequest, Applicant]:
         """Read a request to take part, and the identity in it."""

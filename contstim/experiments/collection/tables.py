@@ -144,9 +144,10 @@ def participants_csv(database: Path, since: float, *, plain: bool = False) -> st
     return _csv(
         {name: [row[name] for row in rows] for name in names}
         | {
+            # A hash cannot be reversed, and another study has another hash for the same identity
             f"{name.lower()}_{suffix}": [
-                _identity_cell(salt, name, identity.get(name, ""), plain=plain)
-                for identity in identities
+                escape_formula(value) if plain or not value else digest(salt, name.lower(), value)
+                for value in (identity.get(name, "") for identity in identities)
             ]
             for name in fields
         }
@@ -156,13 +157,6 @@ def participants_csv(database: Path, since: float, *, plain: bool = False) -> st
 def code_of(secret: str, row: sqlite3.Row) -> str:
     """Return a participant's individual completion code; empty before completion."""
     return completion_code(secret, row["participant"]) if row["completed"] else ""
-
-
-def _identity_cell(salt: str, field: str, value: str, *, plain: bool) -> str:
-    if plain or not value:
-        return escape_formula(value)
-    # The hash cannot be reversed, and another study has another hash for the same identity
-    return digest(salt, field.lower(), value)
 
 
 def _utc(seconds: float | None) -> str:

@@ -103,9 +103,7 @@ class ArtificialParticipants:
             np.searchsorted(self.thresholds, np.abs(sums))
         ]
         rated = np.where(second, sure, answers[0] + answers[-1] - sure)
-        for row, trial in enumerate(self.trials):
-            if trial.condition == Condition.CATCH:
-                rated[row] = answers[0]
+        rated[[trial.condition == Condition.CATCH for trial in self.trials]] = answers[0]
         lapsed = rng.random(n) < self.lapses
         rated = np.where(lapsed, rng.integers(answers[0], answers[-1] + 1, n), rated)
         return dict(zip([trial.trial_id for trial in self.trials], rated.tolist(), strict=True))
@@ -130,13 +128,12 @@ class ArtificialParticipants:
             seed: seed of order and sides; see `presentation`.
         """
         rated, times = self.ratings(number), self.times(number)
-        answers = []
         shown = presentation(self.trials, group=group, participant=index, seed=seed)
-        for position, (trial, left) in enumerate(shown, start=1):
-            trial_id = trial.trial_id
-            fields = (trial_id, rated[trial_id], left, position, float(times[trial_id]))
-            answers.append(Response(name, group, *fields, simulated=True, scale=self.scale))
-        return tuple(answers)
+        fields = (
+            (trial.trial_id, rated[trial.trial_id], left, position, float(times[trial.trial_id]))
+            for position, (trial, left) in enumerate(shown, start=1)
+        )
+        return tuple(Response(name, group, *x, simulated=True, scale=self.scale) for x in fields)
 
 
 def artificial_participants(

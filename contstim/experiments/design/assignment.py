@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from contstim.errors import InfeasibleError, InputError
 from contstim.items.stimuli import Condition, Trial
 from contstim.optimization.selection.solver import SOLVER, LinearRule, Program, solve
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -75,9 +75,15 @@ def assign_groups(
         goal[[candidate[item, group] for item, group in groups.items()]] = -1
     solution = solve(Program.of(goals, rules), seconds=seconds)
     if solution is None:
-        raise InfeasibleError(_explain(items, n_groups))
-    assigned: IntArray = solution.chosen[candidate].argmax(axis=1)
-    return assigned
+        shared = sorted(_items_by_text(items).items(), key=lambda entry: -len(entry[1]))
+        top = "; ".join(f"{text!r} in {len(users)} trials" for text, users in shared[:3])
+        raise InfeasibleError(
+            f"The {len(items):,} trials cannot be assigned to {n_groups} groups so that no "
+            "group sees a sentence twice and every group has the same number of each kind: "
+            f"proven by {SOLVER}. Sentences in most trials: {top}. Use more groups, or "
+            "sentences that fewer pairs and triplets share."
+        )
+    return np.asarray(solution.chosen[candidate].argmax(axis=1))
 
 
 def _check(items: Sequence[Item], n_groups: int) -> None:
@@ -94,12 +100,10 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
     uneven = {s: n for s, n in Counter(share for share, _ in items).items() if n % n_groups}
     if uneven:
         share, size = next(iter(uneven.items()))
-        further_kinds = (
-            f", nor can {quantity(len(uneven) - 1, 'further kind')}" if len(uneven) > 1 else ""
-        )
+        further = f", nor can {quantity(len(uneven) - 1, 'further kind')}" * (len(uneven) > 1)
         raise InfeasibleError(
             f"{quantity(size, 'trial')} of {share} cannot be distributed evenly over "
-            f"{n_groups} groups{further_kinds}. Set a number per model pair that is a multiple "
+            f"{n_groups} groups{further}. Set a number per model pair that is a multiple "
             "of the number of groups (for minimal pairs, of twice that number), or a "
             f"number of groups that divides {size}."
         )
@@ -119,22 +123,7 @@ def _items_by_text(items: Sequence[Item]) -> dict[str, list[int]]:
 
 def _indices_by_key(keys: Iterable[Iterable[str]]) -> dict[str, list[int]]:
     """Return the indices of the items that have each key."""
-    indices: dict[str, list[int]] = defaultdict(list)
-    for index, item in enumerate(keys):
-        for key in item:
-            indices[key].append(index)
-    return indices
-
-
-def _explain(items: Sequence[Item], n_groups: int) -> str:
-    shared = sorted(_items_by_text(items).items(), key=lambda entry: -len(entry[1]))
-    top = "; ".join(f"{text!r} in {len(users)} trials" for text, users in shared[:3])
-    return (
-        f"The {len(items):,} trials cannot be assigned to {n_groups} groups so that no "
-        "group sees a sentence twice and every group has the same number of each kind: "
-        f"proven by {SOLVER}. Sentences in most trials: {top}. Use more groups, or "
-        "sentences that fewer pairs and triplets share."
-    )
+    return grouped((key, index) for index, item in enumerate(keys) for key in item)
 
 
 def presentation(
@@ -148,7 +137,7 @@ def presentation(
     numbers). Participants 1 and 2, 3 and 4, … of a group see mirrored sides, so that each sentence
     is shown left once in two participants. The order is drawn for each participant. Everything
     depends only on the trials' identifiers, the seed and the two numbers, not on the order of the
-    table. After a review, a new trial has the position and side of the trial that it replaces.
+    table.
 
     Args:
         trials: trials of a design, of all groups.

@@ -155,7 +155,16 @@ def build_design(
     numbers = {"random_per_group": random_per_group, "catch_per_group": catch_per_group}
     _check([*pairs, *triplets], numbers, groups if twins and triplets else None)
     kept_trials = [] if review is None else _kept_trials(review, unplaced)
-    placed = _place(unplaced, kept_trials, groups, seed=seed, seconds=seconds)
+    index_of = {trial.trial_id: index for index, trial in enumerate(unplaced)}
+    earlier_groups = [
+        {index_of[i]: t.group - 1 for i, t in items.items() if i in index_of and t.group <= groups}
+        for items in kept_trials
+    ]
+    # Random and catch trials need no assignment, because their sentences are in no other trial
+    assigned = assign_groups(
+        [*map(_item, unplaced)], groups, seed=seed, seconds=seconds, earlier_groups=earlier_groups
+    )
+    placed = [replace(t, group=g + 1) for t, g in zip(unplaced, assigned.tolist(), strict=True)]
     fillers = {Condition.RANDOM_NATURAL: random_per_group, Condition.CATCH: catch_per_group}
     counts = Counter({(c, g): n for c, n in fillers.items() for g in range(1, groups + 1)})
     accepted = [item for trials in kept_trials for item in trials.values()]
@@ -181,34 +190,6 @@ def build_design(
         seconds=perf_counter() - started,
     )
     return Design(trials, certificate, _changed_trials(accepted, trials))
-
-
-def _place(
-    trials: Sequence[Trial],
-    kept: Sequence[Mapping[str, ReviewedItem]],
-    groups: int,
-    *,
-    seed: int,
-    seconds: float,
-) -> list[Trial]:
-    """Assign trials of pairs and triplets to groups; see `assign_groups`.
-
-    Trials with the same condition, model pair and role form one share. Random and catch trials need
-    no assignment, because their sentences are in no other trial.
-    """
-    index_of = {trial.trial_id: index for index, trial in enumerate(trials)}
-    earlier_groups = [
-        {index_of[i]: t.group - 1 for i, t in items.items() if i in index_of and t.group <= groups}
-        for items in kept
-    ]
-    assigned = assign_groups(
-        [_item(trial) for trial in trials],
-        groups,
-        seed=seed,
-        seconds=seconds,
-        earlier_groups=earlier_groups,
-    )
-    return [replace(t, group=g + 1) for t, g in zip(trials, assigned.tolist(), strict=True)]
 
 
 def _check(
@@ -368,6 +349,7 @@ def pair_trial(pair: Pair | ControversialMinimalPair) -> Trial:
 
 
 def _item(trial: Trial) -> Item:
+    """Return the share of a trial, by condition, role and model pair, and its texts."""
     role = "" if trial.condition != Condition.NATURAL_SYNTHETIC else f" ({trial.kind_2})"
     return f"{trial.condition}{role} for {trial.model_1}-{trial.model_2}", trial.bare
 

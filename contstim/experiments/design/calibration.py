@@ -383,13 +383,12 @@ class _Aim:
         """Preferred sentences, (n_trials, n_models); 0 if a trial does not evaluate a model."""
         return np.sign(self.signals) * self.evaluates
 
-    def solved(self, residuals: Callable[[FloatArray], Sequence[FloatArray]]) -> FloatArray:
+    def solve_weights(self, residuals: Callable[[FloatArray], Sequence[FloatArray]]) -> FloatArray:
         """Return the weights, (n_models,), with the smallest sum of squared residuals."""
         from scipy.optimize import least_squares
 
         start = np.full(len(self.accuracies), 1.0 / len(self.accuracies))
-        weights: FloatArray = least_squares(lambda w: np.concatenate(residuals(w)), start).x
-        return weights
+        return np.asarray(least_squares(lambda w: np.concatenate(residuals(w)), start).x)
 
 
 def _fit(aim: _Aim, weights: FloatArray | None = None) -> _FitResult:
@@ -420,7 +419,7 @@ def _fit(aim: _Aim, weights: FloatArray | None = None) -> _FitResult:
 
     if weights is not None:
         return weights, parts(weights)[1], True
-    fitted = aim.solved(residuals)
+    fitted = aim.solve_weights(residuals)
     remaining_sd = parts(fitted)[1]
     return fitted, remaining_sd, bool(np.abs(aim.misses(fitted, remaining_sd)).max() < _TOLERANCE)
 
@@ -434,7 +433,7 @@ def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _FitResult:
     def best_weights(item_sd: float, ridge: float) -> FloatArray:
         if weights is not None:
             return weights
-        return aim.solved(lambda w: [aim.misses(w, item_sd), ridge * w])
+        return aim.solve_weights(lambda w: [aim.misses(w, item_sd), ridge * w])
 
     def excess(item_sd: float, ridge: float = _RIDGE[0]) -> float:
         people = aim.population(best_weights(item_sd, ridge), item_sd).of_trials(judge_rows)

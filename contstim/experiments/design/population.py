@@ -102,8 +102,7 @@ class Population:
 
         # All random parts are normal and independent, so their variances add.
         total = np.sqrt(1 + self.item_sd**2 + (self.following * self.signal) ** 2)
-        probabilities: FloatArray = ndtr(self.signal / total)
-        return probabilities
+        return np.asarray(ndtr(self.signal / total))
 
     def lower_ceiling(self, raters: int) -> float:
         """Return the expected lower noise ceiling on these trials; see `votes_agreement`."""
@@ -159,8 +158,7 @@ def votes_agreement(shares: FloatArray, raters: int) -> FloatArray:
         p_more = bdtrc(n_others // 2, n_others, shares)
         p_fewer = bdtr(n_others // 2 - 1, n_others, shares)
         majority = (p_more + 1 - p_fewer) / 2
-    agreement: FloatArray = shares * majority + (1 - shares) * (1 - majority)
-    return agreement
+    return np.asarray(shares * majority + (1 - shares) * (1 - majority))
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,12 +180,12 @@ class TrialPreferences:
     strata: IntArray
 
     @property
-    def designed(self) -> int:
+    def n_groups(self) -> int:
         """Number of groups."""
         return int(self.groups.max()) + 1
 
     @property
-    def least(self) -> int:
+    def min_trials(self) -> int:
         """Number of trials of the smallest group."""
         return int(np.bincount(self.groups).min())
 
@@ -218,9 +216,9 @@ class TrialPreferences:
             groups: number of groups, by default the design's. A larger number repeats the design's
                 groups; a smaller one leaves out its last groups.
         """
-        numbers = range(groups or self.designed)
+        numbers = range(groups or self.n_groups)
         rows_by_group = [
-            np.flatnonzero(self.groups == number % self.designed) for number in numbers
+            np.flatnonzero(self.groups == number % self.n_groups) for number in numbers
         ]
         return [group_rows for group_rows in rows_by_group if len(group_rows)]
 
@@ -243,14 +241,14 @@ class TrialPreferences:
             for position_kinds, size in [(kinds[group_rows], (experiments, len(group_rows)))]
         ]
 
-    def thinned(self, per_group: int, *, seed: int = 0) -> IntArray:
+    def thinned_rows(self, per_group: int, *, seed: int = 0) -> IntArray:
         """Return indices of `per_group` trials of each group, spread evenly over model pairs.
 
         Raises:
             InputError: if a group has fewer trials, or `per_group` is below 1.
         """
-        if not 1 <= per_group <= self.least:
-            raise InputError(f"per_group must be from 1 to {self.least}, got {per_group}.")
+        if not 1 <= per_group <= self.min_trials:
+            raise InputError(f"per_group must be from 1 to {self.min_trials}, got {per_group}.")
         order = even_orders(self.strata, 1, np.random.default_rng(seed))[0]
         groups = self.groups[order]
         return np.concatenate([order[groups == group][:per_group] for group in np.unique(groups)])

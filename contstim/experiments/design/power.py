@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.ratings import Scope
     from contstim.experiments.design.population import Population, TrialPreferences
     from contstim.experiments.design.simulated_tests import Precision
-    from contstim.files.arrays import FloatArray, IntArray
+    from contstim.files.arrays import FloatArray
     from contstim.items.scores import ScoreTable
     from contstim.items.stimuli import Trial
 
@@ -118,8 +118,7 @@ class Power:
     @property
     def mean_first_by_trials(self) -> FloatArray:
         """Mean of `first_by_trials` over populations, (n_trials,)."""
-        mean: FloatArray = np.mean([people.first_by_trials for people in self.populations], axis=0)
-        return mean
+        return np.asarray(np.mean([people.first_by_trials for people in self.populations], axis=0))
 
     @property
     def range_better(self) -> tuple[float, float]:
@@ -170,7 +169,7 @@ def simulate_power(
             design's; with fewer groups, some of the design's trials are left out.
         participants: number of participants in each group.
         simulations: number of experiments for each population.
-        units: random factors of the tests; by default those of `analyze` for this scope alone.
+        units: random factors of the tests; by default those that `analyze` selects for this scope.
         seed: seed of the simulation.
 
     Raises:
@@ -184,59 +183,46 @@ def simulate_power(
     if units is None:
         units = units_for([family_limits(trials, len(rows_by_group), participants)])
     rng = np.random.default_rng(seed)
-    of_populations = tuple(
-        _simulate(trials, rows_by_group, population, participants, simulations, units, rng)
-        for population in populations
-    )
-    return Power(
-        trials.models, of_populations, simulations, units, len(rows_by_group), participants
-    )
-
-
-def _simulate(
-    trials: TrialPreferences,
-    rows_by_group: Sequence[IntArray],
-    people: Population,
-    participants: int,
-    simulations: int,
-    units: Units,
-    rng: np.random.Generator,
-) -> PopulationPower:
     models, evaluates = trials.models, trials.evaluates
-    # A model agrees with probability p if it prefers sentence_2, 1 - p for sentence_1, and 1/2 for
-    # a tie: 1/2 + side * (p - 1/2) in all three cases.
-    with np.errstate(invalid="ignore"):
-        trial_sums = (people.choice_probabilities() - 0.5) @ (trials.sides * evaluates)
-        accuracy = 0.5 + trial_sums / evaluates.sum(axis=0)
-    planted = people.name in models
-    favourite = models.index(people.name) if planted else int(np.nanargmax(accuracy))
     masks = [evaluates[group_rows] for group_rows in rows_by_group]
     order = np.concatenate(rows_by_group)
-    better, curve = np.zeros((len(models), len(models))), np.zeros(len(order))
     width = 2 * len(models) if units == "crossed" else 1
     size = max(1, _MAX_ANSWERS // (len(order) * participants * width))
-    for start in range(0, simulations, size):
-        rows = trials.draw(rows_by_group, min(size, simulations - start), rng)
-        answers = [people.answers(group_rows, participants, rng) for group_rows in rows]
-        sides = [trials.sides[group_rows] for group_rows in rows]
-        better += significantly_better(answers, sides, masks, units)
-        # The curve needs, for each experiment, a random order of trials, (n_experiments, n_trials),
-        # and the accuracies of all models on its first 1, 2, … trials, (n_experiments, n_trials,
-        # n_models). Accuracies are rounded, so that equal ones tie in any order of summation.
-        orders = even_orders(trials.strata[order], len(rows[0]), rng)[..., None]
-        shares = (
-            np.concatenate([group_answers.mean(axis=1) for group_answers in answers], axis=1) - 0.5
-        )
-        agreed = shares[..., None] * np.concatenate(sides, axis=1) * evaluates[order]
-        counts = np.cumsum(evaluates[order][orders[..., 0]], axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            sums = np.cumsum(np.take_along_axis(agreed, orders, axis=1), axis=1)
-            accuracies = np.round(sums / counts, 12)
-        best = accuracies.max(axis=2, keepdims=True)  # nan as long as a model has no trial
-        winners = accuracies == best
-        curve += (winners[..., favourite] / np.maximum(winners.sum(axis=2), 1)).sum(axis=0)
-    rates = better / simulations, curve / simulations
-    return PopulationPower(people.name, people.rivals, favourite, accuracy, *rates)
+
+    def simulated(people: Population) -> PopulationPower:
+        # A model agrees with probability p if it prefers sentence_2, 1 - p for sentence_1, and 1/2
+        # for a tie: 1/2 + side * (p - 1/2) in all three cases.
+        with np.errstate(invalid="ignore"):
+            trial_sums = (people.choice_probabilities() - 0.5) @ (trials.sides * evaluates)
+            accuracy = 0.5 + trial_sums / evaluates.sum(axis=0)
+        planted = people.name in models
+        favourite = models.index(people.name) if planted else int(np.nanargmax(accuracy))
+        better, curve = np.zeros((len(models), len(models))), np.zeros(len(order))
+        for start in range(0, simulations, size):
+            rows = trials.draw(rows_by_group, min(size, simulations - start), rng)
+            answers = [people.answers(group_rows, participants, rng) for group_rows in rows]
+            sides = [trials.sides[group_rows] for group_rows in rows]
+            better += significantly_better(answers, sides, masks, units)
+            # The curve needs, for each experiment, a random order of trials, (n_experiments,
+            # n_trials), and the accuracies of all models on its first 1, 2, … trials,
+            # (n_experiments, n_trials, n_models). Accuracies are rounded, so that equal ones tie in
+            # any order of summation.
+            orders = even_orders(trials.strata[order], len(rows[0]), rng)[..., None]
+            means = [group_answers.mean(axis=1) for group_answers in answers]
+            shares = np.concatenate(means, axis=1) - 0.5
+            agreed = shares[..., None] * np.concatenate(sides, axis=1) * evaluates[order]
+            counts = np.cumsum(evaluates[order][orders[..., 0]], axis=1)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                sums = np.cumsum(np.take_along_axis(agreed, orders, axis=1), axis=1)
+                accuracies = np.round(sums / counts, 12)
+            best = accuracies.max(axis=2, keepdims=True)  # nan as long as a model has no trial
+            winners = accuracies == best
+            curve += (winners[..., favourite] / np.maximum(winners.sum(axis=2), 1)).sum(axis=0)
+        rates = better / simulations, curve / simulations
+        return PopulationPower(people.name, people.rivals, favourite, accuracy, *rates)
+
+    results = tuple(map(simulated, populations))
+    return Power(models, results, simulations, units, len(rows_by_group), participants)
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,7 +354,7 @@ def design_power(
     measured = measured or MeasuredPeople()
     preferences = preferences_by_scope(trials, table)
     all_populations, unreached = calibrate(preferences, measured)
-    groups = preferences.all_trials.designed if groups is None else groups
+    groups = preferences.all_trials.n_groups if groups is None else groups
     # Models can be compared on a kind of trials that evaluates at least two of them
     kinds = {scope: preferences.of_scope(scope).with_trials() for scope in preferences.evaluates}
     kinds = {scope: kind for scope, kind in kinds.items() if len(kind.models) > 1}
@@ -408,7 +394,7 @@ def design_power(
             simulated(kind, people, *x) for x in zip(sizes, numbers, strict=True)
         )
         for per_group in _smaller_sizes(kind):
-            rows = kind.thinned(per_group, seed=seed)
+            rows = kind.thinned_rows(per_group, seed=seed)
             scoped_people = [population.of_trials(rows) for population in people]
             smaller[per_group] = simulated(
                 kind.of_trials(rows), scoped_people, sizes[0], fewer
@@ -423,4 +409,4 @@ def design_power(
 
 def _smaller_sizes(trials: TrialPreferences) -> list[int]:
     """Return the numbers of trials in each group of smaller experiments."""
-    return sorted({trials.least // share for share in _DIVISORS} - {0})
+    return sorted({trials.min_trials // share for share in _DIVISORS} - {0})

@@ -25,7 +25,7 @@ from contstim.experiments.analysis.crossed import (
 )
 from contstim.experiments.analysis.families import (
     FALSE_DISCOVERY_RATE,
-    adjusted,
+    adjust,
     every_contrast,
     limits_over_groups,
 )
@@ -87,7 +87,7 @@ def significantly_better(
         p_values = signed_rank_p_values(pair_differences.reshape(-1, len(evaluates))).reshape(
             differences.shape
         )
-    significant = adjusted(p_values) < FALSE_DISCOVERY_RATE
+    significant = adjust(p_values) < FALSE_DISCOVERY_RATE
     better = np.zeros((n_models, n_models))
     for contrast, (i, j) in enumerate(pairs):
         signs = np.sign(differences[significant[:, contrast], contrast])
@@ -145,9 +145,9 @@ def family_limits(trials: TrialPreferences, groups: int, participants: int) -> D
         groups: number of groups; additional groups have trials like the design's.
         participants: number of participants in each group; with one, there is no noise ceiling.
     """
-    has = np.zeros((trials.designed, len(trials.models)), dtype=np.bool_)
+    has = np.zeros((trials.n_groups, len(trials.models)), dtype=np.bool_)
     np.logical_or.at(has, trials.groups, trials.evaluates)
-    has, several = has[np.arange(groups) % trials.designed], np.full(groups, participants > 1)
+    has, several = has[np.arange(groups) % trials.n_groups], np.full(groups, participants > 1)
     contrasts = every_contrast(trials.models)
     return limits_over_groups(has, several, trials.models, contrasts, FALSE_DISCOVERY_RATE)
 
@@ -289,8 +289,7 @@ class Precision:
 
         freedom = self.freedom(groups, participants)[:, None]
         estimated = np.sqrt(chi2.ppf((np.arange(_NODES) + 0.5) / _NODES, freedom) / freedom)
-        limits: FloatArray = student.isf(tail, freedom) * estimated
-        return limits
+        return np.asarray(student.isf(tail, freedom) * estimated)
 
 
 def measure_precision(
@@ -326,7 +325,8 @@ def measure_precision(
         components = [variance_components(of_pair) for of_pair in blocks]
         parts.append([[np.mean(x) for x in (c.variance, c.person, c.answers)] for c in components])
         freedoms.append([np.broadcast_to(c.freedom, len(rows[0])) for c in components])
-    # The variance of a group's mean includes that of people and their answers; subtract it
+    # The variance of group means includes the variance of people and their answers, which is
+    # subtracted here
     groups_of = np.array([len(of_pair) for of_pair in blocks])
     of_means, of_people, answers = np.mean(parts, axis=0).T
     items = of_means * groups_of - of_people / people

@@ -15,7 +15,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis import families
 from contstim.experiments.design.population import SECONDS_PER_TRIAL
-from contstim.experiments.responses.admission import DEFAULT_RULE, LAPSES
+from contstim.experiments.responses.admission import LAPSES, excluded_share, required_catch
 from contstim.files.tables import frame_of
 from contstim.items.stimuli import Condition, Kind, Trial
 from contstim.reporting.canvas import new_figure
@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from contstim.experiments.design.building import Design
     from contstim.files.arrays import FloatArray
     from contstim.words.frequencies import WordFrequencies
-    from contstim.words.sentence import Sentence
 
-_SIDES = ("sentence_1", "sentence_2")
 MEASURES = ("words", "characters", "word frequency (mean Zipf)")
 
 
@@ -95,7 +93,10 @@ def summarise(
         }
         for c in (Condition.NATURAL_CONTROVERSIAL, Condition.NATURAL_SYNTHETIC)
     )
-    family = _family(trials, groups)
+    # The effects that the default tests of `analyze` over groups can detect
+    models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
+    contrasts = families.every_contrast(models) if len(models) > 1 else ()
+    family = families.detectability([groups] * len(contrasts), families.FALSE_DISCOVERY_RATE)
     caution = family.caution("groups", families.FALSE_DISCOVERY_RATE)
     texts = {"tests": families.crossed_instead(groups) if family.hopeless else ""}
     texts |= passages(
@@ -105,7 +106,8 @@ def summarise(
         shared=len(pair_sentences & triplet_sentences),
         natural=len(pair_sentences | triplet_sentences),
         catch=max(counts.get(Condition.CATCH, (0,))),
-        rule=DEFAULT_RULE,
+        required=required_catch,
+        excluded=excluded_share,
         lapses=LAPSES,
         counted_in=frequencies.source,
     )
@@ -121,13 +123,6 @@ def summarise(
         notes=texts,
         cautions=(caution,) if caution and not family.hopeless else (),
     )
-
-
-def _family(trials: Iterable[Trial], groups: int) -> families.Detectability:
-    """Return which effects `analyze`'s default tests over groups can detect."""
-    models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
-    contrasts = families.every_contrast(models) if len(models) > 1 else ()
-    return families.detectability([groups] * len(contrasts), families.FALSE_DISCOVERY_RATE)
 
 
 def _roles(
@@ -152,14 +147,12 @@ def _roles(
 
 
 def _sources(trials: Iterable[Trial]) -> dict[tuple[Condition, Kind], int]:
-    sentences: dict[tuple[Condition, Kind], set[Sentence]] = {}
-    for trial in trials:
-        for kind, sentence in ((trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2)):
-            sentences.setdefault((trial.condition, kind), set()).add(sentence)
-    return {
-        key: len(distinct)
-        for key, distinct in sorted(sentences.items(), key=lambda entry: entry[0])
+    sentences = {
+        (trial.condition, kind, sentence)
+        for trial in trials
+        for kind, sentence in ((trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2))
     }
+    return dict(sorted(Counter((condition, kind) for condition, kind, _ in sentences).items()))
 
 
 def _balance(trials: Sequence[Trial], frequencies: WordFrequencies) -> FloatArray:
@@ -171,8 +164,7 @@ def _balance(trials: Sequence[Trial], frequencies: WordFrequencies) -> FloatArra
         ]
         for trial in trials
     ]  # (n_trials, 2 sentences, 3 measures)
-    means: FloatArray = np.array(measured).mean(axis=0).T
-    return means
+    return np.asarray(np.array(measured).mean(axis=0).T)
 
 
 def summary_report(summary: DesignSummary) -> Report:
@@ -200,11 +192,7 @@ def summary_report(summary: DesignSummary) -> Report:
         "Design of the experiment",
         (
             *(Paragraph((strong(caution),)) for caution in summary.cautions),
-            *(
-                Paragraph(text)
-                for name, text in summary.notes.items()
-                if text and name != "balance"
-            ),
+            *(Paragraph(x) for name, x in summary.notes.items() if x and name != "balance"),
             Heading("Trials by group"),
             Table(("condition", *map(str, groups)), counts),
             Heading("Trials of each model pair in a group"),
@@ -234,9 +222,8 @@ def summary_figure(summary: DesignSummary) -> Figure:
         bottom += counts
     left_panel.set(xlabel="group", ylabel="trials")
     left_panel.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
-    left_panel.set_title(
-        f"{quantity(max(1, round(max(summary.minutes))), 'minute')} per participant"
-    )
+    minutes = max(1, round(max(summary.minutes)))
+    left_panel.set_title(f"{quantity(minutes, 'minute')} per participant")
     left_panel.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     names = [f"{condition}: {kind}" for condition, kind in summary.sources]
     bars = right_panel.barh(names, list(summary.sources.values()))
@@ -250,7 +237,7 @@ def summary_figure(summary: DesignSummary) -> Figure:
     heights = np.arange(len(summary.balance))
     panels = lower.subplots(1, 3)
     for axis, (row, measure) in zip(panels, enumerate(MEASURES), strict=True):
-        for side, name in enumerate(_SIDES):
+        for side, name in enumerate(("sentence_1", "sentence_2")):
             values = [table[row, side] for table in summary.balance.values()]
             axis.plot(values, heights + 0.15 * (side - 0.5), "o", label=name)
         axis.set_yticks(heights, list(summary.balance), fontsize="small")

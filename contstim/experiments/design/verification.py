@@ -38,7 +38,7 @@ def verify_design(
 
     Args:
         trials: trials from `build_design`, or read from trials.csv.
-        pairs: pairs that were passed to `build_design`, and so for all other arguments.
+        pairs: pairs of the design; these and all further arguments are those of `build_design`.
         triplets: triplets of a natural and two synthetic sentences.
         natural: sentences from which random pairs and catch trials were drawn.
         groups: number of groups of participants.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -16,14 +16,14 @@ from contstim.experiments.platforms.platform import Exported
 from contstim.files.documents import read_json_object
 from contstim.files.files import path_inside, write_text
 from contstim.files.records import record_path, write_record
-from contstim.files.tables import cells_by_name, read_csv, write_table
+from contstim.files.tables import write_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 
 @contextmanager
-def staged(folder: Path) -> Iterator[Path]:
+def staging_folder(folder: Path) -> Iterator[Path]:
     """Create a temporary folder whose files move into the target when all are written.
 
     Until then, the target is not changed. After an error, all new files and folders are removed.
@@ -150,7 +150,7 @@ class ExportFolder:
         Raises:
             InputError: if a file cannot be written.
         """
-        with staged(self.path) as work:
+        with staging_folder(self.path) as work:
             for name, write in self._pending.items():
                 write(work / name)
             files = list(self._pending)
@@ -174,15 +174,9 @@ class ExportFolder:
         self._pending[name] = write
 
 
-def template_path(name: str) -> AbstractContextManager[Path]:
-    """Provide the path of a template of this package, within a context."""
-    return resources.as_file(resources.files(__package__) / "templates" / name)
-
-
 def template(name: str) -> str:
     """Return the text of a template of this package."""
-    with template_path(name) as path:
-        return path.read_text(encoding="utf-8")
+    return (resources.files(__package__) / "templates" / name).read_text(encoding="utf-8")
 
 
 def script(name: str, values: Mapping[str, object], literal: Callable[[Any], str]) -> str:
@@ -197,12 +191,3 @@ def script(name: str, values: Mapping[str, object], literal: Callable[[Any], str
     for placeholder, value in values.items():
         text = text.replace(placeholder, literal(value))
     return text
-
-
-def read_rows(path: Path) -> list[dict[str, str]]:
-    """Read the rows of a CSV file as dictionaries by column, with stripped cells.
-
-    Raises:
-        InputError: if the file cannot be read or is not a table.
-    """
-    return cells_by_name({name: [*map(str.strip, cells)] for name, cells in read_csv(path).items()})

@@ -15,13 +15,15 @@ as `trial_id-ab12`.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import ExportFolder, template_path
+from contstim.experiments.platforms.folder import ExportFolder
+from contstim.experiments.platforms.folder import template as default_template
 from contstim.experiments.platforms.lists import as_html, button_facts, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.platforms.rows import MISSING, Row, table_rows
@@ -70,9 +72,8 @@ def export_gorilla(
     """
     source = template or "The spreadsheet without a template"
     # The default is for a task with the displays instructions, trial and end
-    with template_path("gorilla.csv") as default_template:
-        table = read_csv(template or default_template)
-    rows = cells_by_name(table)
+    default_rows = csv.DictReader(default_template("gorilla.csv").splitlines())
+    rows = cells_by_name(read_csv(template)) if template else [*default_rows]
     display_column, left_column, right_column = (
         _column(source, rows[0], name) for name in (_DISPLAY, left, right)
     )

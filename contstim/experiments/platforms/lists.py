@@ -83,11 +83,16 @@ def stimulus_lists(
         scales: scales that the platform supports, by default those with buttons.
 
     Raises:
-        InputError: if `per_group` is below 1, or the trials are invalid (`check_trials`,
-            `require_scale`).
+        InputError: if `per_group` is below 1, the trials are invalid (`check_trials`), or the
+            platform does not support their scale.
     """
     check_trials(trials)
-    require_scale(trials, scales)
+    if trials[0].scale not in scales:
+        raise InputError(
+            f"The trials need answers on the scale {trials[0].scale}, but this export supports "
+            f"{' or '.join(scales)}. Use contstim export jspsych or jatos, or export csv "
+            "for your own program."
+        )
     if per_group < 1:
         raise InputError(f"The number of lists per group must be at least 1, got {per_group}.")
     groups = sorted({trial.group for trial in trials})
@@ -140,32 +145,6 @@ def check_trials(trials: Sequence[Trial]) -> None:
         trial_ids.add(trial.trial_id)
 
 
-def require_scale(trials: Sequence[Trial], scales: Collection[Scale]) -> Scale:
-    """Return the scale of the trials, if the platform supports it.
-
-    Args:
-        trials: trials to be shown; at least one.
-        scales: scales that the platform supports.
-
-    Raises:
-        InputError: if the platform does not support the scale of the trials.
-    """
-    scale = trials[0].scale
-    if scale not in scales:
-        raise InputError(
-            f"The trials need answers on the scale {scale}, but this export supports "
-            f"{' or '.join(scales)}. Use contstim export jspsych or jatos, or export csv "
-            "for your own program."
-        )
-    return scale
-
-
-COLUMNS = (
-    *("participant", "group", "position", "trial_id", "condition", "left"),
-    *("left_sentence", "right_sentence"),
-)
-
-
 def export_csv(
     trials: Sequence[Trial],
     out: Path | str,
@@ -196,22 +175,24 @@ def export_csv(
         for number, list_rows in enumerate(lists)
         for row in list_rows
     ]
-    folder.rows("presentation.csv", rows, COLUMNS)
-    folder.readme(
-        rows=f"{len(rows):,}", participants=participants, **_answer_facts(trials[0].scale)
-    )
-    return folder.finish(seed=seed, participants=participants)
-
-
-def _answer_facts(scale: Scale) -> dict[str, str]:
-    """Return the README's placeholders about answers and their texts."""
+    columns = "participant group position trial_id condition left left_sentence right_sentence"
+    folder.rows("presentation.csv", rows, columns.split())
+    scale = trials[0].scale
     first, last = scale.answers[0], scale.answers[-1]
     display = f"a slider below them, from {first} (left) to {last} (right)"
     rated, buttons = "the value", ""
     if scale.buttons:
-        rated, buttons = "the button", button_facts(scale, "en")["buttons"]
         display = f"{len(scale.answers)} buttons below them"
-    return {"shown": display, "rated": rated, "turned": str(first + last), "buttons": buttons}
+        rated, buttons = "the button", button_facts(scale, "en")["buttons"]
+    folder.readme(
+        rows=f"{len(rows):,}",
+        participants=participants,
+        shown=display,
+        rated=rated,
+        turned=first + last,
+        buttons=buttons,
+    )
+    return folder.finish(seed=seed, participants=participants)
 
 
 PLATFORM = Platform("csv", Exporter(export_csv))

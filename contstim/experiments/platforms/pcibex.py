@@ -52,10 +52,7 @@ if TYPE_CHECKING:
 
     from contstim.items.stimuli import Trial
 
-COLUMNS = (
-    *("group", "item", "label", "trial_id", "stimulus_group", "left"),
-    *("left_html", "right_html"),
-)
+COLUMNS = "group item label trial_id stimulus_group left left_html right_html".split()
 _COLUMN = re.compile(r"#\s*([0-9]{1,6})\.\s+(.+?)\.?\s*$")
 _TIME, _ADDRESS = "Results reception time", "MD5 hash of participant's IP address"
 _ITEM, _ELEMENT, _PARAMETER = "Order number of item", "PennElementType", "Parameter"
@@ -193,11 +190,8 @@ def _read_answers(
 
 def _start_time(lines: Sequence[Row]) -> float:
     """Return the start time of a trial (milliseconds since 1970); nan if no line has it."""
-    starts = [
-        line
-        for line in lines
-        if (line.cells[_PARAMETER], line.cells[_VALUE]) == ("_Trial_", "Start")
-    ]
+    event = ("_Trial_", "Start")
+    starts = [line for line in lines if (line.cells[_PARAMETER], line.cells[_VALUE]) == event]
     return _number(starts[-1], _EVENT) if starts else math.nan
 
 

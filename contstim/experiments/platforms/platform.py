@@ -158,15 +158,6 @@ def platform_names() -> list[str]:
     return [*PLATFORMS, *(name for name in plugin_names(GROUP) if name not in PLATFORMS)]
 
 
-def platforms() -> list[Platform]:
-    """Load all platforms, built-in ones first.
-
-    Raises:
-        InputError: see `platform_named`.
-    """
-    return [platform for name in platform_names() if (platform := platform_named(name))]
-
-
 def platform_named(name: str) -> Platform | None:
     """Load a platform by its name; None if neither this nor another package has it.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,9 +23,9 @@ from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.responses import questionnaire
 from contstim.experiments.responses.table import (
     NO_BREAK_SPACE,
+    anonymise,
     cells_of,
     escape_formula,
-    numbered,
     origin_of,
     read_responses,
     response_columns,
@@ -63,34 +63,30 @@ def variable(name: str, *, model: bool = False, scale: Scale = Scale.CONFIDENCE)
     return {"@type": "PropertyValue", "name": name, **values}
 
 
-@dataclass(frozen=True)
-class PsychDsSettings:
-    """Tables of a data set in addition to the stimuli, and its description."""
-
-    responses: Annotated[Path | None, Help("The responses of participants.")] = None
-    scores: Annotated[Path | None, Help("Scores of the sentences.")] = None
+def export_psych_ds(
+    trials: Sequence[Trial],
+    out: Path | str,
+    *,
+    responses: Annotated[Path | None, Help("The responses of participants.")] = None,
+    scores: Annotated[Path | None, Help("Scores of the sentences.")] = None,
     questions: Annotated[
         Path | None,
         Help(
             "The table of questions. The answers are read from the file next to the responses; "
             "free texts are not exported."
         ),
-    ] = None
-    scale: AnswerScale = None
-    name: Annotated[str, Help("The name of the data set.")] = "contstim"
-    description: Annotated[str, Help("Description in one sentence.")] = ""
-    authors: Annotated[tuple[str, ...], Help("Authors of the data set.", flag="--author")] = ()
-    licence: Annotated[str, Help("Name or web address of the licence.")] = ""
-    keep_names: Annotated[bool, Help("Keep the participants' names; default: numbers.")] = False
+    ] = None,
+    scale: AnswerScale = None,
+    name: Annotated[str, Help("The name of the data set.")] = "contstim",
+    description: Annotated[str, Help("Description in one sentence.")] = "",
+    authors: Annotated[tuple[str, ...], Help("Authors of the data set.", flag="--author")] = (),
+    licence: Annotated[str, Help("Name or web address of the licence.")] = "",
+    keep_names: Annotated[bool, Help("Keep the participants' names; default: numbers.")] = False,
     simulated: Annotated[
         bool, Help("Allow artificial participants, and mention them in the title.")
-    ] = False
-
-
-def export_psych_ds(
-    trials: Sequence[Trial], out: Path | str, settings: PsychDsSettings
+    ] = False,
 ) -> Exported:
-    """Write a Psych-DS 1.5 data set, or check one.
+    """Write a Psych-DS 1.5 data set, and check it.
 
     The data set contains the stimuli and, if given, responses and scores, with a description of
     every column. Participants are numbered, unless you keep their names. `contstim check psych-ds`
@@ -99,108 +95,98 @@ def export_psych_ds(
     Example: `contstim export psych-ds --trials trials.csv --responses responses.csv --name
     "Controversial pairs" --author "Ada Lovelace" --out dataset`
 
-    Raises:
-        InputError: if a table cannot be read; see also `write_psych_ds`.
-        VerificationError: if the data set breaks a rule.
-    """
-    responses, scores = settings.responses, settings.scores
-    return write_psych_ds(
-        trials,
-        out,
-        settings,
-        () if responses is None else read_responses(responses, trials, scale=settings.scale),
-        None if scores is None else ScoreTable.from_file(scores),
-    )
-
-
-def write_psych_ds(
-    trials: Sequence[Trial],
-    out: Path | str,
-    settings: PsychDsSettings,
-    responses: Sequence[Response] = (),
-    scores: ScoreTable | None = None,
-) -> Exported:
-    """Write dataset_description.json, README.md, CHANGES.md and the tables in data/.
-
-    Each table is `study-<name>_description-<stimuli|responses|answers|scores>_data.csv`. The result
-    is checked by the rules of Psych-DS (`check_psych_ds`).
-
     Args:
         trials: trials of a design.
-        out: folder, new or the result of an earlier export.
-        settings: description of the data set; its paths of responses and scores are not read.
-            Unless names are kept, participants are numbered in order of their first responses,
-            because a recruiting platform may identify people by their names. If responses are
-            simulated, the data set's name, description and README mention it, and a column of the
-            responses marks them.
-        responses: responses to these trials.
-        scores: scores of the trials' sentences.
+        out: folder, new or the result of an earlier export. It gets dataset_description.json,
+            README.md, CHANGES.md, and the tables
+            `data/study-<name>_description-<stimuli|responses|answers|scores>_data.csv`.
+        responses: table of responses to these trials.
+        scores: table of scores of the trials' sentences.
+        questions: table of questions to participants.
+        scale: scale of responses whose record names none.
+        name: name of the data set.
+        description: description of the data set.
+        authors: names of the authors.
+        licence: name or web address of the licence.
+        keep_names: whether names are kept. Otherwise, participants are numbered in order of their
+            first responses, because a recruiting platform may identify people by their names.
+        simulated: whether responses are simulated. If they are, the data set's name, description
+            and README mention it, and a column of the responses marks them.
 
     Raises:
-        InputError: if responses are simulated and the settings do not say so, or vice versa; if
-            the name has no letter or digit, a response belongs to no trial, `check_trials` refuses
-            the trials, or the folder contains other files.
-        VerificationError: if the data set breaks a rule.
+        InputError: if a table cannot be read; if responses are simulated and `simulated` is not
+            set, or vice versa; if the name has no letter or digit, a response belongs to no trial,
+            `check_trials` refuses the trials, or the folder contains other files.
+        VerificationError: if the data set breaks a rule (`check_psych_ds`).
     """
     # In file names, the rules of Psych-DS allow only letters and digits as values
-    study = re.sub(r"[^A-Za-z0-9]", "", settings.name)
+    study = re.sub(r"[^A-Za-z0-9]", "", name)
     if not study:
-        raise InputError(f"`name` must contain a letter or a digit, got {settings.name!r}.")
+        raise InputError(f"`name` must contain a letter or a digit, got {name!r}.")
     check_trials(trials)
-    origin = _check_origin(trials, responses, simulated=settings.simulated)
+    response_rows = () if responses is None else read_responses(responses, trials, scale=scale)
+    origin = _check_origin(trials, response_rows, simulated=simulated)
     folder = ExportFolder(out, "psych-ds")
-    written_responses = responses if settings.keep_names else numbered(responses)
-    pseudonyms = {
-        r.participant: s.participant for r, s in zip(responses, written_responses, strict=True)
-    }
-    questions, answers = _questions_and_answers(settings)
-    pseudonymous_answers = (
-        replace(a, participant=pseudonyms.get(a.participant, "")) for a in answers
-    )
-    tables = {
+    exported_rows = response_rows if keep_names else anonymise(response_rows)
+    participants = ([row.participant for row in rows] for rows in (response_rows, exported_rows))
+    pseudonyms = dict(zip(*participants, strict=True))
+    question_rows, answers = _questions_and_answers(questions, responses)
+    score_table = None if scores is None else ScoreTable.from_file(scores)
+    rows_by_table: dict[str, Sequence[Any]] = {
         "answers": [
-            cells_of(answer, NO_BREAK_SPACE)
-            for answer in pseudonymous_answers
-            if answer.participant
+            replace(answer, participant=pseudonyms[answer.participant])
+            for answer in answers
+            if answer.participant in pseudonyms
         ],
-        "stimuli": [cells_of(trial, NO_BREAK_SPACE) for trial in trials],
-        "responses": [cells_of(response, NO_BREAK_SPACE) for response in written_responses],
-        "scores": _score_rows(scores),
+        "stimuli": trials,
+        "responses": exported_rows,
     }
+    tables = {
+        table_name: [cells_of(row, NO_BREAK_SPACE) for row in rows]
+        for table_name, rows in rows_by_table.items()
+    }
+    tables["scores"] = [] if score_table is None else _score_rows(score_table)
     # Column names come from the first row, so tables without rows are left out
     columns = {table_name: list(rows[0]) for table_name, rows in tables.items() if rows}
-    if responses:  # the times at which answers were received are private
-        columns["responses"] = [
-            name for name in response_columns(written_responses) if name != "received"
-        ]
+    if response_rows:  # the times at which answers were received are private
+        columns["responses"] = [n for n in response_columns(exported_rows) if n != "received"]
     for table_name, names in columns.items():
-        folder.rows(
-            f"data/study-{study}_description-{table_name}_data.csv", tables[table_name], names
-        )
+        path = f"data/study-{study}_description-{table_name}_data.csv"
+        folder.rows(path, tables[table_name], names)
+    # The name mentions artificial participants, because every catalogue of data sets displays it
+    description = description or "Pairs of sentences on which language models disagree."
+    if origin.simulated:
+        kinds = "people and artificial" if origin.people else "artificial"
+        name, description = f"{name} ({kinds} participants)", f"{origin.warning} {description}"
     # A column is described once, even if several tables have it
-    models = scores.models if scores else ()
-    scale = responses[0].scale if responses else Scale.CONFIDENCE
-    metadata = _metadata(settings, origin)
-    metadata["variableMeasured"] = [
-        variable(name, model=name in models, scale=scale)
-        for name in dict.fromkeys(name for names in columns.values() for name in names)
+    models = score_table.models if score_table else ()
+    answer_scale = response_rows[0].scale if response_rows else Scale.CONFIDENCE
+    variables = [
+        variable(column, model=column in models, scale=answer_scale)
+        for column in dict.fromkeys(column for names in columns.values() for column in names)
     ]
-    for described in metadata["variableMeasured"]:
+    for described in variables:
         if described["name"] == "question":
-            described["valueReference"] = [f"{q.name}: {q.question}" for q in questions]
+            described["valueReference"] = [f"{q.name}: {q.question}" for q in question_rows]
+    metadata = {
+        "@context": "https://schema.org/",
+        "@type": "Dataset",
+        "name": name,
+        "description": description,
+        "schemaVersion": "Psych-DS 1.5.1",
+        **({"author": [{"@type": "Person", "name": n} for n in authors]} if authors else {}),
+        **({"license": licence} if licence else {}),
+        "variableMeasured": variables,
+    }
     folder.text("dataset_description.json", json.dumps(metadata, indent=2, ensure_ascii=False))
     folder.readme(
-        head=Report(metadata["name"], [Paragraph(metadata["description"])]).markdown().strip(),
-        tables="\n".join(
-            f"* {table_name}: {quantity(len(tables[table_name]), 'row')}" for table_name in columns
-        ),
+        head=Report(name, [Paragraph(description)]).markdown().strip(),
+        tables="\n".join(f"* {n}: {quantity(len(tables[n]), 'row')}" for n in columns),
     )
     folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
     # The record of this export is in the folder, but not part of the data set
     folder.text(".psychds-ignore", "export.meta.json\n")
-    exported = folder.finish(
-        keep_names=settings.keep_names, simulated_participants=origin.simulated
-    )
+    exported = folder.finish(keep_names=keep_names, simulated_participants=origin.simulated)
     errors, _ = check_psych_ds(exported.path)  # including other files in the folder
     if errors:
         raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
@@ -208,21 +194,21 @@ def write_psych_ds(
 
 
 def _questions_and_answers(
-    settings: PsychDsSettings,
+    questions: Path | None, responses: Path | None
 ) -> tuple[list[questionnaire.Question], list[questionnaire.QuestionAnswer]]:
     """Read the questions and answers, except free texts, which may identify people.
 
     Raises:
         InputError: if there are questions but no responses, next to which the answers are stored.
     """
-    if settings.questions is None:
+    if questions is None:
         return [], []
-    if settings.responses is None:
+    if responses is None:
         raise InputError("`questions` needs `responses`. Set both, or neither.")
-    questions = [q for q in questionnaire.read_questions(settings.questions) if q.kind != "text"]
-    names = {question.name for question in questions}
-    answers = questionnaire.read_answers(questionnaire.questions_beside(settings.responses))
-    return questions, [answer for answer in answers if answer.question in names]
+    question_rows = [q for q in questionnaire.read_questions(questions) if q.kind != "text"]
+    names = {question.name for question in question_rows}
+    answers = questionnaire.read_answers(questionnaire.questions_beside(responses))
+    return question_rows, [answer for answer in answers if answer.question in names]
 
 
 def _check_origin(
@@ -252,9 +238,7 @@ def _check_origin(
     return origin
 
 
-def _score_rows(scores: ScoreTable | None) -> list[dict[str, Any]]:
-    if scores is None:
-        return []
+def _score_rows(scores: ScoreTable) -> list[dict[str, Any]]:
     if not scores.sentences:
         raise InputError("The scores have no sentences. Give a table with a column `sentence`.")
     if clash := sorted({"rating", *_VARIABLES} & {*scores.models}):
@@ -267,28 +251,6 @@ def _score_rows(scores: ScoreTable | None) -> list[dict[str, Any]]:
         {"sentence": text, **dict(zip(scores.models, row, strict=True))}
         for text, row in zip(texts, scores.log_probs.tolist(), strict=True)
     ]
-
-
-def _metadata(settings: PsychDsSettings, origin: ResponseOrigin) -> dict[str, Any]:
-    """Build the content of dataset_description.json, without the variables."""
-    name = settings.name
-    description = settings.description or "Pairs of sentences on which language models disagree."
-    # The name mentions artificial participants, because every catalogue of data sets displays it
-    if origin.simulated:
-        kinds = "people and artificial" if origin.people else "artificial"
-        name, description = f"{name} ({kinds} participants)", f"{origin.warning} {description}"
-    metadata: dict[str, Any] = {
-        "@context": "https://schema.org/",
-        "@type": "Dataset",
-        "name": name,
-        "description": description,
-        "schemaVersion": "Psych-DS 1.5.1",
-    }
-    if settings.authors:
-        metadata["author"] = [{"@type": "Person", "name": name} for name in settings.authors]
-    if settings.licence:
-        metadata["license"] = settings.licence
-    return metadata
 
 
 # A file name has the form keyword-value_keyword-value_data.csv
@@ -427,8 +389,6 @@ def _read_json(path: Path, root: Path, errors: list[str]) -> dict[str, Any]:
 
 PLATFORM = Platform(
     "psych-ds",
-    Exporter(
-        export_psych_ds, PsychDsSettings, check=check_psych_ds, format="the rules of Psych-DS 1.5"
-    ),
+    Exporter(export_psych_ds, check=check_psych_ds, format="the rules of Psych-DS 1.5"),
 )
 """Psych-DS as a platform, which has an exporter but no reader."""

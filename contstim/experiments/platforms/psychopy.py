@@ -52,9 +52,6 @@ if TYPE_CHECKING:
 COLUMNS = ("trial_id", "list_name", "stimulus_group", "left", "left_sentence", "right_sentence")
 
 _RESERVED_WORDS = frozenset("#n/a #na <na> n/a na null none true false".split())
-# PsychoPy evaluates round brackets around a whole cell, and square brackets anywhere in a cell
-_IN_ROUND_BRACKETS = re.compile(r"\(.*\)", re.DOTALL)
-_IN_SQUARE_BRACKETS = re.compile(r"\[.*\]", re.DOTALL)
 _DATE_WORD = re.compile(
     r"jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|"
     r"oct(ober)?|nov(ember)?|dec(ember)?|[ap]m",
@@ -121,9 +118,9 @@ def export_psychopy(
 def _find_problems(trial: Trial) -> Iterator[str]:
     name = trial.trial_id
     for text in trial.displayed_texts:
-        if problem := unquotable(text):
+        if problem := escape_problem(text):
             yield f"  {name}: {text[:60]!r}: {problem}"
-    if problem := unquotable(name):
+    if problem := escape_problem(name):
         yield f"  the trial_id {name!r}: {problem}"
     # PsychoPy must return the trial_id unchanged, so a space cannot be added to escape it
     elif psychopy_cell(name) != name:
@@ -137,24 +134,21 @@ def psychopy_cell(text: str) -> str:
     and words for missing values or truth values.
 
     Args:
-        text: text that can be escaped (`unquotable`).
+        text: text without an `escape_problem`.
     """
-    if (
-        text.lower() in _RESERVED_WORDS
-        or _IN_ROUND_BRACKETS.fullmatch(text)
-        or text.startswith('"')
-    ):
+    # PsychoPy evaluates round brackets around a whole cell
+    if text.lower() in _RESERVED_WORDS or re.fullmatch(r"(?s)\(.*\)", text) or text[:1] == '"':
         return NO_BREAK_SPACE + text
     return escape_formula(text, NO_BREAK_SPACE)
 
 
-def unquotable(text: str) -> str:
-    """Return why a text cannot be escaped for PsychoPy; empty if it can be, or need not be.
+def escape_problem(text: str) -> str:
+    """Return why a text cannot be escaped for PsychoPy; empty if it can be shown.
 
     A text that cannot be escaped has square brackets, is a number or a date, or has a backslash
     before an n.
     """
-    if _IN_SQUARE_BRACKETS.search(text):
+    if re.search(r"(?s)\[.*\]", text):
         return "PsychoPy evaluates text in square brackets"
     if "\\n" in text:
         return "PsychoPy reads a backslash with n as a line break"

@@ -25,21 +25,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import ExportFolder, read_rows
+from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.lists import as_html, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.platforms.rows import MISSING, Row, table_rows
 from contstim.experiments.platforms.texts import Language, button_labels, labels
 from contstim.experiments.responses import alignment
-from contstim.files.tables import needed_columns
+from contstim.files.tables import cells_by_name, needed_columns, read_csv
 from contstim.options import Help, Seed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from contstim.items.stimuli import Trial
-
-KEY = ("tag", "list_name", "group", "trial_id", "left", "position")
 
 # Columns of the key that the reader uses; the others are for the researcher
 _SHOWN = ("trial_id", "left", "position")
@@ -83,15 +81,10 @@ def export_qualtrics(
             lines += _format_question(tag, row, question, buttons, timing=timing)
             questions.append({"tag": tag, **row})
     folder.text("survey.txt", "\n".join(lines))
-    folder.rows("key.csv", questions, KEY)
+    folder.rows("key.csv", questions, ("tag", "list_name", "group", *_SHOWN))
     folder.lists(lists)
     folder.readme(lists=len(lists), questions=f"{len(questions):,}")
     return folder.finish(seed=seed, lists_per_group=lists_per_group, timing=timing)
-
-
-def timing_tag(tag: str) -> str:
-    """Return the tag of the timing question for a question."""
-    return tag.replace("Q", "T")
 
 
 def _format_question(
@@ -111,7 +104,7 @@ def _format_question(
         lines += [f"[[Choice:{number}]]", as_html(label)]
     # The timing question must be on the same page as the question whose time it measures
     if timing:
-        lines += ["", "[[Question:Timing]]", f"[[ID:{timing_tag(tag)}]]"]
+        lines += ["", "[[Question:Timing]]", f"[[ID:{tag.replace('Q', 'T')}]]"]
     return [*lines, "", "[[PageBreak]]", ""]
 
 
@@ -174,7 +167,7 @@ def _read_answers(
         answered_tags = [tag for tag in tags if person[tag]]
         for tag in answered_tags:
             # Seconds until the page was submitted
-            seconds = person.get(f"{timing_tag(tag)}_Page Submit", "")
+            seconds = person.get(f"{tag.replace('Q', 'T')}_Page Submit", "")
             yield alignment.recorded_or_unreadable(
                 f"{row.where}, {tag} of {participant or 'nobody'}",
                 participant=participant,
@@ -212,7 +205,7 @@ def _count_headers(rows: Sequence[Row], tags: Sequence[str]) -> int:
 
 def _read_key(key: Path) -> dict[str, dict[str, str]]:
     """Read the key: tag of a question → trial_id, left and position."""
-    rows = read_rows(key)
+    rows = cells_by_name({n: [*map(str.strip, cells)] for n, cells in read_csv(key).items()})
     needed_columns(key, rows[0], ("tag", *_SHOWN))
     questions = {row["tag"]: {name: row[name] for name in _SHOWN} for row in rows}
     if len(questions) < len(rows):

@@ -21,7 +21,7 @@ from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.platforms.psych_ds import variable
 from contstim.experiments.responses.admission import Exclusions, admit
-from contstim.experiments.responses.table import NO_BREAK_SPACE, cells_of, numbered, read_responses
+from contstim.experiments.responses.table import NO_BREAK_SPACE, anonymise, cells_of, read_responses
 from contstim.items.scale import DEGREES, Scale
 from contstim.items.scores import ScoreTable
 from contstim.options import AnswerScale, Help, Reads
@@ -76,7 +76,7 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     responses = read_responses(settings.responses, trials, scale=settings.scale)
     admission = admit(trials, responses, exclusions=settings)
     ratings = gather(trials, admission.responses, ScoreTable.from_file(settings.scores))
-    answers = admission.responses if settings.keep_names else numbered(admission.responses)
+    answers = admission.responses if settings.keep_names else anonymise(admission.responses)
     rows = _rating_rows(ratings, answers)
     pair_columns = ["paradigm"] * any(trial.paradigm for trial in trials)
     columns = [*_COLUMNS, *pair_columns, *(RATIO + model for model in ratings.models)]
@@ -131,7 +131,8 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
             continue  # the script analyses each kind of trial separately
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
         scores = evaluate(ratings, ACCURACY, masks)
-        # A group's mean is nan for a model without trials there; the ceiling also for one person
+        # A group's mean is nan if the group has no trials of a model. Its ceilings are also nan if
+        # it has one participant.
         values, lower, upper = (
             np.ma.masked_invalid(scores.of_groups(kind)).mean(axis=0).filled(np.nan).tolist()
             for kind in (scores.values, scores.lower, scores.upper)
@@ -150,7 +151,7 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
 
 
 def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
-    """Build a row for each model's mixed model, or with a note why it cannot be fitted."""
+    """Build a row for each model: its mixed model, or a note why no mixed model can be fitted."""
     # If ratings have one degree of confidence, such as choices, the script fits logistic models
     scale, degrees = ratings.scale, set[float]()
     for group in ratings.groups:

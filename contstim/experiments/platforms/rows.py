@@ -18,7 +18,7 @@ from contstim.errors import InputError
 from contstim.files.documents import parse_json, read_text
 from contstim.files.files import reading
 from contstim.files.tables import join_names
-from contstim.wording import find_duplicates, quantity
+from contstim.wording import find_duplicates, grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -176,11 +176,8 @@ def _split_at_outer_quotes(line: str, delimiter: str) -> list[str]:
 
 def _with_points(rows: Sequence[Row | InputError], delimiter: str) -> list[Row | InputError]:
     """Replace decimal commas by points, except in columns whose commas separate thousands."""
-    columns: dict[str, list[str]] = {}
-    for row in rows:
-        for name, cell in row.cells.items() if isinstance(row, Row) else ():
-            if "," in cell:
-                columns.setdefault(name, []).append(cell)
+    readable = [row for row in rows if isinstance(row, Row)]
+    columns = grouped(entry for row in readable for entry in row.cells.items() if "," in entry[1])
     decimal = {
         name
         for name, cells in columns.items()

@@ -4,8 +4,8 @@ Files come from the repository dpmlab/contstimlang and keep their paths; `regist
 the SHA-256 of its content. Reading a pickle runs no code of the file.
 
 Every reader takes the folder of the repository dpmlab/contstimlang. Readers of scores and words
-also accept its folder `resources` alone. As everywhere in contstim, sentences have end marks, and
-model_1 rejects sentence_1 and synthetic_1.
+also accept a copy of its folder `resources`. As everywhere in contstim, sentences have end marks,
+and model_1 rejects sentence_1 and synthetic_1.
 
 The published file of experiment 1 is a list of 16,500 ratings. Models and conditions of trials
 follow from the published selections, and participants' groups from the sentences that they share.

@@ -6,7 +6,7 @@ Exclusion rules are stated before data collection and applied one after the othe
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path  # noqa: TC003 - needed at run time to build options from the fields
@@ -27,7 +27,7 @@ from contstim.options import Help
 from contstim.wording import find_duplicates, quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from contstim.experiments.responses.table import Response
 
@@ -39,78 +39,45 @@ _PARTIAL_SESSIONS_LABEL = "an unfinished session, kept in regressions and mixed 
 _MIN_HONEST_SHARE = 0.99  # share of attentive people whom the default rule must include
 
 
-@dataclass(frozen=True)
-class CatchRule:
-    """Minimum of correct catch trials: a number, or a share of those shown.
+def required_catch(n_trials: int, min_catch: int | None = None) -> int:
+    """Return the number of catch trials that a participant must answer correctly.
 
-    A catch trial is correct if the unshuffled sentence is preferred. The 2023 study required 11 of
-    12.
+    A catch trial is correct if the unshuffled sentence is preferred. By default, 11 of 12 trials
+    must be correct, as in the 2023 study, or this share, rounded up. The number is lower if it
+    would exclude more than 1 % of the people who guess in 2 % of trials: 5 of 6 instead of 6.
 
-    Attributes:
-        number: minimum number of correct catch trials.
-        share: minimum share of the shown catch trials; the required number is rounded up.
-        lenient: whether the required number is lowered if it would exclude more than 1 % of the
-            people who guess in 2 % of trials: 5 of 6 instead of 6.
+    Args:
+        n_trials: number of catch trials shown.
+        min_catch: number that replaces the default.
 
     Raises:
-        InputError: if both or neither of number and share are set, the number is negative, or the
-            share is not from 0 to 1.
+        InputError: if `min_catch` is negative or greater than `n_trials`.
     """
+    if min_catch is None:
+        # Number of correct trials that at least 99 % of attentive people reach
+        reached = max(
+            right
+            for right in range(n_trials + 1)
+            if _probability_below(right, n_trials, LAPSES) <= 1 - _MIN_HONEST_SHARE + 1e-9
+        )
+        return min(-(-11 * n_trials // 12), reached)
+    if not 0 <= min_catch <= n_trials:
+        raise InputError(
+            f"`min_catch` must be from 0 to {n_trials}, the number of catch trials that are shown, "
+            f"got {min_catch}."
+        )
+    return min_catch
 
-    number: int | None = None
-    share: float | None = None
-    lenient: bool = False
 
-    def __post_init__(self) -> None:
-        if (self.number is None) == (self.share is None):
-            raise InputError(
-                "A rule for catch trials must be either a number or a share, got both or neither."
-            )
-        if self.number is not None and self.number < 0:
-            raise InputError(f"`number` of catch trials must be at least 0, got {self.number}.")
-        if self.share is not None and not 0 <= self.share <= 1:
-            raise InputError(f"A share of catch trials must be from 0 to 1, got {self.share}.")
+def excluded_share(n_trials: int, lapses: float) -> float:
+    """Return the expected share of participants whom the default of `required_catch` excludes.
 
-    @classmethod
-    def of(cls, min_catch: int | None) -> CatchRule:
-        """Return the rule for a given number, or the default rule if it is None."""
-        return DEFAULT_RULE if min_catch is None else cls(number=min_catch)
-
-    def required(self, n_trials: int) -> int:
-        """Return the number of catch trials that must be correct.
-
-        Raises:
-            InputError: if the required number is greater than `n_trials`.
-        """
-        if self.share is not None:
-            # Subtract a tolerance: in floating point, 0.07 * 100 is slightly more than 7
-            required = math.ceil(self.share * n_trials - 1e-9)
-            if not self.lenient:
-                return required
-            # Number of correct trials that at least 99 % of attentive people reach
-            reached = max(
-                right
-                for right in range(n_trials + 1)
-                if _probability_below(right, n_trials, LAPSES) <= 1 - _MIN_HONEST_SHARE + 1e-9
-            )
-            return min(required, reached)
-        assert self.number is not None
-        if self.number > n_trials:
-            raise InputError(
-                f"The number of catch trials that must be correct is {self.number}, but only "
-                f"{n_trials} were shown. Set a smaller number."
-            )
-        return self.number
-
-    def dropped(self, n_trials: int, lapses: float) -> float:
-        """Return the expected share of participants with a given lapse rate whom the rule excludes.
-
-        Args:
-            n_trials: number of catch trials shown.
-            lapses: share of trials in which participants guess, half of them correctly; 1 if they
-                always guess.
-        """
-        return float(_probability_below(self.required(n_trials), n_trials, lapses))
+    Args:
+        n_trials: number of catch trials shown.
+        lapses: share of trials in which participants guess, half of them correctly; 1 if they
+            always guess.
+    """
+    return _probability_below(required_catch(n_trials), n_trials, lapses)
 
 
 def _probability_below(needed: int, n_trials: int, lapses: float) -> float:
@@ -121,9 +88,6 @@ def _probability_below(needed: int, n_trials: int, lapses: float) -> float:
         math.comb(n_trials, right) * (1 - wrong) ** right * wrong ** (n_trials - right)
         for right in range(needed)
     )
-
-
-DEFAULT_RULE = CatchRule(share=11 / 12, lenient=True)
 
 
 @dataclass(frozen=True)
@@ -203,8 +167,8 @@ def admit(
             if not (exclusions.partial and rated):
                 reasons[name] = unfinished[name]
     counts = {"no rating at all" if exclusions.partial else "an unfinished session": len(reasons)}
-    catch = CatchRule.of(exclusions.min_catch)
-    failed: Rule = "too few catch trials right", partial(_find_failed_catch, trials, catch)
+    find_failed = partial(_find_failed_catch, trials, exclusions.min_catch)
+    failed: Rule = "too few catch trials right", find_failed
     for rule, find_violations in (failed, *exclusions.rules()):
         violations = {
             name: why for name, why in find_violations(answers).items() if name not in reasons
@@ -232,38 +196,26 @@ def admit(
 
 
 def _find_failed_catch(
-    trials: Sequence[Trial], catch: CatchRule, answers: Mapping[str, Sequence[Response]]
+    trials: Sequence[Trial], min_catch: int | None, answers: Answers
 ) -> dict[str, str]:
     """Find participants with too few correct catch trials; trials not shown are not wrong."""
-    n_catch_by_group = Counter(
-        trial.group for trial in trials if trial.condition is Condition.CATCH
-    )
-    all_responses = [response for responses in answers.values() for response in responses]
+    catch = [trial for trial in trials if trial.condition is Condition.CATCH]
+    n_catch_by_group = Counter(trial.group for trial in catch)
+    catch_ids = {trial.trial_id for trial in catch}
     failures = {}
-    for name, (right, shown) in catch_scores(trials, all_responses).items():
-        n_trials = n_catch_by_group[answers[name][0].group]
+    for name, responses in answers.items():
+        # sentence_1 of a catch trial is the unshuffled sentence
+        choices = [response.choice for response in responses if response.trial_id in catch_ids]
+        right, shown = choices.count(1), len(choices)
+        n_trials = n_catch_by_group[responses[0].group]
         if not shown:
             continue
-        required = shown - (n_trials - catch.required(n_trials))
+        required = shown - (n_trials - required_catch(n_trials, min_catch))
         if right < required:
             failures[name] = (
                 f"{right} of {quantity(shown, 'catch trial')} right, {required} are required"
             )
     return failures
-
-
-def catch_scores(
-    trials: Iterable[Trial], responses: Iterable[Response]
-) -> Mapping[str, tuple[int, int]]:
-    """Return the numbers of correct and of shown catch trials by participant."""
-    catch = {trial.trial_id for trial in trials if trial.condition is Condition.CATCH}
-    scores: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    for response in responses:
-        right, shown = scores[response.participant]
-        if response.trial_id in catch:
-            # sentence_1 of a catch trial is the unshuffled sentence
-            scores[response.participant] = (right + (response.choice == 1), shown + 1)
-    return dict(scores)
 
 
 # Measure of a participant → phrase of the rule; the placeholders are `below` or `above`, and limit

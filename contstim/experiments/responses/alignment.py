@@ -15,7 +15,7 @@ from contstim.experiments.responses import checks, table
 from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.files.documents import shortened
 from contstim.files.tables import join_names, whole_number
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -141,16 +141,14 @@ def import_files(
             f"No answer belongs to any of the {len(trials):,} trials; the first answer is "
             f"about {first}. Name the table of the trials that participants saw."
         )
-    unknown: dict[str, dict[str, None]] = defaultdict(dict)  # participant → distinct trial_ids
-    for answer in unmatched:
-        unknown[answer.participant][answer.trial_id] = None
+    unknown = grouped((answer.participant, answer.trial_id) for answer in unmatched)
     return Imported(
         tuple(trials),
         tuple(_to_response(answer, trial) for answer, trial in matched),
         tuple(part for part in parts if isinstance(part, str)),
         tuple(
-            checks.ResponseFinding(checks.Problem.UNKNOWN_TRIAL, participant, tuple(trials_of))
-            for participant, trials_of in unknown.items()
+            checks.ResponseFinding(checks.Problem.UNKNOWN_TRIAL, name, tuple(dict.fromkeys(ids)))
+            for name, ids in unknown.items()
         ),
         tuple(part for part in parts if isinstance(part, InputError)),
         tuple(dict.fromkeys(part for part in parts if isinstance(part, QuestionAnswer))),
@@ -192,7 +190,18 @@ def _read_file(
         return [str(error)]
     answers = [part for part in parts if isinstance(part, RecordedAnswer)]
     unreadable = [part for part in parts if isinstance(part, InputError)]
-    _refuse_shifted_ratings(file, answers, outside, by_id)
+    if len(outside) > 1:
+        # If all codes seem to be shifted by one, all ratings of the file would be wrong
+        scale = by_id[outside[0].trial_id].scale.answers
+        strays = {answer.rating for answer in outside}
+        ratings = {answer.rating for answer in answers if answer.trial_id in by_id}
+        for stray, absent in ((scale[0] - 1, scale[-1]), (scale[-1] + 1, scale[0])):
+            if strays == {stray} and absent not in ratings:
+                raise InputError(
+                    f"{file}: {quantity(len(outside), 'rating')} of {stray} and none of {absent}. "
+                    f"The codes seem to be shifted by one. Use codes from {scale[0]} to "
+                    f"{scale[-1]}."
+                )
     n_rows = len(answers) + len(unreadable)
     if 2 * len(unreadable) > n_rows:
         raise InputError(
@@ -200,26 +209,6 @@ def _read_file(
             f"({len(unreadable):,} of {quantity(n_rows, 'row')}). {unreadable[0]}"
         )
     return parts
-
-
-def _refuse_shifted_ratings(
-    file: Path | str,
-    answers: Iterable[RecordedAnswer],
-    outside: Sequence[RecordedAnswer],
-    by_id: Mapping[str, Trial],
-) -> None:
-    """Refuse a file whose codes seem to be shifted by one: all of its ratings would be wrong."""
-    if len(outside) < 2:
-        return
-    scale = by_id[outside[0].trial_id].scale.answers
-    strays = {answer.rating for answer in outside}
-    ratings = {answer.rating for answer in answers if answer.trial_id in by_id}
-    for stray, absent in ((scale[0] - 1, scale[-1]), (scale[-1] + 1, scale[0])):
-        if strays == {stray} and absent not in ratings:
-            raise InputError(
-                f"{file}: {quantity(len(outside), 'rating')} of {stray} and none of {absent}. The "
-                f"codes seem to be shifted by one. Use codes from {scale[0]} to {scale[-1]}."
-            )
 
 
 def _to_response(answer: RecordedAnswer, trial: Trial) -> table.Response:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -12,12 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from contstim.errors import InputError
 from contstim.experiments.responses.table import APOSTROPHE, cells_of, unescape_formula
 from contstim.files.tables import cells_by_name, needed_columns, read_csv, read_rows, write_table
-from contstim.wording import find_duplicates
+from contstim.wording import find_duplicates, grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-
-    from contstim.files.tables import Reader
+    from collections.abc import Collection, Iterable, Mapping
 
 
 @dataclass(frozen=True)
@@ -49,34 +46,16 @@ class Question:
     shown: tuple[str, ...] = ()
 
 
-def _choice_parser(*allowed: str) -> Callable[[Any], str]:
-    return lambda cell: allowed[allowed.index(cell.strip().lower())]
-
-
-def _pattern_parser(pattern: str) -> Callable[[Any], str]:
-    def parse_cell(cell: Any) -> str:
-        if not re.fullmatch(pattern, cell.strip()):
-            raise ValueError(cell)
-        return str(cell.strip())
-
-    return parse_cell
-
-
-_READERS: dict[str, Reader] = {
-    "name": (
-        _pattern_parser(r"[A-Za-z]\w*"),
-        "name in letters, digits and _, beginning with a letter",
-    ),
-    "when": (
-        _choice_parser("before", "check", "after"),
-        "time to ask; write before, check or after",
-    ),
-    "kind": (_choice_parser("choice", "number", "text"), "kind; write choice, number or text"),
-    "question": (_pattern_parser(r"(?s).+"), "question; write the text that participants read"),
-    "options": (str, "text"),
-    "optional": (_choice_parser("", "no", "yes"), "yes or a no"),
+# Column → pattern of valid cells, and description for messages
+_PATTERNS = {
+    "name": (r"[A-Za-z]\w*", "name in letters, digits and _, beginning with a letter"),
+    "when": ("before|check|after", "time to ask; write before, check or after"),
+    "kind": ("choice|number|text", "kind; write choice, number or text"),
+    "question": ("(?s).+", "question; write the text that participants read"),
+    "options": ("(?s).*", "text"),
+    "optional": ("no|yes|", "yes or a no"),
 }
-COLUMNS = tuple(_READERS)
+COLUMNS = tuple(_PATTERNS)
 """Columns of a table of questions; question and options may be translated, as in `question_de`."""
 FURTHER_COLUMN = re.compile(r"(question|options)_[A-Za-z][A-Za-z0-9-]*")
 
@@ -116,17 +95,18 @@ def _parse_options(when: str, kind: str, options: str) -> dict[str, Any]:
 
 
 def _parse_question(cells: Mapping[str, str], language: str) -> Question:
-    """Parse a question from a row, in a language or in the language without its region.
+    """Parse a question from a row.
+
+    Its texts are in the language, or else in the language without its region.
 
     Raises:
         ValueError: if a cell is invalid; its arguments are the column and the problem.
     """
-    values: dict[str, Any] = {}
-    for column, (parse_cell, description) in _READERS.items():
-        try:
-            values[column] = parse_cell(cells.get(column, ""))
-        except ValueError:
-            raise ValueError(column, f"{cells.get(column, '')!r} is not a {description}.") from None
+    values: dict[str, Any] = {name: cells.get(name, "").strip() for name in COLUMNS}
+    values |= {name: values[name].lower() for name in ("when", "kind", "optional")}
+    for column, (pattern, description) in _PATTERNS.items():
+        if not re.fullmatch(pattern, values[column]):
+            raise ValueError(column, f"{cells.get(column, '')!r} is not a {description}.")
     filled = {name: cell.strip() for name, cell in cells.items() if cell.strip()}
     options: dict[str, dict[str, Any]] = {}
     # Options of every language are parsed, so that errors do not depend on the requested language
@@ -228,17 +208,15 @@ def read_answers(path: Path) -> list[QuestionAnswer]:
     return [*read_rows(path, QuestionAnswer, {"str": (unescape_formula, "text")})]
 
 
-def described(questions: Iterable[Question], answers: Iterable[QuestionAnswer]) -> list[str]:
-    """Summarise the answers to each question: mean and range of numbers, frequencies of choices.
+def answer_summaries(questions: Iterable[Question], answers: Iterable[QuestionAnswer]) -> list[str]:
+    """Return a phrase for each question: mean and range of numbers, or frequencies of choices.
 
     Free texts are left out, because they may identify participants.
     """
-    texts_by_question: dict[str, list[str]] = defaultdict(list)
-    for answer in answers:
-        texts_by_question[answer.question] += [answer.answer] if answer.answer else []
+    texts_by_question = grouped((a.question, a.answer) for a in answers if a.answer)
     phrases = []
     for question in questions:
-        texts = texts_by_question[question.name]
+        texts = texts_by_question.get(question.name, [])
         if question.kind == "number" and texts:
             numbers = [*map(int, texts)]
             summary = f"mean {fmean(numbers):.1f}, {min(numbers)} to {max(numbers)}"

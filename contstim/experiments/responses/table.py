@@ -199,7 +199,7 @@ def origin_of(responses: Iterable[Response]) -> ResponseOrigin:
     return ResponseOrigin(len(participants - artificial), len(artificial))
 
 
-def numbered(responses: Sequence[Response]) -> list[Response]:
+def anonymise(responses: Sequence[Response]) -> list[Response]:
     """Replace names by numbers in order of first responses: P1 for a person, or simulated-1."""
     names = dict.fromkeys(response.participant for response in responses)
     artificial = {response.participant for response in responses if response.simulated}

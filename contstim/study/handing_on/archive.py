@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import staged
+from contstim.experiments.platforms.folder import staging_folder
 from contstim.experiments.responses.questionnaire import questions_beside
 from contstim.files.documents import read_text
 from contstim.files.files import checksum, path_inside, visible_files, writing
@@ -240,24 +240,21 @@ def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:
     """Write a Psych-DS data set of the trials and responses; without responses, no files."""
     if not facts.responses or not facts.trials:
         return {}
-    from contstim.experiments.platforms.psych_ds import PsychDsSettings, write_psych_ds
-    from contstim.items.scores import ScoreTable
+    from contstim.experiments.platforms.psych_ds import export_psych_ds
 
     title = facts.study.title
     name = title if any(sign.isascii() and sign.isalnum() for sign in title) else "study"
     path, scores = map(facts.path, ("responses", "scores of trials"))
     answered = path is not None and questions_beside(path).is_file()
-    write_psych_ds(
+    export_psych_ds(
         facts.trials,
         out,
-        PsychDsSettings(
-            responses=path,
-            questions=facts.asked_in if answered else None,
-            name=name,
-            simulated=any(facts.participants.values()),
-        ),
-        facts.responses,
-        ScoreTable.from_file(scores) if scores and scores.is_file() else None,
+        responses=path,
+        scores=scores if scores and scores.is_file() else None,
+        questions=facts.asked_in if answered else None,
+        scale=facts.responses[0].scale,
+        name=name,
+        simulated=any(facts.participants.values()),
     )
     return {
         f"{PSYCH_DS}/{path.relative_to(out).as_posix()}": path
@@ -286,7 +283,7 @@ def _write_zip(contents: Mapping[str, Path], out: Path, date: str) -> None:
 
 
 def _write_folder(contents: Mapping[str, Path], out: Path, _date: str) -> None:
-    with staged(out) as work:
+    with staging_folder(out) as work:
         for name, path in contents.items():
             (work / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, work / name)

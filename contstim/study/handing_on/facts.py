@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from contstim.experiments.analysis.effects import planned_families
 from contstim.experiments.design.population import AS_MEASURED
-from contstim.experiments.responses.admission import CatchRule
+from contstim.experiments.responses.admission import required_catch
 from contstim.experiments.responses.questionnaire import (
-    described,
+    answer_summaries,
     questions_beside,
     read_answers,
     read_questions,
@@ -210,7 +210,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def questions(self) -> list[str]:
-        """Answers of the analysed participants to questions; see `described`."""
+        """Answers of the analysed participants to questions; see `answer_summaries`."""
         responses = self.path("responses")
         path = responses and questions_beside(responses)
         # Without the analysis, it is unknown who is left out
@@ -219,7 +219,7 @@ class StudyFacts(MaterialFacts):
         left_out = self.analysis.get("left_out", {})
         who = {name for name, artificial in self.participants.items() if not artificial}
         answers = [a for a in read_answers(path) if a.participant in who - left_out.keys()]
-        return described(self.asked_questions, answers)
+        return answer_summaries(self.asked_questions, answers)
 
     @cached_property
     def participants(self) -> dict[str, bool]:
@@ -280,7 +280,7 @@ class StudyFacts(MaterialFacts):
         least = (
             None if self.planned_analysis is None else self.planned_analysis.exclusions.min_catch
         )
-        return (CatchRule.of(least).required(number), number) if number else None
+        return (required_catch(number, least), number) if number else None
 
     @property
     def exclusion_rules(self) -> list[str]:

@@ -46,10 +46,10 @@ def test_the_alpha_of_benjamini_and_yekutieli() -> None:
 
 def test_false_discovery_by_hand() -> None:
     """Benjamini & Hochberg (1995): p m / rank, made monotone; nan is no part of the family."""
-    found = families.adjusted(np.array([0.01, np.nan, 0.04, 0.03, 0.5]))
+    found = families.adjust(np.array([0.01, np.nan, 0.04, 0.03, 0.5]))
     assert found[[0, 2, 3, 4]] == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
     assert np.isnan(found[1])
-    assert np.isnan(families.adjusted(np.array([np.nan]))).all()
+    assert np.isnan(families.adjust(np.array([np.nan]))).all()
 
 
 @pytest.mark.parametrize(("correction", "method"), [("bh", "fdr_bh"), ("holm", "holm")])
@@ -61,7 +61,7 @@ def test_many_families_at_once_equal_statsmodels(
     p_values = rng.random((20, 30)) ** 3
     p_values[rng.random(p_values.shape) < 0.2] = np.nan
     p_values[:, 4] = p_values[7] = np.nan
-    for row, found in zip(p_values, families.adjusted(p_values, correction), strict=True):
+    for row, found in zip(p_values, families.adjust(p_values, correction), strict=True):
         tested = ~np.isnan(row)
         assert np.isnan(found[~tested]).all()
         if tested.any():
@@ -102,7 +102,7 @@ def test_how_many_of_45_tests_must_be_as_clear_as_they_can(units: int, needed: i
     for clear in range(46):
         differences = np.zeros((45, units))
         differences[:clear] = np.arange(1, units + 1)
-        significant = families.adjusted(signed_rank_p_values(differences)) < 0.05
+        significant = families.adjust(signed_rank_p_values(differences)) < 0.05
         assert significant.any() == (clear >= needed)
 
 
@@ -115,7 +115,7 @@ def test_families_of_unequal_tests_reach_clearest_data(units: tuple[int, ...]) -
             np.nan if not n else 2 / 2**n if plain else 1.0
             for n, plain in zip(units, clear, strict=True)
         ]
-        if (families.adjusted(np.array(p_values)) < 0.05).any():
+        if (families.adjust(np.array(p_values)) < 0.05).any():
             fewest = min(fewest or 99, sum(clear))
     found = families.detectability(units, 0.05)
     assert found.needed == fewest
@@ -127,7 +127,7 @@ def test_families_of_unequal_tests_reach_clearest_data(units: tuple[int, ...]) -
 def test_holm_needs_one_clear_test_or_finds_nothing(units: tuple[int, ...]) -> None:
     """Brute force: all tests as clear as they can be."""
     p_values = np.array([2 / 2**n for n in units])
-    possible = (families.adjusted(p_values, "holm") < 0.05).any()
+    possible = (families.adjust(p_values, "holm") < 0.05).any()
     assert families.detectability(units, 0.05, "holm").needed == (1 if possible else None)
     caution = families.detectability(units, 0.05, "holm").caution("groups", 0.05)
     assert ("family-wise error rate" in caution) == (not possible)

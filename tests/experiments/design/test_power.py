@@ -10,7 +10,7 @@ import pytest
 from contstim import plot
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling, Units, compare
-from contstim.experiments.analysis.families import adjusted, every_contrast
+from contstim.experiments.analysis.families import adjust, every_contrast
 from contstim.experiments.analysis.measures import ACCURACY, accuracy, accuracy_lower
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, Scope, evaluates
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
@@ -287,7 +287,7 @@ def test_what_tests_can_reach_is_what_the_clearest_answers_reach(groups: int, pe
         differences[tests[:number]] = np.arange(1, groups + 1)
         for place in (0, 1, 3):
             differences[place, lacking] = np.nan
-        found = (adjusted(signed_rank_p_values(differences[sorted(tests)])) < 0.05).any()
+        found = (adjust(signed_rank_p_values(differences[sorted(tests)])) < 0.05).any()
         assert found == (reached.needed is not None and number >= reached.needed)
 
 
@@ -318,4 +318,4 @@ def test_unusable_questions_are_refused() -> None:
     with pytest.raises(InputError, match="`groups` must be"):
         design_power(DESIGN.trials, table, groups=0)
     with pytest.raises(InputError, match="per_group must be from 1 to 2, got 3"):
-        random_comparisons(8).thinned(3)
+        random_comparisons(8).thinned_rows(3)

@@ -17,14 +17,9 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.jspsych import (
-    PageSettings,
-    export_jspsych,
-    fetch_library,
-    library,
-)
+from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych, library
 from contstim.experiments.platforms.jspsych.folder import TEXTS
-from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
+from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address, fetch_library
 from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
 from contstim.words.sentence import Sentence

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import staged
-from contstim.experiments.platforms.platform import platforms
+from contstim.experiments.platforms.folder import staging_folder
+from contstim.experiments.platforms.platform import platform_named, platform_names
 from contstim.experiments.responses.table import write_responses
 from contstim.files.tables import write_table
 from contstim.items.stimuli import trial_columns
@@ -104,7 +104,8 @@ def test_no_platform_is_imported_before_it_is_asked_for() -> None:
     assert done.stdout == "[]\n", done.stderr
 
 
-EXPORTERS = {each.name: each.exporter for each in platforms() if each.exporter}
+PLATFORMS = [platform for name in platform_names() if (platform := platform_named(name))]
+EXPORTERS = {each.name: each.exporter for each in PLATFORMS if each.exporter}
 
 
 @pytest.mark.parametrize("platform", EXPORTERS)
@@ -147,7 +148,7 @@ def test_a_full_disk_leaves_what_was_there_and_nothing_else(
 def test_a_folder_that_is_a_link_stays_one(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    with staged(tmp_path / "link") as work:
+    with staging_folder(tmp_path / "link") as work:
         (work / "a.txt").write_text("a")
     assert (tmp_path / "link").is_symlink()
     assert contents(tmp_path / "real") == {"a.txt": b"a"}
@@ -155,7 +156,7 @@ def test_a_folder_that_is_a_link_stays_one(tmp_path: Path) -> None:
 
 def test_what_stops_the_program_leaves_nothing(tmp_path: Path) -> None:
     def interrupted() -> None:
-        with staged(tmp_path / "a" / "b") as work:
+        with staging_folder(tmp_path / "a" / "b") as work:
             (work / "half").write_text("")
             raise KeyboardInterrupt
 
@@ -164,5 +165,5 @@ def test_what_stops_the_program_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file" / "out", tmp_path / "file", Path("/dev/null")):
-        with pytest.raises(InputError, match="Cannot write"), staged(place):
+        with pytest.raises(InputError, match="Cannot write"), staging_folder(place):
             pass

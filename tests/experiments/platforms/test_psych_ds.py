@@ -3,25 +3,25 @@
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.psych_ds import (
     PLATFORM,
-    PsychDsSettings,
     check_psych_ds,
-    write_psych_ds,
+    export_psych_ds,
 )
 from contstim.experiments.responses.questionnaire import (
     QuestionAnswer,
     questions_beside,
     write_answers,
 )
-from contstim.experiments.responses.table import UNRATED, write_responses
+from contstim.experiments.responses.table import UNRATED, Response, write_responses
 from contstim.items.scores import ScoreTable
 from contstim.testing.platform import ExportContract, read_csv_rows
 from contstim.words.sentence import Sentence
@@ -30,7 +30,11 @@ from tests.experiments.responses.experiment import make_responses, scores_of
 
 TRIALS = hostile_trials()
 RESPONSES = make_responses(TRIALS, {"5f1e": 1, "=cmd()": 2, "<i>": 1})
-ABOUT = PsychDsSettings(name="Controversial pairs, 1", authors=("Ada Lovelace",), licence="CC0")
+ABOUT: dict[str, Any] = {
+    "name": "Controversial pairs, 1",
+    "authors": ("Ada Lovelace",),
+    "licence": "CC0",
+}
 DATA = "study-Controversialpairs1_description-{}_data.csv"
 
 
@@ -38,8 +42,25 @@ def scores() -> ScoreTable:
     return scores_of(TRIALS)
 
 
+def write(
+    out: Path,
+    responses: Sequence[Response] = (),
+    table: ScoreTable | None = None,
+    **settings: Any,
+) -> Path:
+    """Export with tables that are written next to the folder."""
+    paths = {"responses": out.with_name("r.csv"), "scores": out.with_name("s.npz")}
+    if responses:
+        write_responses(paths["responses"], responses)
+        settings["responses"] = paths["responses"]
+    if table:
+        table.write(paths["scores"])
+        settings["scores"] = paths["scores"]
+    return export_psych_ds(TRIALS, out, **ABOUT | settings).path
+
+
 def export(out: Path) -> Path:
-    return write_psych_ds(TRIALS, out, ABOUT, responses=RESPONSES, scores=scores()).path
+    return write(out, RESPONSES, scores())
 
 
 def test_names_columns_and_metadata_are_as_the_schema_asks(tmp_path: Path) -> None:
@@ -96,7 +117,7 @@ class TestContract(ExportContract):
 
 def test_what_was_not_recorded_is_empty_and_names_may_be_kept(tmp_path: Path) -> None:
     unrated = replace(RESPONSES[0], rating=UNRATED, left=0, position=0, rt_ms=float("nan"))
-    folder = write_psych_ds(TRIALS, tmp_path, replace(ABOUT, keep_names=True), [unrated]).path
+    folder = write(tmp_path / "out", [unrated], keep_names=True)
     (row,) = read_csv_rows(folder / "data" / DATA.format("responses"))
     assert [row[name] for name in ("rating", "left", "position", "rt_ms")] == [""] * 4
     assert row["participant"] == "5f1e"
@@ -104,26 +125,26 @@ def test_what_was_not_recorded_is_empty_and_names_may_be_kept(tmp_path: Path) ->
 
 def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="must contain a letter or a digit"):
-        write_psych_ds(TRIALS, tmp_path / "a", PsychDsSettings(name="—"))
+        write(tmp_path / "a", name="—")
     stray = replace(RESPONSES[0], trial_id="practice-1")
     with pytest.raises(InputError, match="not in the table of trials: practice-1"):
-        write_psych_ds(TRIALS, tmp_path / "b", ABOUT, responses=[stray])
+        write(tmp_path / "b", [stray])
     bare = ScoreTable(None, scores().models, scores().log_probs)
     with pytest.raises(InputError, match="The scores have no sentences"):
-        write_psych_ds(TRIALS, tmp_path / "c", ABOUT, scores=bare)
+        write(tmp_path / "c", (), bare)
     named = ScoreTable(scores().sentences, ("rating", "b"), scores().log_probs[:, :2])
     with pytest.raises(InputError, match="rating must not be the name of a model"):
-        write_psych_ds(TRIALS, tmp_path / "d", ABOUT, scores=named)
+        write(tmp_path / "d", (), named)
 
 
 def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path) -> None:
     robots = [replace(r, simulated=r.participant != "5f1e") for r in RESPONSES]
     with pytest.raises(InputError, match=r"2 of 3 participants were simulated.* must state this"):
-        write_psych_ds(TRIALS, tmp_path / "a", ABOUT, responses=robots)
+        write(tmp_path / "a", robots)
     with pytest.raises(InputError, match="of artificial participants, but there are none"):
-        write_psych_ds(TRIALS, tmp_path / "a", replace(ABOUT, simulated=True), RESPONSES)
+        write(tmp_path / "a", RESPONSES, simulated=True)
     assert not (tmp_path / "a").exists()
-    folder = write_psych_ds(TRIALS, tmp_path / "b", replace(ABOUT, simulated=True), robots).path
+    folder = write(tmp_path / "b", robots, simulated=True)
     about = json.loads((folder / "dataset_description.json").read_text(encoding="utf-8"))
     assert about["name"] == "Controversial pairs, 1 (people and artificial participants)"
     assert "2 of 3 participants were simulated" in about["description"]
@@ -133,7 +154,7 @@ def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path)
     names = {(row["participant"], row["simulated"]) for row in rows}
     assert names == {("P1", "false"), ("simulated-2", "true"), ("simulated-3", "true")}
     robots = [replace(r, simulated=True) for r in RESPONSES]
-    folder = write_psych_ds(TRIALS, tmp_path / "c", replace(ABOUT, simulated=True), robots).path
+    folder = write(tmp_path / "c", robots, simulated=True)
     assert "no human participants" in (folder / "README.md").read_text()
 
 
@@ -216,7 +237,7 @@ def test_row_ids_are_unique_and_sidecars_override(tmp_path: Path) -> None:
 
 
 def test_recommendations_are_warnings(tmp_path: Path) -> None:
-    folder = write_psych_ds(TRIALS, tmp_path, PsychDsSettings(name="pairs")).path
+    folder = export_psych_ds(TRIALS, tmp_path, name="pairs").path
     errors, warnings = check_psych_ds(folder)
     assert errors == []
     assert {warning.partition(":")[0] for warning in warnings} == {"JSON_KEY_RECOMMENDED"}
@@ -241,8 +262,7 @@ def test_answers_to_questions_are_described_and_their_people_numbered(tmp_path: 
         "name,when,kind,question,options\nage,before,number,How old?,18|99\n"
         "remarks,after,text,Anything?,\n"
     )
-    about = replace(ABOUT, responses=tmp_path / "r.csv", questions=asked)
-    folder = write_psych_ds(TRIALS, tmp_path / "out", about, RESPONSES).path
+    folder = write(tmp_path / "out", RESPONSES, questions=asked)
     (row,) = read_csv_rows(folder / "data" / DATA.format("answers"))
     (first, *_) = read_csv_rows(folder / "data" / DATA.format("responses"))
     assert row == {"participant": first["participant"], "question": "age", "answer": "31"}
@@ -250,4 +270,4 @@ def test_answers_to_questions_are_described_and_their_people_numbered(tmp_path: 
     (described,) = [each for each in told if each["name"] == "question"]
     assert described["valueReference"] == ["age: How old?"]  # remarks may say who somebody is
     with pytest.raises(InputError, match="`questions` needs `responses`"):
-        write_psych_ds(TRIALS, tmp_path / "none", replace(about, responses=None))
+        write(tmp_path / "none", questions=asked)

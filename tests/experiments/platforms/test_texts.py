@@ -17,7 +17,7 @@ from contstim.experiments.platforms.jspsych.folder import export_jspsych, keep_t
 from contstim.experiments.platforms.jspsych.study import PageSettings
 from contstim.experiments.platforms.lists import as_html
 from contstim.experiments.platforms.pcibex import export_pcibex
-from contstim.experiments.platforms.psychopy import psychopy_cell, unquotable
+from contstim.experiments.platforms.psychopy import escape_problem, psychopy_cell
 from contstim.experiments.platforms.texts import LANGUAGES, labels, text_of
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
 from contstim.items.scale import Scale
@@ -100,7 +100,7 @@ def test_psychopy_shows_what_is_not_refused(
     kept = []
     for text in map(shown, texts):
         assume("\0" not in text)
-        if not unquotable(text):
+        if not escape_problem(text):
             kept.append((text, psychopy_cell(text)))
     assume(kept)
     path = tmp_path_factory.mktemp("cells") / "conditions.csv"
@@ -127,7 +127,7 @@ def test_psychopy_shows_what_is_not_refused(
     ],
 )
 def test_what_psychopy_or_psychojs_evaluate_is_refused_by_name(text: str, why: str) -> None:
-    assert why in unquotable(text)
+    assert why in escape_problem(text)
 
 
 @pytest.mark.parametrize(("name", "content"), [("practice.csv", "a,b\n1,2\n"), ("labels.csv", "")])

@@ -10,7 +10,7 @@ from contstim.errors import InputError
 from contstim.experiments.responses.questionnaire import (
     Question,
     QuestionAnswer,
-    described,
+    answer_summaries,
     questions_of,
     read_answers,
     read_questions,
@@ -45,7 +45,7 @@ def test_numbers_have_a_mean_and_a_range_and_choices_counts_and_remarks_are_not_
         Question("code", "after", "text", "Code?", True),
     ]
     told = ["age: mean 30.3, 18 to 42", "language: German 1, English 2, Other 0"]
-    assert described(questions, answers) == told
+    assert answer_summaries(questions, answers) == told
 
 
 IN_GERMAN = """name,when,kind,question,question_de,options,options_de

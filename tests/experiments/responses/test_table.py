@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from contstim.errors import InputError
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.responses import table
-from contstim.experiments.responses.admission import admit, catch_scores
+from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.checks import Problem, check_responses
 from contstim.files.records import record_path
 from contstim.files.tables import write_table
@@ -232,9 +232,9 @@ def test_catch_trials_ask_who_chose_the_shuffled_sentence() -> None:
         replace(r, rating=2) if r.participant == "bob" and r.trial_id in catch[:6] else r
         for r in CHOSEN
     ]
-    scores = catch_scores(TRIALS, guessing)
-    assert (scores["ann"], scores["bob"]) == ((12, 12), (6, 12))
-    assert admit(TRIALS, guessing).participants == ("ann", "cleo")
+    admitted = admit(TRIALS, guessing)
+    assert admitted.excluded == {"bob": "6 of 12 catch trials right, 11 are required"}
+    assert admitted.participants == ("ann", "cleo")
 
 
 def test_a_three_is_no_choice() -> None:

@@ -27,7 +27,7 @@ from contstim.experiments.analysis.mixed.laplace import (
     RatedBlock,
     block_likelihood,
 )
-from contstim.experiments.analysis.regression import separating
+from contstim.experiments.analysis.regression import separating_direction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -289,7 +289,7 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
             np.hstack([np.zeros((n_finite - 1, n_slopes)), -np.diff(scheme.matrix, axis=0)]),
         ]
     )
-    if np.abs(separating(rows)[:n_slopes]).max() > 1e-9:
+    if np.abs(separating_direction(rows)[:n_slopes]).max() > 1e-9:
         raise InputError(
             "The ratios order all ratings without exception (perfect separation), so the fit "
             "has no finite coefficient. Add trials or participants, or remove models."

@@ -350,8 +350,7 @@ def _log_difference(link: Link, upper: FloatArray, lower: FloatArray) -> FloatAr
 def _log_cdf(link: Link, values: FloatArray) -> FloatArray:
     from scipy.special import log_expit, log_ndtr
 
-    logs: FloatArray = log_ndtr(values) if link == "probit" else log_expit(values)
-    return logs
+    return np.asarray(log_ndtr(values) if link == "probit" else log_expit(values))
 
 
 def _ratios(

@@ -16,12 +16,12 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import refuse_others, staged
+from contstim.experiments.platforms.folder import refuse_others, staging_folder
 from contstim.experiments.platforms.jspsych.library import fetch_library, library_tags
 from contstim.experiments.platforms.jspsych.study import PageSettings, PageStudy, build_study
 from contstim.experiments.platforms.platform import Exported
 from contstim.experiments.platforms.texts import LANGUAGES, has_texts, labels, text_of
-from contstim.experiments.responses.questionnaire import Question, read_questions
+from contstim.experiments.responses.questionnaire import read_questions
 from contstim.files.documents import read_text, shortened
 from contstim.files.files import write_text
 from contstim.files.tables import needed_columns, parsed, read_csv, whole_number
@@ -118,7 +118,7 @@ def new_page(
         if inside:
             refuse_others(folder, ours=(inside,))
     build_study(trials, settings, {})  # raises errors about the trials before all other errors
-    with staged(folder) as work:
+    with staging_folder(folder) as work:
         study = _write_page(trials, work / inside, settings, earlier=page)
         stale = _stale_scripts(page, work / inside)
         yield work, study, stale
@@ -131,7 +131,10 @@ def new_page(
 def _write_page(
     trials: Sequence[Trial], work: Path, settings: PageSettings, *, earlier: Path
 ) -> PageStudy:
-    questions, marks = _load_questions(earlier, settings), (trials[0].scale, *settings.marks)
+    # Without a table in the settings, that of an earlier export is read
+    path, marks = settings.questions or earlier / QUESTIONS, (trials[0].scale, *settings.marks)
+    has_table = settings.questions or path.exists()
+    questions = read_questions(path, settings.language) if has_table else ()
     if any(question.when == "check" for question in questions):
         marks += ("check",)
     texts = keep_texts(earlier, settings, into=work, marks=marks)
@@ -232,7 +235,7 @@ def keep_texts(
     language = settings.language
     texts = {name: _read_text(folder / name, name, marks, language) for name in existing}
     new_texts = {name: text_of(name, language, marks) for name in TEXTS if name not in texts}
-    # A table that the settings name in the folder itself is in `texts` already
+    # If the settings name a table in the folder itself, `texts` contains it already
     new_texts |= {name: _read_text(path, name, marks, language) for name, path in added.items()}
     if rows := _missing_labels(texts.get("labels.csv", ""), language):
         new_texts["labels.csv"] = texts["labels.csv"].rstrip("\n") + "\n" + rows
@@ -254,13 +257,6 @@ def _missing_labels(table: str, language: str) -> str:
     missing = [(name, texts[name]) for name in _LATER_LABELS if name not in names]
     csv.writer(lines, delimiter=delimiter, lineterminator="\n").writerows(missing)
     return lines.getvalue()
-
-
-def _load_questions(folder: Path, settings: PageSettings) -> tuple[Question, ...]:
-    """Read the table of questions that the settings name, or else that of an earlier export."""
-    path = settings.questions or folder / QUESTIONS
-    has_table = settings.questions or path.exists()
-    return read_questions(path, settings.language) if has_table else ()
 
 
 def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[str]:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Trial
 
 ARCHIVE = "study.jzip"  # same name for every title, so that a new archive replaces the old one
-_VERSION = "3"
 _NAMESPACE = UUID("5f2b8f0c-9a1d-4f61-8d58-1f4f6d0c7f0e")
 _LONGEST_TITLE = 255
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # fixed date of all members, so that archives are reproducible
@@ -70,7 +69,7 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
     # JATOS forbids spaces, most signs and a few words in folder names, hence `contstim_`
     name = "contstim_" + "_".join(re.findall(r"[A-Za-z0-9]+", settings.heading))[:80].lower()
     with new_page(trials, folder, settings, inside="page") as (work, study, stale):
-        about = {"version": _VERSION, "data": _properties(settings.heading, study.id, name)}
+        about = {"version": "3", "data": _properties(settings.heading, study.id, name)}
         # Texts that are kept are in the earlier page; all other files are in the new page
         files = _archived_files(page) | _archived_files(work / "page")
         contents = {

@@ -40,12 +40,6 @@ def cdn_address(file: dict[str, str]) -> str:
     return f"{_CDN}/{file['package']}@{file['version']}/{_BUILD}"
 
 
-def npm_address(file: dict[str, str]) -> str:
-    """Return the npm address of a file's package."""
-    package = file["package"]
-    return f"{_NPM}/{package}/-/{package.split('/')[-1]}-{file['version']}.tgz"
-
-
 def library_tags(*, vendored: bool) -> str:
     """Return script elements that load jsPsych, from the folder or from the CDN."""
     if vendored:
@@ -103,7 +97,8 @@ def _read_from(file: dict[str, str], source: Path) -> bytes:
 
 
 def _fetch(file: dict[str, str]) -> bytes:
-    address = npm_address(file)
+    package, version = file["package"], file["version"]
+    address = f"{_NPM}/{package}/-/{package.split('/')[-1]}-{version}.tgz"
     try:
         with urllib.request.urlopen(address, timeout=_SECONDS) as answer:
             archive = answer.read()

@@ -251,7 +251,8 @@ class PageStudy(BaseModel):
         break_every: number of pairs between breaks; 0 for no breaks.
         deadline: seconds to answer a pair; 0 for no limit.
         save: `to`, the destination of answers; for DataPipe also `experiment` and `address`.
-        completion: `code` and `redirect`; None in the content for a page, if the server sends them.
+        completion: `code` and `redirect`; None in the content that a page reads if the server
+            sends both after completion.
         texts: texts by file name.
         questions: questions other than the trials, in their order.
         groups: trials of each group, by group number.

@@ -1,13 +1,13 @@
 PennController.ResetPrefix(null);
 DebugOff();
 
-// The name that a link gives (…?participant=7 or Prolific's own), or one drawn here.
+// The participant's name from the link (?participant=7, or Prolific's ID), or a random name.
 const participant = GetURLParameter("participant") || GetURLParameter("PROLIFIC_PID")
     || Date.now().toString(36) + Math.random().toString(36).slice(2, 10);
 
 const sentence = (side, html) =>
     newText(side, `<div style="width: 24em; text-align: center">${html}</div>`);
-// Buttons are called 1, 2, …, from left to right.
+// Buttons are named 1, 2, …, from left to right.
 const labels = LABELS;
 const numbers = labels.map((_, at) => String(at + 1));
 

@@ -1,17 +1,17 @@
-# Which models people agree with: the analysis of contstim in R.
+# Analysis in R: which models predict people's choices.
 #
 #     Rscript analysis.R                  everything; mixed models take a minute or two each
 #     Rscript analysis.R gpt2 roberta     mixed models of these language models only
 #     Rscript analysis.R none             no mixed models
 #
-# Reads ratings.csv, a row a rating (dictionary.csv says what each column holds), and contstim's own
-# results, accuracies.csv and mixed.csv, to compare with. Writes accuracy.pdf and comparison.csv.
-# Packages: none for the figure; ordinal and lme4 for mixed models, brms if it is installed.
+# Reads ratings.csv, with a row for each rating (dictionary.csv describes its columns), and contstim's
+# results for comparison, accuracies.csv and mixed.csv. Writes accuracy.pdf and comparison.csv.
+# The figure needs no packages. Mixed models need ordinal and lme4; brms is used if it is installed.
 
 # ---- data -------------------------------------------------------------------------------------
 
 read_utf8 <- function(file) {
-  # Everything as text first: identifiers such as 001 stay what they are
+  # All columns are read as text, so that identifiers such as 001 are unchanged
   table <- read.csv(file, colClasses = "character", check.names = FALSE, encoding = "UTF-8",
                     na.strings = character(0))
   Encoding(names(table)) <- "UTF-8"
@@ -24,7 +24,7 @@ mixed <- read_utf8("mixed.csv")
 ratio_columns <- names(ratings)[startsWith(names(ratings), "log_ratio ")]
 models <- substring(ratio_columns, nchar("log_ratio ") + 1)
 ratings$rating <- as.numeric(ratings$rating)
-ratings[ratio_columns] <- lapply(ratings[ratio_columns], as.numeric)  # nats; inf where impossible
+ratings[ratio_columns] <- lapply(ratings[ratio_columns], as.numeric)  # nats; may be infinite
 numbers <- function(table, columns) {
   table[columns] <- lapply(table[columns], function(x) as.numeric(ifelse(x == "", NA, x)))
   table
@@ -32,10 +32,10 @@ numbers <- function(table, columns) {
 accuracies <- numbers(accuracies, c("accuracy", "lower_ceiling", "upper_ceiling"))
 mixed <- numbers(mixed, c("log_likelihood", "estimate", "standard_error"))
 
-middle <- 3.5  # of the scale: above it ratings prefer sentence_2
-degrees <- NA  # into which mixed models group a slider's answers on either side
+middle <- 3.5  # middle of the scale; higher ratings prefer sentence_2
+degrees <- NA  # degrees on each side into which mixed models group a slider's answers
 ratings$chosen <- sign(ratings$rating - middle)  # 1 for sentence_2, -1 for sentence_1
-ratings$chosen[is.na(ratings$chosen)] <- 0  # no answer in time prefers neither
+ratings$chosen[is.na(ratings$chosen)] <- 0  # a missing answer prefers neither
 of_first <- ratings$kind_1 == "synthetic_1" | ratings$kind_2 == "synthetic_1"
 ratings$accepts <- ifelse(of_first, ratings$model_2, ratings$model_1)
 ratings$rejects <- ifelse(of_first, ratings$model_1, ratings$model_2)
@@ -43,7 +43,7 @@ artificial <- any(ratings$simulated == "true")
 
 # ---- accuracy and its noise ceilings -----------------------------------------------------------
 
-# The rows that evaluate a model: in controversial conditions those that were made to test it
+# Rows that evaluate a model; in controversial conditions, these are the trials that target the model
 evaluates <- function(scope, model) {
   with(ratings, switch(scope,
     "random-natural" = condition == scope,
@@ -66,13 +66,13 @@ accuracy_of <- function(scope, model) {
   rows <- ratings[evaluates(scope, model), ]
   if (nrow(rows) == 0) return(NULL)
   votes <- ave(rows$chosen, rows$trial_id, FUN = sum)
-  # A tie, of the model or of people, counts one half
+  # A tie of the model or of the participants counts one half
   agreement <- function(side) (1 + sign(side) * rows$chosen) / 2
   groups <- of_groups(agreement(rows[[ratio_columns[match(model, models)]]]), rows)
   lower <- of_groups(agreement(votes - rows$chosen), rows)
   upper <- of_groups(agreement(votes), rows)
   sizes <- tapply(rows$participant, rows$group, function(x) length(unique(x)))
-  alone <- sizes[names(groups)] < 2  # nobody else to predict this person
+  alone <- sizes[names(groups)] < 2  # there are no other participants who could predict this one
   lower[alone] <- upper[alone] <- NA
   list(scope = scope, model = model, groups = groups, accuracy = mean(groups),
        lower = mean(lower, na.rm = TRUE), upper = mean(upper, na.rm = TRUE))
@@ -118,9 +118,9 @@ cat(sprintf("\naccuracy: the same order of models in %d of %d scopes\n", sum(sam
 cat(sprintf("accuracy: largest difference %.2g; of ceilings %.2g\n", largest("accuracy"),
             max(largest("lower_ceiling"), largest("upper_ceiling"))))
 
-# ---- figure: a dot a group, a line the mean, a grey band the noise ceiling -----------------------
+# ---- figure: dots are groups, lines are means, grey bands are noise ceilings --------------------
 
-device <- if (capabilities("cairo")) cairo_pdf else pdf  # which writes names in any script
+device <- if (capabilities("cairo")) cairo_pdf else pdf  # cairo can write all scripts
 device("accuracy.pdf", width = 3.2 * length(shown), height = 1.6 + 0.35 * length(models))
 layout(matrix(seq_along(shown), nrow = 1))
 par(mar = c(4.5, max(4, 0.55 * max(nchar(models))), 3, 1), las = 1)
@@ -150,27 +150,27 @@ if (length(wanted) > 0) fitted <- fitted[fitted$model %in% wanted, ]
 for (row in which(mixed$note != "")) {
   cat("no mixed model of ", mixed$model[row], ": ", mixed$note[row], "\n", sep = "")
 }
-# Catch trials say nothing of models
+# Catch trials do not evaluate models
 tested <- ratings[ratings$condition != "catch" & !is.na(ratings$rating), ]
 if (!is.na(degrees)) {
   degree <- ceiling(abs(tested$rating - middle) * degrees / middle)
   tested$rating <- middle + tested$chosen * floor(degree * middle / degrees)
 }
-# Which sentence is sentence_1 must not matter: people lean towards the side on which a sentence
-# was shown (1: sentence_2 was on the left), where it was recorded (0: it was not)
+# Results must not depend on which sentence is sentence_1. So the bias of participants is a bias towards
+# a side of the screen: 1 if sentence_2 was on the left, -1 if sentence_1 was, 0 if it was not recorded.
 tested$side <- c("1" = -1, "2" = 1)[tested$left]
 tested$side[is.na(tested$side)] <- 0
 
-# A ratio of unit size; an infinite one is as large as the largest finite one
+# Ratios divided by their root mean square; infinite ones are replaced by the largest finite one
 predictor <- function(model) {
   x <- tested[[ratio_columns[match(model, models)]]]
   cap <- max(abs(x[is.finite(x)]))
   x <- pmax(pmin(x, cap), -cap)
-  # Every trial counts once, however many people rated it
+  # Each trial counts once, whatever its number of ratings
   x / sqrt(mean(x[!duplicated(tested$trial_id)]^2))
 }
-# Thresholds are symmetric. clmm needs both of 1 and 6, 2 and 5, 3 and 4 for that: where one of them
-# was never given, a row with next to no weight holds its place
+# Thresholds are symmetric, so clmm needs both ratings of each pair 1 and 6, 2 and 5, 3 and 4. If one of
+# them does not occur, a row with a negligible weight is added for it.
 never <- setdiff(2 * middle - tested$rating, tested$rating)
 weights <- rep(c(1, 1e-9), c(nrow(tested), length(never)))
 with_never <- function(rows) {
@@ -180,8 +180,9 @@ with_never <- function(rows) {
   rows
 }
 
-# Of choices, and of ratings of one degree only, the middle is the only threshold: these are logistic
-# models, whose likelihood lme4 approximates as contstim does (of a probit it does not)
+# For choices, and for ratings with one degree of confidence, the middle is the only threshold. These
+# models are logistic, because for a logit, but not for a probit, lme4 approximates the likelihood in
+# the same way as contstim.
 two_answers <- length(unique(abs(tested$rating - middle))) == 1
 tested$second <- ifelse(tested$chosen == 0, NA, as.integer(tested$chosen > 0))
 package <- if (two_answers) "lme4" else "ordinal"
@@ -195,17 +196,13 @@ comparison <- data.frame()
 if (nrow(fitted) > 0 && !requireNamespace(package, quietly = TRUE)) {
   cat('no mixed models: install.packages("', package, '")\n', sep = "")
 } else if (nrow(fitted) > 0) {
-  # People may lean towards a side and follow a model more or less; trials differ
+  # Participants differ in their bias towards a side and in how closely they follow the model
   formula <- ordered ~ x + (0 + side | participant) + (0 + x | participant) + (1 | trial_id)
   unsided <- sum(tested$side == 0)
   if (unsided == nrow(tested)) formula <- ordered ~ x + (0 + x | participant) + (1 | trial_id)
   if (unsided > 0) {
     cat(sprintf("\n%d of %d ratings have no side (column left): no leaning of people towards a side",
                 unsided, nrow(tested)), "is estimated there\n")
-  }
-  fit_choices <- function(rows) {
-    lme4::glmer(update(formula, second ~ 0 + .), data = rows, family = binomial,
-                control = lme4::glmerControl(optimizer = "bobyqa"))
   }
   for (row in seq_len(nrow(fitted))) {
     ours <- fitted[row, ]
@@ -241,7 +238,7 @@ if (nrow(comparison) > 0) {
   cat(sprintf("mixed models: largest difference of log-likelihoods %.2g\n", max(gap)))
   write.csv(comparison, "comparison.csv", row.names = FALSE)
 
-  # The same question of choices alone, and the best model by full Bayesian inference
+  # The best model again: a fit to the choices alone, and a Bayesian fit to the ratings
   best <- comparison$model[1]
   tested$x <- predictor(best)
   if (requireNamespace("lme4", quietly = TRUE) && !two_answers) {
@@ -250,7 +247,7 @@ if (nrow(comparison) > 0) {
     if (inherits(choices, "try-error")) cat(choices) else print(summary(choices)$coefficients)
   }
   if (requireNamespace("brms", quietly = TRUE) && !two_answers) {
-    # Its thresholds are flexible, and so depend on which sentence is sentence_1
+    # The thresholds of brms are flexible, so they depend on which sentence is sentence_1
     tested$ordered <- factor(tested$rating, ordered = TRUE)
     bayes <- brms::brm(formula, data = tested, family = brms::cumulative("probit"), seed = 1)
     print(bayes)

@@ -4,7 +4,7 @@
 
 const stage = () => document.querySelector("#jspsych-content") ?? document.querySelector("#stage");
 
-/** The record to go on with: this study's (here and on a platform), and this person's. */
+/** Return the stored record to resume: that of this study and of this participant; else null. */
 function recordToResume(keep, study, platform) {
   const record = keep.read();
   if (!record) return null;
@@ -18,12 +18,12 @@ function recordToResume(keep, study, platform) {
   return null;
 }
 
-/** Digits press the buttons, arrows go from one to the next, Enter goes on from a slider. */
+/** Let digits press the buttons, arrow keys move between buttons, and Enter confirm a slider. */
 function listenToKeys() {
   document.addEventListener("keydown", (event) => {
     const slid = document.querySelector("#jspsych-content.answered button.next");
     if (slid && event.key === "Enter" && !event.repeat && event.target.type === "range") {
-      event.preventDefault(); // or the same key presses the button of the page that comes
+      event.preventDefault(); // otherwise, the same key press would press a button of the next page
       slid.click();
     }
     const buttons = [...document.querySelectorAll("#jspsych-content button.confidence")];
@@ -82,7 +82,7 @@ class Experiment {
     return null;
   }
 
-  /** True unless the backend says, before consent, that nobody else can take part. */
+  /** Return false if the backend reports, before consent, that the study is full; else true. */
   async isOpen() {
     if (!this.backend.isOpen) return true;
     this.screens.waiting("connecting");
@@ -99,7 +99,7 @@ class Experiment {
     this.screens.refused(why, this.leave);
   }
 
-  /** Consent comes first; the backend knows nobody before. */
+  /** The consent page; no participant is sent to the backend before consent. */
   consent() {
     const { label, consent } = this.texts;
     const choices = [label("agree"), label("disagree")];
@@ -108,17 +108,17 @@ class Experiment {
     return contstim.textTrial(this.screens, contstim.markdown(text), choices, "consent", join);
   }
 
-  /** After a reload: consent was given, and what was answered is not asked again. */
+  /** The page after a reload: the participant has agreed, and answered pairs are not shown again. */
   welcome() {
     const { label } = this.texts;
     const html = `<h1>${label("welcome_back")}</h1><p>${label("go_on")}</p>`;
-    // Where the address says who it is, nobody else takes part there
+    // An address with an identity belongs to one participant, so nobody else can begin there
     const choices = [label("next"), ...(this.platform ? [] : [label("somebody_else")])];
     const chosen = (data) => (data.response === 0 ? this.join() : this.beginAnew());
     return contstim.textTrial(this.screens, html, choices, "resume", chosen);
   }
 
-  /** Somebody else has sat down: consent is asked again, and the earlier record is over. */
+  /** Begin with another participant: set the earlier record aside, and ask for consent again. */
   beginAnew() {
     this.keep.setAside(this.record);
     this.record = null;
@@ -126,7 +126,7 @@ class Experiment {
     this.timeline.push(this.consent());
   }
 
-  /** Send what people who left have answered, while somebody else goes on. */
+  /** Send the unsent answers of participants who left, while another participant continues. */
   sendLeft() {
     for (const keep of this.keep.aside()) {
       new contstim.Outbox(this.backend, keep.read(), keep).send();
@@ -141,7 +141,7 @@ class Experiment {
       throw new contstim.Refused(`There is no group ${group} in this study.`);
     }
     screens.waiting("connecting");
-    // The same however often the request is repeated, also after a reload
+    // Repeated requests, also after a reload, have the same nonce
     const nonce = this.keep.nonce() ?? contstim.newParticipant(false);
     this.keep.writeNonce(nonce);
     const wish = {
@@ -166,7 +166,7 @@ class Experiment {
     this.addTrials();
   }
 
-  /** What the backend says of a participant, and what this browser knows of the same one. */
+  /** Combine the backend's data of a participant with this browser's record of the same one. */
   merged({ answered = [], saved, ...who }, { device, viewport }) {
     const same = this.record?.participant === who.participant;
     if (this.record && !same) this.keep.setAside(this.record);
@@ -216,7 +216,7 @@ class Experiment {
     this.timeline.push(...contstim.mainTimeline(main));
   }
 
-  /** Wait until every answer is safe; only then is the study complete. */
+  /** Wait until the backend has stored every answer; only then is the study complete. */
   async finish() {
     const { screens, record, outbox, backend } = this;
     outbox.onWithdrawal = null;
@@ -240,7 +240,7 @@ class Experiment {
     this.refuse("withdrawn");
   }
 
-  /** Go to an address, in which {sona_id} is the one that somebody came with; so is any other field. */
+  /** Open an address, in which {sona_id} and other fields are replaced by the participant's own. */
   leave = (address) => {
     if (!/^https?:\/\//i.test(address)) throw new Error(`${address} is not a web address.`);
     const own = (all, name) => encodeURIComponent(this.platform?.[name] ?? all);
@@ -263,7 +263,7 @@ class Experiment {
     }
     await experiment.run();
   } catch (error) {
-    if (error.content?.full) return experiment.refuse("full"); // since consent
+    if (error.content?.full) return experiment.refuse("full"); // became full after consent
     if (error.content?.withdrawn) return experiment.withdrawn();
     console.error(error);
     const texts = experiment?.texts ?? { label: contstim.labels({}) };

@@ -1,14 +1,14 @@
 "use strict";
 
 /**
- * The local copy: who takes part here, and every answer, kept in the browser until it is done.
+ * The local copy: the participant and all answers, stored in the browser until the study is complete.
  *
- * A record has participant, secret, group, seed, assigned_by, platform, device, viewport, answers, saved (the
- * trial_ids whose answers are safe elsewhere), questions, second_tabs, missed (how often the check of
- * the instructions was wrong), failed (too often), told and heard (how often something beside the
- * answers was to be sent, and what of it was) and, at the end, done, or left where somebody else took
- * this person's place. Where the browser keeps nothing, and where the place is null, the record lives
- * as long as the page.
+ * A record has participant, secret, group, seed, assigned_by, platform, device, viewport, answers, saved
+ * (the trial_ids whose answers the backend has stored), questions, second_tabs, missed (number of failed
+ * attempts at the check of the instructions), failed (whether all attempts failed), and told and heard
+ * (numbers of changes other than answers that were made, and that the backend has stored). At the end it
+ * has done, or left if another participant began in this browser. If the browser stores nothing, or the
+ * place is null, the record is lost when the page is closed.
  */
 contstim.keeping = (place) => {
   const key = `contstim:${place}`;
@@ -32,10 +32,10 @@ contstim.keeping = (place) => {
       memory = null;
       [key, `${key}:nonce`].forEach((name) => attempt(() => localStorage.removeItem(name)));
     },
-    /** The random text of a request to join that was not answered yet, also before a reload. */
+    /** Nonce of a request to join that has no response yet; a reload keeps it. */
     nonce: () => attempt(() => localStorage.getItem(`${key}:nonce`)),
     writeNonce: (text) => attempt(() => localStorage.setItem(`${key}:nonce`, text)),
-    /** Make room for somebody else; a record with answers that are nowhere else stays aside. */
+    /** Remove a record for another participant; if it has unsent answers, store it under another key. */
     setAside: (record) => {
       memory = null;
       attempt(() => {
@@ -46,14 +46,14 @@ contstim.keeping = (place) => {
         }
       });
     },
-    /** The copies of people who left before all of their answers were safe. */
+    /** Copies of participants who left before all of their answers were sent. */
     aside: () =>
       (attempt(() => Object.keys(localStorage)) ?? [])
         .filter((name) => name.startsWith(`${key}:`))
         .map((name) => ({ name, copy: contstim.keeping(name.slice("contstim:".length)) }))
         .filter(({ name, copy }) => {
           const record = copy.read();
-          const own = name === `${key}:${record?.participant}`; // not that of a simulation
+          const own = name === `${key}:${record?.participant}`; // not the record of a simulation
           return own && contstim.isUnsent(record);
         })
         .map(({ copy }) => copy),
@@ -66,8 +66,8 @@ contstim.COLUMNS = [
 ];
 
 /**
- * The answers of a record as rows of responses.csv, with the seed and how the group was found; those
- * that the page gave by itself say so.
+ * The answers of a record as rows of responses.csv, with the seed and the method that assigned the
+ * group. Simulated answers are marked.
  */
 contstim.rows = (record, answers = record.answers) => {
   const { participant, seed, assigned_by, device, viewport } = record;
@@ -79,18 +79,18 @@ contstim.rows = (record, answers = record.answers) => {
   return [...rows, ...Object.entries(record.questions ?? {}).map(told)];
 };
 
-/** The rows as a CSV text; only a record of an artificial participant has the column simulated. */
+/** The rows as a CSV text; only the table of an artificial participant has the column simulated. */
 contstim.table = (record) => {
   const questions = record.questions ? ["question", "answer"] : [];
   const columns = [...contstim.COLUMNS, ...(record.simulated ? ["simulated"] : []), ...questions];
   return contstim.writeTable(columns, contstim.rows(record));
 };
 
-/** True if the backend lacks an answer, or was not told what is known beside them. */
+/** Return true if the backend lacks an answer, or a change of other data of the record. */
 contstim.isUnsent = ({ answers, saved, told = 0, heard = 0, withdrawn = false }) =>
   !withdrawn && (answers.length > saved.length || told > heard);
 
-/** Hand the person a file. */
+/** Download a file to the participant's computer. */
 contstim.offer = (name, text) => {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));

@@ -1,11 +1,11 @@
 "use strict";
 
 // The part of Markdown that consent forms need: headings (#, ##, ###), paragraphs, lists (- or 1.),
-// **bold**, *italic*, `code` and [links](https://…). HTML is shown as it was typed. A paragraph or
-// list item that begins with {wide}, {narrow}, {keyboard} or {touch} is shown only where sentences
-// stand side by side, where they stand one above the other, and so on (style.css).
+// **bold**, *italic*, `code` and [links](https://…). HTML is shown as plain text. A paragraph or list
+// item that begins with {wide} is shown only if sentences are side by side, {narrow}: one above the
+// other, {keyboard} or {touch}: if participants answer by it (style.css).
 
-/** A Markdown text as HTML. */
+/** Convert a Markdown text to HTML. */
 contstim.markdown = (text) =>
   text
     .replace(/\r\n?/g, "\n")
@@ -32,7 +32,7 @@ contstim.markdownBlock = (block) => {
 
 const MARKS = /^(?:\{(?:wide|narrow|keyboard|touch)\}\s*)+/;
 
-/** An element with a text, without the marks that say where it is shown. */
+/** Create an element with a text, whose marks become classes. */
 contstim.markdownMarked = (tag, text) => {
   const marks = MARKS.exec(text)?.[0] ?? "";
   const kinds = [...marks.matchAll(/\w+/g)].map(([name]) => `only-${name}`);

@@ -1,12 +1,11 @@
 "use strict";
 
-// Order and sides follow from a participant's seed alone:
-// 1. numbers come from mulberry32, started with the seed (modulo 2^32);
-// 2. trials are sorted by trial_id, new ones after a review by that of the trial they stand for; in
-//    each stratum (a condition of the design, numbered), sides alternate, starting with a side that
-//    is drawn, and are then shuffled, so that sentence_1 stands left in half of the trials of each
-//    condition;
-// 3. all trials, again so sorted, are shuffled into the order of presentation.
+// Order and sides depend only on a participant's seed:
+// 1. Random numbers come from mulberry32, whose state starts with the seed (modulo 2^32).
+// 2. Trials are sorted by trial_id. In each stratum (a numbered condition of the design), the sides
+//    alternate, beginning with a random side, and are then shuffled. So sentence_1 is on the left in
+//    half of the trials of each condition.
+// 3. All trials, sorted by trial_id, are shuffled into the order of presentation.
 
 contstim.randomNumbers = (seed) => {
   let state = seed >>> 0;
@@ -27,7 +26,7 @@ contstim.shuffled = (list, random) => {
   return mixed;
 };
 
-/** The trials as one participant sees them: each with `left` (1 or 2) and `position` (from 1). */
+/** Trials in a participant's order, each with `left` (1 or 2) and `position` (from 1). */
 contstim.presentation = (trials, seed) => {
   const random = contstim.randomNumbers(seed);
   const sorted = [...trials].sort((one, two) => (one.trial_id < two.trial_id ? -1 : 1));

@@ -1,6 +1,6 @@
 "use strict";
 
-/** The form of some questions. */
+/** The form of questions as HTML. */
 contstim.questionForm = (rows) => {
   const { escape } = contstim;
   const field = (row) => {
@@ -18,7 +18,7 @@ contstim.questionForm = (rows) => {
   return `<form class="questions">${rows.map(set).join("")}</form>`;
 };
 
-/** A page of questions; one can go on when they are answered, and `done` receives the answers. */
+/** A page of questions; its button is enabled when all are answered; `done` receives the answers. */
 contstim.questionTrial = (screens, label, rows, state, done) => {
   let given = {};
   const listen = () => {
@@ -37,7 +37,7 @@ contstim.questionTrial = (screens, label, rows, state, done) => {
   return { ...page, on_load: listen };
 };
 
-/** Instructions again and again until the check is right; `missed` hears when not, and says if again. */
+/** Instructions and check, repeated while an answer is wrong and `missed` allows another attempt. */
 contstim.checked = (screens, label, read, rows, missed) => {
   let again = false;
   const check = contstim.questionTrial(screens, label, rows, "check", (given) => {

@@ -1,12 +1,12 @@
 "use strict";
 
-/** What stands on the page, as HTML. Everything that comes from a file is made safe here. */
+/** The content of the page as HTML. All texts from files are escaped here. */
 contstim.screens = (study, texts, stage) => {
   const { escape } = contstim;
   const { label } = texts;
   const sides = ["first", "second"];
   const scale = study.scale;
-  /** Labels of the buttons from left to right; a slider goes from 0 to 100 instead. */
+  /** Names of the buttons' labels, from left to right; a slider (0 to 100) has none. */
   const BUTTONS = {
     confidence: [
       "very_confident", "confident", "somewhat_confident",
@@ -21,12 +21,12 @@ contstim.screens = (study, texts, stage) => {
     `<div class="sentence ${sides[side]}" dir="auto" role="group"` +
     ` aria-label="${label(`${sides[side]}_sentence`)}">${escape(text)}</div>`;
 
-  /** Both sentences, from left to right, under the question. */
+  /** The question, and below it both sentences from left to right. */
   const pair = (shown, state) => {
     const ordered = [shown.sentence_1, shown.sentence_2];
     if (shown.left === 2) ordered.reverse();
     const mark = state === "practice" ? `<strong class="mark">${label("practice")}</strong> ` : "";
-    const tag = state ? "h1" : "p"; // an example has a heading of its own
+    const tag = state ? "h1" : "p"; // an example has another heading
     return `<${tag} class="question">${mark}${label("question")}</${tag}>${ordered.map(sentence).join("")}`;
   };
 
@@ -45,7 +45,7 @@ contstim.screens = (study, texts, stage) => {
     );
   };
 
-  /** A worked example: a pair with the answer marked, and why. */
+  /** An example: a pair with the marked answer and its explanation. */
   const example = (row, number) => {
     const marked = BUTTONS.map((name, at) => {
       const chosen = at + 1 === Number(row.rating) ? " chosen" : "";
@@ -67,19 +67,19 @@ contstim.screens = (study, texts, stage) => {
 
   return {
     scale,
-    /** How many buttons there are; one goes on from a slider. */
+    /** Number of answer buttons; 0 for a slider. */
     buttons: BUTTONS.length,
     deadline: study.deadline, // seconds
     breakEvery: study.break_every,
     checkAttempts: study.check_attempts,
     pair,
     slider,
-    /** Which sentence a rating prefers: 1, 2, or 0 for neither. */
+    /** Return the sentence that a rating prefers: 1, 2, or 0 for neither. */
     preferred: (rating) => {
       const middle = BUTTONS.length ? (BUTTONS.length + 1) / 2 : 50;
       return rating === null || rating === middle ? 0 : rating < middle ? 1 : 2;
     },
-    /** What was expected in a practice pair, and why. */
+    /** The expected sentence of a practice pair, and the explanation. */
     expected: (row) =>
       `<h1 class="plain">${label("practice_expected")}</h1>` +
       `<p class="sentence">${escape(row[`sentence_${row.expected}`])}</p>` +
@@ -97,7 +97,7 @@ contstim.screens = (study, texts, stage) => {
         "waiting"
       ),
 
-    /** Say on the waiting screen that it takes longer, and why. */
+    /** Show the reason of a delay on the waiting screen. */
     delayed: (error, record) => {
       const detail = stage().querySelector(".detail");
       if (!detail) return;
@@ -108,7 +108,7 @@ contstim.screens = (study, texts, stage) => {
       detail.querySelector(".copy")?.addEventListener("click", () => copyOf(record));
     },
 
-    /** What cannot be mended by waiting; answers that are nowhere else can be downloaded. */
+    /** Show a permanent problem; the participant can download the answers. */
     problem: (error, record) => {
       const copy = record?.answers.length
         ? `<p>${label("problem_answers")}</p><p><button type="button" class="copy">` +
@@ -120,7 +120,7 @@ contstim.screens = (study, texts, stage) => {
       stage().querySelector(".copy")?.addEventListener("click", () => copyOf(record));
     },
 
-    /** For those who do not take part: why, and the way back to where they came from. */
+    /** Show why a person does not take part, and the link that leads back. */
     refused: (name, leave) => {
       const address = study.return_link;
       const back = address ? `<button class="next leave">${label("return")}</button>` : "";
@@ -128,7 +128,7 @@ contstim.screens = (study, texts, stage) => {
       stage().querySelector(".leave")?.addEventListener("click", () => leave(address));
     },
 
-    /** Resolves when the person asks for the file. */
+    /** A promise that resolves when the participant presses the button for the file. */
     download: (name) =>
       new Promise((resolve) => {
         const explained = `<h1 class="plain">${label("download", { file: name })}</h1>`;
@@ -137,13 +137,13 @@ contstim.screens = (study, texts, stage) => {
         stage().querySelector("button").addEventListener("click", resolve);
       }),
 
-    /** A line above every screen. */
+    /** Show a line above every screen. */
     banner: (name) => {
       const line = `<p class="banner" role="note">${label(name)}</p>`;
       document.querySelector("#stage").insertAdjacentHTML("beforebegin", line);
     },
 
-    /** The end: only ever called when every answer is safe, or in a preview, which offers a copy. */
+    /** Show the end, after every answer is stored; a preview, which stores none, offers a copy. */
     end: ({ code, redirect }, leave, previewed) => {
       const parts = [contstim.markdown(texts.debrief)];
       if (code) parts.push(`<p>${label("code")}</p><p class="code">${escape(code)}</p>`);

@@ -1,12 +1,12 @@
 "use strict";
 
-/** What trying again will not change; everything else is tried again. */
+/** A permanent error: the request is not retried. */
 contstim.Refused = class extends Error {};
 
-/** The page is opened where it was not made for; nothing is broken. */
+/** The page is opened outside of the platform for which it was exported. */
 contstim.Misplaced = class extends contstim.Refused {};
 
-/** A problem that may pass; `seconds` says how long to wait, where the other side said so. */
+/** A temporary error: the request is retried, after `seconds` if the backend names a time. */
 contstim.Passing = class extends Error {
   constructor(message, seconds) {
     super(message);
@@ -16,7 +16,7 @@ contstim.Passing = class extends Error {
 
 const PATIENCE = { first: 0.5, longest: 30, request: 20 }; // seconds
 
-/** Send JSON, receive JSON; any answer that is not a success is Refused or Passing. */
+/** Send and receive JSON; throws Refused or Passing for responses that are no success. */
 contstim.post = async (address, body, headers = {}) => {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), PATIENCE.request * 1000);
@@ -45,7 +45,7 @@ contstim.post = async (address, body, headers = {}) => {
   throw Object.assign(new contstim.Refused(reason), { status: answer.status, content });
 };
 
-/** Do something until it succeeds or is refused, waiting longer each time, up to half a minute. */
+/** Retry until success or refusal, with increasing waits of up to half a minute. */
 contstim.retrying = async (work, whileWaiting = () => {}) => {
   for (let failures = 0; ; failures += 1) {
     try {
@@ -60,7 +60,7 @@ contstim.retrying = async (work, whileWaiting = () => {}) => {
   }
 };
 
-/** Wait; a connection that comes back ends the wait. */
+/** Wait for a time, or until the browser is online again. */
 contstim.pause = (milliseconds) =>
   new Promise((resolve) => {
     const timer = setTimeout(finish, milliseconds);
@@ -72,7 +72,7 @@ contstim.pause = (milliseconds) =>
     addEventListener("online", finish);
   });
 
-/** Answers on their way to the backend: each stays in the local copy until it is safe there. */
+/** The queue of answers for the backend; the local copy keeps each until the backend has stored it. */
 contstim.Outbox = class {
   constructor(backend, record, keep) {
     Object.assign(this, { backend, record, keep, problem: null, running: null });
@@ -94,7 +94,7 @@ contstim.Outbox = class {
     if (this.backend.asItHappens) this.send();
   }
 
-  /** Keep what is known of the person beside the answers, which goes with whatever is sent. */
+  /** Store other data of the participant, which every request to the backend contains. */
   tell(known) {
     if (this.record.withdrawn) return;
     Object.assign(this.record, known);
@@ -103,7 +103,7 @@ contstim.Outbox = class {
     if (this.backend.asItHappens) this.send();
   }
 
-  /** Start sending, if nobody does; the promise ends when nothing is left, or with a refusal. */
+  /** Start sending, unless it runs already; the promise settles when all is sent or is refused. */
   send(whileWaiting) {
     this.whileWaiting = whileWaiting ?? this.whileWaiting;
     this.running ??= this.drain().finally(() => (this.running = null));
@@ -114,7 +114,7 @@ contstim.Outbox = class {
     return this.running;
   }
 
-  /** Delete the local copy of somebody who withdrew, and send nothing more. */
+  /** Delete the local copy of a participant who withdrew, and stop sending. */
   withdraw() {
     this.record.withdrawn = true;
     this.keep.remove();
@@ -123,7 +123,7 @@ contstim.Outbox = class {
 
   async drain() {
     while (this.waiting) {
-      const { told } = this.record; // more may be told meanwhile
+      const { told } = this.record; // may increase while a request runs
       const saved = await contstim.retrying(
         () => this.backend.save(this.record, this.pending),
         (error) => this.whileWaiting?.(error),

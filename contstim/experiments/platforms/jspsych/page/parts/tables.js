@@ -1,6 +1,6 @@
 "use strict";
 
-/** The rows of a CSV text (commas or semicolons, quotes doubled) as objects with named cells. */
+/** Read the rows of a CSV text (commas or semicolons, doubled quotes) as objects by column. */
 contstim.readTable = (text, name) => {
   const lines = contstim.readCells(text.replace(/^\uFEFF/, ""));
   const rows = lines.filter((cells) => cells.some((cell) => cell.trim()));
@@ -33,7 +33,7 @@ contstim.readCells = (text) => {
   return rows;
 };
 
-/** Rows as a CSV text; texts are quoted, numbers are not. */
+/** Write rows as a CSV text; texts are quoted, numbers are not. */
 contstim.writeTable = (columns, rows) => {
   const cell = (value) =>
     typeof value === "number" ? String(value) : `"${String(value ?? "").replaceAll('"', '""')}"`;
@@ -41,7 +41,7 @@ contstim.writeTable = (columns, rows) => {
   return lines.map((cells) => `${cells.map(cell).join(",")}\n`).join("");
 };
 
-/** A text with an apostrophe in front where a spreadsheet would run it, as in responses.csv. */
+/** Prefix a text with an apostrophe if a spreadsheet would run it, as in responses.csv. */
 contstim.escapeFormula = (text) => {
   return /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
 };

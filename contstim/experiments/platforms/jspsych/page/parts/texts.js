@@ -1,10 +1,10 @@
 "use strict";
 
 /**
- * The texts and tables that the researcher edits, by file name.
+ * Load the texts and tables that the researcher edits.
  *
- * Where the page is served, the files are read as they stand, so that an edit needs no new export;
- * a page opened from disk may not read them and takes the copies made when it was exported.
+ * A page from a server reads the files, so that an edit needs no new export. A page that is opened from
+ * disk cannot read them and uses the copies from the export.
  */
 contstim.loadTexts = async (study) => {
   const texts = { ...study.texts };
@@ -28,7 +28,7 @@ contstim.loadTexts = async (study) => {
   };
 };
 
-/** A function that looks a label up, fills in its {numbers}, and makes it safe to show. */
+/** Return a function that looks up a label, fills in its {numbers}, and escapes it for HTML. */
 contstim.labels = (labels) => (name, numbers = {}) => {
   const text = labels[name] ?? name;
   return contstim.escape(text.replace(/\{(\w+)\}/g, (all, key) => numbers[key] ?? all));

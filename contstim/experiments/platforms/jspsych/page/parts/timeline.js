@@ -11,7 +11,7 @@ contstim.pairTrial = (screens, shown, state, answered, seconds = 0) => {
   const turned = (answer) => (shown.left === 1 ? answer : (n ? n + 1 : 100) - answer);
   let slid = planned === null ? Math.floor(Math.random() * 101) : turned(planned);
   const answerOf = (response) =>
-    response === null ? null : turned(n ? response + 1 : slid); // null: the time is over
+    response === null ? null : turned(n ? response + 1 : slid); // null if the time is over
   return {
     type: jsPsychHtmlButtonResponse,
     trial_duration: seconds ? seconds * 1000 : null,
@@ -37,12 +37,12 @@ contstim.pairTrial = (screens, shown, state, answered, seconds = 0) => {
   };
 };
 
-/** Hear where the slider is; one can go on as soon as it was touched, also if it stays there. */
+/** Follow the slider; its button is shown after the first touch, even if the value is unchanged. */
 contstim.listenToSlider = (moved) => {
   const slider = document.querySelector("#jspsych-content .track input");
   if (!slider) return;
   const pair = slider.closest(".pair");
-  pair.classList.remove("answered"); // it is the same element for every pair
+  pair.classList.remove("answered"); // all pairs share this element
   pair.dataset.prefers = "";
   const touched = (event) => {
     if (event.type === "keydown" && !/^(Arrow|Page|Home|End| )/.test(event.key)) return;
@@ -70,7 +70,7 @@ contstim.textTrial = (screens, html, choices, state, chosen) => {
   };
 };
 
-/** Pages with a button each, one after the other, forwards and backwards. */
+/** A sequence of pages with buttons that lead to the next and to the previous page. */
 contstim.pagesTimeline = (screens, label, pages, state) => {
   let at = 0;
   const page = {
@@ -87,7 +87,7 @@ contstim.pagesTimeline = (screens, label, pages, state) => {
     },
     on_finish: (data) => (at += data.response === (at > 0 ? 1 : 0) ? 1 : -1),
   };
-  const more = () => at < pages.length || Boolean((at = 0)); // shown again, they begin anew
+  const more = () => at < pages.length || Boolean((at = 0)); // if shown again, begin with the first page
   return { timeline: [page], loop_function: more };
 };
 

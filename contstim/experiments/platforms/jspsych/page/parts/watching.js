@@ -1,13 +1,13 @@
 "use strict";
 
-/** The kind of device, told by the browser's name of itself; an iPad calls itself a Macintosh. */
+/** Derive the kind of device from the browser's user agent; that of an iPad names a Macintosh. */
 contstim.deviceOf = ({ userAgent, maxTouchPoints }) => {
   if (/iPad|Tablet|Silk|Android(?!.*Mobile)/.test(userAgent)) return "tablet";
   if (/Macintosh/.test(userAgent) && maxTouchPoints > 1) return "tablet";
   return /Mobi|iPhone/.test(userAgent) ? "phone" : "computer";
 };
 
-/** What happens while a pair is shown: by what it is answered, and when the page is left. */
+/** Recorder of the input device, and of the time without focus, while a pair is shown. */
 contstim.watch = (() => {
   let input, blurs, away, left = null;
   addEventListener("keydown", () => (input = "key"), true);
@@ -24,7 +24,7 @@ contstim.watch = (() => {
       [input, blurs, away] = [null, 0, 0];
       if (left !== null) left = performance.now();
     },
-    /** Take what jsPsych says of blur and focus. */
+    /** Receive jsPsych's events of losing and regaining the focus. */
     interaction: ({ event }) => {
       if (event === "blur") [blurs, left] = [blurs + 1, performance.now()];
       if (event === "focus") {
@@ -39,7 +39,7 @@ contstim.watch = (() => {
   };
 })();
 
-/** Count, in every tab alike, the further tabs that are opened beside one of the same participant. */
+/** Count further tabs of the same participant; all tabs have the same count. */
 contstim.countTabs = (outbox) => {
   const { record } = outbox;
   if (typeof BroadcastChannel === "undefined") return;
@@ -48,7 +48,7 @@ contstim.countTabs = (outbox) => {
   channel.onmessage = ({ data }) => {
     if (data <= counted()) return;
     outbox.tell({ second_tabs: data });
-    channel.postMessage(data); // to the new tab, which does not know that there are others
+    channel.postMessage(data); // to the new tab, which has not counted the earlier tabs
   };
   channel.postMessage(counted() + 1);
 };

@@ -3,7 +3,7 @@
 /**
  * DataPipe (pipe.jspsych.org), which writes a file for each participant to a project of the OSF.
  *
- * What Prolific says of the person goes into a file of its own, so that the answers name nobody.
+ * The identity from Prolific is written to a separate file, so that the file of answers has no identity.
  */
 contstim.backends.datapipe = (study) => {
   const { experiment, address } = study.save;
@@ -11,7 +11,7 @@ contstim.backends.datapipe = (study) => {
     try {
       await contstim.post(`${address}data/`, { experimentID: experiment, filename, data });
     } catch (error) {
-      // Names are drawn at random: a file that exists is the one of a try whose answer was lost.
+      // Names are random, so an existing file is from an earlier attempt whose response was lost.
       if (!/^(OSF_)?FILE_EXISTS$/.test(error.content?.error ?? "")) throw error;
     }
   };
@@ -21,7 +21,7 @@ contstim.backends.datapipe = (study) => {
       const { condition } = answer;
       return Number.isInteger(condition) ? [groups[condition % groups.length], "datapipe"] : null;
     } catch (error) {
-      if (error instanceof contstim.Refused) return null; // not switched on for this experiment
+      if (error instanceof contstim.Refused) return null; // condition assignment is not enabled
       throw error;
     }
   };
@@ -32,7 +32,7 @@ contstim.backends.datapipe = (study) => {
 
     async save(record, answers) {
       if (record.platform) {
-        // These come from the address, so whoever opens it chooses them.
+        // These values come from the address, so anyone who opens the page can choose them.
         const column = (name) => (name === "participant" ? "participant_plain" : name);
         const ids = Object.entries(record.platform).map(([name, value]) => [
           column(name),

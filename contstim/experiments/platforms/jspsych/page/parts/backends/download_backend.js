@@ -1,6 +1,6 @@
 "use strict";
 
-/** The last resort: at the end the person downloads a file and sends it to the researcher. */
+/** Without a server: at the end the participant downloads a file and sends it to the researcher. */
 contstim.backends.download = (study, screens) => ({
   place: location.pathname,
   asItHappens: false,
@@ -8,7 +8,7 @@ contstim.backends.download = (study, screens) => ({
 
   async save(record, answers) {
     const name = `${record.participant}.csv`;
-    if (!record.left) await screens.download(name); // who left presses no button
+    if (!record.left) await screens.download(name); // a participant who left presses no button
     contstim.offer(name, contstim.table(record));
     return answers.map((answer) => answer.trial_id);
   },

@@ -1,15 +1,14 @@
 "use strict";
 
-// Asked for at once, because JATOS tells only those who have asked when it is ready.
+// Registered at once, because JATOS calls only listeners that exist when it becomes ready.
 const jatosIsReady =
   typeof jatos === "undefined" ? null : new Promise((resolve) => jatos.onLoad(resolve));
 
 /**
- * JATOS: answers are sent as they come, as a JSON list for each time the page is loaded.
+ * JATOS: each answer is sent at once, as part of a JSON list for each load of the page.
  *
- * JATOS itself keeps what Prolific says of the person, apart from the answers. Groups are filled up
- * evenly by a count of starts in the batch session, unless the link or the batch's JSON input
- * names one.
+ * JATOS stores the identity from Prolific separately from the answers. Groups are filled evenly, by
+ * counts of starts in the batch session, unless the link or the batch's JSON input names a group.
  */
 contstim.backends.jatos = async (study) => {
   if (typeof jatos === "undefined") {
@@ -17,13 +16,13 @@ contstim.backends.jatos = async (study) => {
   }
   await jatosIsReady;
   const earlier = new Set(); // answers that an earlier load of the page has sent
-  const rows = new Map(); // of each person, what this load sends
+  const rows = new Map(); // participant → rows that this load of the page sends
   const passing = (error) => {
     throw new contstim.Passing(String(error?.responseText ?? error));
   };
-  // Older versions call it batchJsonInput, and so on.
+  // Older versions of JATOS have the names batchJsonInput and componentJsonInput.
   const input = (of) => (jatos[`${of}Input`] ?? jatos[`${of}JsonInput`])?.group;
-  /** What tells a person from those who began before in the same result. */
+  /** Suffix that distinguishes a participant from earlier ones in the same result. */
   const further = () => {
     try {
       const key = `contstim:jatos:${jatos.studyResultId}:people`;
@@ -31,7 +30,7 @@ contstim.backends.jatos = async (study) => {
       localStorage.setItem(key, n);
       return n > 1 ? `-${n}` : "";
     } catch {
-      return ""; // where nothing is kept, nobody is welcomed back either
+      return ""; // without local storage, no participant can resume either
     }
   };
   const leastFilled = async (groups) => {
@@ -40,7 +39,7 @@ contstim.backends.jatos = async (study) => {
     const candidates = groups.filter((group) => (counts[group] ?? 0) === least);
     const chosen = candidates[contstim.drawn(candidates.length)];
     const updated = { ...counts, [chosen]: least + 1 };
-    // JATOS refuses a change that was made from an older state: then everything is tried again.
+    // JATOS refuses a change that is based on an outdated state; then the whole step is retried.
     await Promise.resolve(jatos.batchSession.set("contstim_started", updated)).catch(passing);
     return [chosen, "jatos"];
   };
@@ -70,9 +69,9 @@ contstim.backends.jatos = async (study) => {
     },
 
     async complete(record) {
-      await this.save(record, []); // with what was asked after the last trial
+      await this.save(record, []); // with the answers to questions after the last trial
       const end = jatos.endStudyWithoutRedirect ?? jatos.endStudyAjax; // the older name
-      await Promise.resolve(end(true)).catch(console.error); // the answers are safe either way
+      await Promise.resolve(end(true)).catch(console.error); // the answers are stored in any case
       return study.completion;
     },
   };

@@ -1,27 +1,27 @@
 "use strict";
 
-// What backends have in common that are not `contstim collect`: the page itself finds the group and
-// draws the seed, and the completion code is in the study.
+// Functions of all backends except `contstim collect`: the page itself selects the group and draws the
+// seed, and the study contains the completion code.
 
 contstim.drawn = (below) => {
   const numbers = crypto.getRandomValues(new Uint32Array(1));
   return Math.floor((numbers[0] / 2 ** 32) * below);
 };
 
-/** A random name; that of an artificial participant says so, also where the column is lost. */
+/** Draw a name; the name of an artificial participant has a prefix, in case a column is lost. */
 contstim.newParticipant = (simulated) => {
   const bytes = crypto.getRandomValues(new Uint8Array(8));
   return `${simulated ? "simulated-" : "p"}${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 };
 
-/** The same group for the same Prolific participant, whenever they come. */
+/** Derive the group from a Prolific ID, so that a participant always gets the same group. */
 contstim.groupOfPlatform = (platform, groups) => {
   let sum = 0;
   for (const sign of platform.PROLIFIC_PID) sum = (sum * 31 + sign.codePointAt(0)) % 1_000_003;
   return groups[sum % groups.length];
 };
 
-/** Join without a server: go on with the record, or begin with the group that `choose` finds. */
+/** Join without a server: resume the record, or begin with the group that `choose` returns. */
 contstim.joinAlone = async (wish, choose = async () => null) => {
   const { record, group, platform, groups, simulated } = wish;
   if (record) return { ...record, answered: record.answers, saved: record.saved };

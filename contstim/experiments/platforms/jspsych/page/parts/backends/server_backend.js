@@ -1,6 +1,6 @@
 "use strict";
 
-/** The page opened from disk, without a server: it can be gone through, and stores nothing. */
+/** Preview of a page that is opened from disk, without a server; it stores no answers. */
 contstim.preview = () => ({
   place: null,
   isPreview: true,
@@ -10,7 +10,7 @@ contstim.preview = () => ({
   complete: async () => ({ code: null, redirect: null }),
 });
 
-/** `contstim collect`: every answer is kept as it comes, and the server fills up the groups. */
+/** `contstim collect`: each answer is sent at once, and the server assigns the groups. */
 contstim.backends.server = () => {
   if (location.protocol === "file:") return contstim.preview();
   const AT_ONCE = 50; // answers in a request
@@ -33,7 +33,7 @@ contstim.backends.server = () => {
         try {
           return await contstim.post("api/resume", { participant, secret });
         } catch (error) {
-          if (error.status !== 403) throw error; // unknown there: join anew
+          if (error.status !== 403) throw error; // the server does not know the participant: join again
         }
       }
       const { platform, token, nonce, simulated, device, viewport } = about;
@@ -52,7 +52,7 @@ contstim.backends.server = () => {
         return await contstim.post("api/complete", told(record), authorised(record));
       } catch (error) {
         if (error.status !== 409) throw error;
-        record.saved = []; // the server lacks answers that it once had: send all of them again
+        record.saved = []; // the server has lost answers: send all of them again
         throw new contstim.Passing(error.message);
       }
     },
