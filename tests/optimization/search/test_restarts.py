@@ -207,7 +207,7 @@ def test_a_pair_disagrees_no_less_after_more_searches() -> None:
         ({"searches": 0}, "must be 1 or more, not 0"),
         ({"seconds": 0.0}, "above 0, not 0"),
         ({"seconds": float("nan")}, "above 0, not nan"),
-        ({"seconds": float("inf")}, "above 0, not inf"),
+        ({"seconds": float("inf")}, "must be a finite number, not inf"),
         ({"searches": 1, "seconds": 3.0}, "single search always finishes"),
         ({"patience": 0}, "`patience` must be 1 or more, not 0"),
         ({"min_gain": -0.5}, "`min_gain` must be 0 or more, not -0.5"),
