@@ -36,8 +36,8 @@ EXACT = 1e-6  # costs that differ by less are equal
 _SECONDS_OF_DIAGNOSIS = 10.0  # time limit of `least_violations`
 _MIN_SECONDS = 0.001  # to HiGHS, a limit of 0 means no limit
 _MAX_COLUMNS = 20_000  # a larger program with an order is solved for a part of the candidates first
-# Only candidates with a smaller order are in the first part; if the part is infeasible, this limit
-# is multiplied
+# The first part contains the candidates with an order below `_FIRST`. While the part is infeasible,
+# this limit is multiplied by `_GROWTH`
 _FIRST, _GROWTH = 3, 8
 
 
@@ -80,8 +80,8 @@ class Program:
         upper: (n_rules,) maximum of each rule's sum.
         names: (n_rules,) names for messages.
         keys: (n_rules,) options that loosen the rules; empty if there is none.
-        order: (n_candidates,) order in which the candidates of a large program are tried, smallest
-            first. None if all are tried at once.
+        order: (n_candidates,) order in which the candidates of a large program are added, smallest
+            first; None to solve the program with all candidates at once.
     """
 
     goals: Sequence[FloatArray]
@@ -230,9 +230,9 @@ def least_violations(
 def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution | None:
     """Minimise one goal by the linear relaxation; if its values are not whole, branch and bound.
 
-    A large program with an order is solved for the first candidates of the order. Then candidates
-    are added that may improve the choice, because their reduced cost is below the gap between
-    objective and bound.
+    A large program with an order is solved for the first candidates of the order. Then those
+    candidates are added whose reduced cost is below the gap between objective and bound, because
+    they may improve the choice.
     """
     n_candidates, first = len(costs), _FIRST
     order = program.order if n_candidates > _MAX_COLUMNS else None
@@ -375,7 +375,7 @@ def _model(
 
 
 def _run(model: Model, seconds: float | None, presolve: Emphasis) -> SolveResult | None:
-    """Run HiGHS; None if it failed, as its presolve does for some infeasible programs."""
+    """Run HiGHS; None if it failed. Its presolve fails for some infeasible programs."""
     from ortools.math_opt.python import mathopt
 
     parameters = mathopt.SolveParameters(
