@@ -107,18 +107,14 @@ def same_length(margin: int = 0) -> Constraint:
 def same_frequency(frequencies: WordFrequencies, margin: float) -> Constraint:
     """Limit the difference in mean word frequency to the natural sentence to `margin` (Zipf)."""
     zipf = frequencies.zipf
-    zipfs_of = SizedCache(
-        lambda words: np.fromiter(map(zipf, words), np.float64, len(words)), len, WORDS
-    )
+    zipfs_of = SizedCache(lambda words: np.array([*map(zipf, words)], np.float64), len, WORDS)
 
     def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
         # Difference of the sums without the word; then add each word
         pairs = zip(sentence.words, natural.words, strict=True)
         difference = sum(zipf(new) - zipf(old) for new, old in pairs if new != old)
-        without_word = difference - zipf(sentence.words[index])
-        within: BoolArray = (
-            np.abs(zipfs_of(words) + without_word) <= margin * len(natural) + _ROUNDING
-        )
+        differences = zipfs_of(words) + (difference - zipf(sentence.words[index]))
+        within: BoolArray = np.abs(differences) <= margin * len(natural) + _ROUNDING
         return within
 
     return Constraint("same_frequency", find_allowed)
@@ -193,15 +189,13 @@ def articles(article: Callable[[str], str]) -> Constraint:
     Args:
         article: function that returns the article for a word.
     """
-    articles_of = SizedCache(
-        lambda words: np.array([article(word) == "an" for word in words], np.bool_), len, WORDS
-    )
+    has_an = SizedCache(lambda words: np.array([article(w) == "an" for w in words]), len, WORDS)
 
     def find_allowed(_natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
         fits = np.ones(len(words), np.bool_)
         before = sentence.words[index - 1].lower() if index else ""
         if before in _ARTICLES:
-            fits &= articles_of(words) == (before == "an")
+            fits &= has_an(words) == (before == "an")
         if index + 1 < len(sentence):
             wrong = {*_ARTICLES} - {article(sentence.words[index + 1])}
             fits &= ~_mask_listed(words, wrong)

@@ -53,9 +53,8 @@ class Objective:
         """Return the loss to minimise, (n_sentences,)."""
         rows = zip(self.accepting, log_probs, self.limits, strict=True)
         # Computed for every word at every visit, so a single rejecting model needs no copy
-        return reduce(
-            np.maximum, [row - limit if limit else row for a, row, limit in rows if not a]
-        )
+        above = [row - limit if limit else row for accepts, row, limit in rows if not accepts]
+        return reduce(np.maximum, above)
 
     def margins(self, log_probs: FloatArray) -> list[tuple[FloatArray, float | FloatArray]]:
         """Return the constraint as pairs of values and their lower bounds, (n_sentences,), nats."""

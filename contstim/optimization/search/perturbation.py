@@ -203,10 +203,8 @@ class Oscillation(Perturbation):
                 n_firsts = min(self.first_words, len(first_losses))
                 firsts = np.argpartition(first_losses, n_firsts - 1)[:n_firsts]
                 firsts = firsts[np.isfinite(first_losses[firsts])]
-                pairs = [
-                    losses.best(losses.replace(sentence, index, first), index + 1)
-                    for first in firsts.tolist()
-                ]
+                starts = [losses.replace(sentence, index, first) for first in firsts.tolist()]
+                pairs = [losses.best(start, index + 1) for start in starts]
                 changed, lowest = min(pairs, key=lambda pair: pair[1], default=(sentence, np.inf))
                 if lowest < loss - _ROUNDING:
                     sentence, loss = changed, lowest
@@ -227,9 +225,7 @@ class PricedLosses:
     def __init__(self, candidates: Candidates, objective: Objective, price: float = 0.0) -> None:
         self.price, self.positions = price, candidates.positions
         self._candidates, self._objective = candidates, objective
-        self._cached = SizedCache(
-            self._assess_words, lambda pair: 2 * pair[0].nbytes, _CACHED_BYTES
-        )
+        self._cached = SizedCache(self._assess_words, lambda p: 2 * p[0].nbytes, _CACHED_BYTES)
 
     def replace(self, sentence: Sentence, index: int, column: int) -> Sentence:
         """Return the sentence with the word of a column at a position."""

@@ -238,13 +238,10 @@ class RegressionProposer(Proposer):
     def _select_likely(self, screenings: list[Replacements], allowed: BoolArray) -> BoolArray:
         """Return a mask of allowed words likely enough under left-to-right models, (n_words,)."""
         # Log-probabilities of the words given the words before them, by model
-        conditional = [
-            r.upper_bound - r.prefix_log_prob
-            for r in screenings
-            if r.is_left_to_right and not r.complete
-        ]
-        if not conditional:
+        networks = [r for r in screenings if r.is_left_to_right and not r.complete]
+        if not networks:
             return allowed
+        conditional = [screening.upper_bound - screening.prefix_log_prob for screening in networks]
         minima: FloatArray = np.min(conditional, axis=0)
         threshold, lowest = self.threshold, minima[allowed & np.isfinite(minima)].min(initial=0.0)
         while (allowed & (minima >= threshold)).sum() < self.min_candidates and threshold > lowest:

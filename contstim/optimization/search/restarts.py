@@ -133,7 +133,7 @@ class SearchResult:
     end_of_searches: str = ALL
 
     @property
-    def in_vain(self) -> int:
+    def n_unsuccessful(self) -> int:
         """Number of searches in a row, the last one included, with a gain below `min_gain`."""
         return _count_unsuccessful(self.searches, self.budget)
 

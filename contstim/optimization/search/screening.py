@@ -389,9 +389,8 @@ def expected_improvement(
     for start in range(0, len(draws), batch_size):
         errors = draws[start : start + batch_size].T[:, :, None]
         log_probs = (mean + errors * spread).reshape(len(mean), -1)
-        for improvement in _compute_improvement(objective, loss, log_probs).reshape(
-            -1, len(uncertain)
-        ):
+        improvements = _compute_improvement(objective, loss, log_probs)
+        for improvement in improvements.reshape(-1, len(uncertain)):
             total += improvement
     expected[uncertain] = total / len(draws)
     return expected

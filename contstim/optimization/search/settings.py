@@ -44,9 +44,7 @@ class SearchSettings:
         ),
     ] = JUDGE_DROP
     fix: Annotated[tuple[str, ...], Help("A word to keep unchanged, or its position from 0.")] = ()
-    max_changes: Annotated[
-        int | None, Help("Maximum number of new words in a sentence.", at_least=1)
-    ] = None
+    max_changes: Annotated[int | None, Help("Maximum number of new words.", at_least=1)] = None
     exclude: Annotated[
         tuple[str, ...], Help("A word that must not be a new word, or a file of such words.")
     ] = ()

@@ -84,9 +84,7 @@ def prepare(
         require_language_model(model, NEEDS_LOG_PROBABILITIES)
     for accepting, rejecting in product(accepts, rejects):
         if accepting.convention.fingerprint == rejecting.convention.fingerprint:
-            raise ModelError(
-                f"{accepting.name} and {rejecting.name} are the same model and cannot disagree."
-            )
+            raise ModelError(f"{accepting.name} and {rejecting.name} are the same model.")
     pair = {model.convention.fingerprint: model.name for model in (*accepts, *rejects)}
     for judge in judges:
         if (name := pair.get(judge.convention.fingerprint)) is not None:
@@ -137,13 +135,9 @@ def _make_candidates(
     natural: Sentence, vocabulary: Vocabulary, constraints: Sequence[Constraint]
 ) -> Candidates:
     if not isinstance(vocabulary, Vocabulary):
-        raise InputError(
-            f"The words must be a Vocabulary, such as from Vocabulary.load, got {vocabulary!r}."
-        )
+        raise InputError(f"The words must be a Vocabulary (Vocabulary.load), got {vocabulary!r}.")
     if len(natural) < 2:
-        raise SentenceError(
-            f"{natural.text!r} has one word, but a search needs two. Use a longer sentence."
-        )
+        raise SentenceError(f"{natural.text!r} has one word, but a search needs at least two.")
     missing = vocabulary.missing_words(natural)
     if missing:
         raise VocabularyError(

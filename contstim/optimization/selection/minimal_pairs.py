@@ -93,13 +93,9 @@ def select_minimal_pairs(
         raise candidates.infeasible("several pairs of models need the same sentences or words")
     chosen = np.flatnonzero(solution.chosen[: len(candidates.costs)])
     objective = fsum(-candidates.costs[chosen])
-    certificate = Certificate.of(
-        question,
-        (objective, max(objective, -solution.bound)),
-        len(candidates.costs),
-        "the solver chooses among sets of equal value",
-        solution.exact,
-    )
+    values = (objective, max(objective, -solution.bound))
+    tie_rule, n_candidates = "the solver chooses among sets of equal value", len(candidates.costs)
+    certificate = Certificate.of(question, values, n_candidates, tie_rule, solution.exact)
     pairs = tuple(map(candidates.stimulus, chosen.tolist()))
     changed = candidates.lost + changed_items(program, candidates.kept, solution.chosen)
     selection = MinimalPairSelection(pairs, _verdict_table(scores, pairs), certificate, changed)
@@ -248,9 +244,8 @@ class _Candidates:
         from scipy.sparse import csr_array
 
         good, need = self._scores.good_name, self._question.per_pair // 2
-        halves = [
-            f"{right} prefers the {good} one, {wrong} the other" for wrong, right in self.groups
-        ]
+        text = "{} prefers the {} one, {} the other"
+        halves = [text.format(right, good, wrong) for wrong, right in self.groups]
         cells = [f"{half}, {name}" for half in halves for name in self._names.tolist()]
         rows, shared, limits = zip(*_shared(self._scores, self._question), strict=True)
         upper = dict(zip(shared, limits, strict=True))
@@ -366,11 +361,10 @@ def _verdict_table(
     names, paradigm = np.unique([pair.paradigm for pair in scores.pairs], return_inverse=True)
     selected = Counter((frozenset((c.model_1, c.model_2)), c.paradigm) for c in chosen)
     rows: list[tuple[object, ...]] = []
-    for both, right in zip(
-        combinations(scores.models, 2), combinations((scores.margins > 0).T, 2), strict=True
-    ):
+    is_right = dict(zip(scores.models, (scores.margins > 0).T, strict=True))
+    for both in combinations(scores.models, 2):
         # In each paradigm, 0: both are right, 1: only the first, 2: only the second, 3: neither
-        kind = 4 * paradigm + 3 - 2 * right[0] - right[1]
+        kind = 4 * paradigm + 3 - 2 * is_right[both[0]] - is_right[both[1]]
         counts = np.bincount(kind, minlength=4 * len(names)).reshape(-1, 4)
         rows += (
             (name, *both, *of_paradigm, selected[frozenset(both), name])

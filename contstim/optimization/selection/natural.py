@@ -11,7 +11,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, permutations
+from itertools import combinations, compress, permutations
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -136,11 +136,8 @@ def strata(
         rows = np.flatnonzero(lengths == words)
         counts_of_length = {pair: share[words] for pair, share in shares.items()}
         if any(counts_of_length.values()):
-            parts.append(
-                replace(
-                    stratum, words=words, rows=rows, usable=usable[rows], counts=counts_of_length
-                )
-            )
+            part = replace(stratum, words=words, rows=rows, usable=usable[rows])
+            parts.append(replace(part, counts=counts_of_length))
     return parts
 
 
@@ -241,9 +238,7 @@ def select_natural(
     started = perf_counter()
     question = question or NaturalQuestion()
     if review is not None and table.sentences is None:
-        raise InputError(
-            "A review needs texts, but the table contains only scores. Add the column 'sentence'."
-        )
+        raise InputError("A review needs texts. Add the column 'sentence' to the table of scores.")
     kept_items = [] if review is None else review.kept_items(ItemKind.PAIR)
     parts = [_Part(part, review, kept_items) for part in strata(table, question, excluded)]
     solutions = [solve(part.program) for part in parts]
@@ -358,18 +353,14 @@ class _Part:
         # The cost of a pair is the sum of two doubled ranks
         both_ranks = np.array([p.rank_1_model_1 + p.rank_2_model_2 for p in pairs])
         kept_costs = np.rint(2 * len(stratum.rows) * both_ranks)
-        used, sentence_indices = np.unique(
-            np.concatenate([of_kept.ravel(), indices]), return_inverse=True
-        )
+        all_indices = np.concatenate([of_kept.ravel(), indices])
+        used, sentence_indices = np.unique(all_indices, return_inverse=True)
         number = {source[:2]: k for k, source in enumerate(stratum.sources)}
         both = [(number[p.model_1, p.model_2], number[p.model_2, p.model_1]) for p in pairs]
         columns = np.concatenate([np.repeat(np.arange(n_kept), 2), n_kept + np.arange(len(ranks))])
         # Rules on the number of sentences of each source, then on the use of each sentence
         kept_sources = np.array(both, dtype=np.int64).reshape(-1)
-        of_rules = [
-            np.concatenate([kept_sources, sources]),
-            len(stratum.sources) + sentence_indices,
-        ]
+        of_rules = [kept_sources, sources, len(stratum.sources) + sentence_indices]
         shape = (len(stratum.sources) + len(used), n_kept + len(ranks))
         entries = (np.ones(2 * len(columns)), (np.concatenate(of_rules), np.tile(columns, 2)))
         of_length = f" of {stratum.words} words" if stratum.words else ""
@@ -400,9 +391,7 @@ class _Part:
     def pairs(self, chosen: BoolArray) -> list[Pair]:
         """Make the selected pairs: kept pairs, and pairs of the other chosen sentences."""
         stratum, (sources, indices, _), n_kept = self.stratum, self.arcs, len(self.kept_pairs)
-        pairs = [
-            pair for pair, stays in zip(self.kept_pairs.values(), chosen, strict=False) if stays
-        ]
+        pairs = [*compress(self.kept_pairs.values(), chosen)]
         used = np.flatnonzero(chosen[n_kept:])
         number = {source[:2]: k for k, source in enumerate(stratum.sources)}
         for models in stratum.counts:
@@ -506,15 +495,11 @@ def _infeasible(
     # Bisection for the largest number of pairs that can be selected
     largest_count = max(question.per_pair, *(count for *_, count in question.counts), 0)
     feasible_count = bisect_left(range(1, largest_count), True, key=is_too_many)
-    agree = (
-        ""
-        if question.agreeing
-        else ", set `agreeing` to allow pairs that both models order in the same way"
-    )
+    allow = ", set `agreeing` to allow pairs that both models order in the same way"
     return InfeasibleError(
         f"There are too few sentences for {quantity(question.per_pair, 'pair')} for every two "
         f"models; at most {quantity(feasible_count, 'pair')} can be selected for every two models. "
         "Missing sentences, by rejecting against accepting model: "
-        f"{'; '.join(reasons)}. Score more sentences, lower `per_pair`{agree}, or leave models "
-        f"out."
+        f"{'; '.join(reasons)}. Score more sentences, lower `per_pair`"
+        f"{allow * (not question.agreeing)}, or leave models out."
     )

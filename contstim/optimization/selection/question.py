@@ -142,17 +142,12 @@ class TripletRules:
             at_least=0.0,
         ),
     ] = None
-    seconds: Annotated[float, Help("Time limit of the search for the optimum.", at_least=0.0)] = (
-        60.0
-    )
+    seconds: Annotated[float, Help("Time limit of the solver, seconds.", at_least=0.0)] = 60.0
 
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.objective != "readable" and self.enough is not None:
-            raise InputError(
-                f"`enough` must be left out with the objective {self.objective}, got "
-                f"{self.enough}. Use the objective readable."
-            )
+            raise InputError(f"`enough` needs the objective readable, got {self.objective}.")
 
     @property
     def floor(self) -> float:
@@ -199,9 +194,7 @@ def demand(
             raise InputError(f"The count for {first}, {second} must be at least 0, got {count}.")
         needed[first, second] = count
     if not any(needed.values()):
-        raise InputError(
-            "No pair of models needs stimuli. Set `per_pair` or a count to at least 1."
-        )
+        raise InputError("No pair of models needs stimuli. Set `per_pair` or a count above 0.")
     return needed
 
 

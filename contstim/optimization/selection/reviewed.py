@@ -101,7 +101,5 @@ def _exceeded(program: Program, candidates: Sequence[int]) -> IntArray:
     """Return the rules that these candidates break, whatever other candidates are chosen."""
     part = program.matrix[:, candidates]
     least = np.asarray(program.matrix.minimum(0).sum(axis=1)).ravel()
-    exceeded: IntArray = np.flatnonzero(
-        np.asarray(part.maximum(0).sum(axis=1)).ravel() + least > program.upper
-    )
-    return exceeded
+    sums = np.asarray(part.maximum(0).sum(axis=1)).ravel() + least
+    return np.flatnonzero(sums > program.upper)

@@ -173,9 +173,7 @@ def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
         rejected = triplet.log_prob_synthetic_1_model_1, triplet.log_prob_synthetic_2_model_2
         controversiality = natural_1 - rejected[0] + natural_2 - rejected[1]
         if not np.isfinite(controversiality):
-            raise InputError(
-                f"{triplet.triplet_id} has a log-probability that is not finite. Leave it out."
-            )
+            raise InputError(f"{triplet.triplet_id} has a score that is not finite. Leave it out.")
         largest = max(map(abs, (natural_1, natural_2, *rejected, 1.0)))
         if not abs(controversiality - triplet.controversiality) <= _ROUNDING * largest:
             raise InputError(
@@ -331,9 +329,8 @@ def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
     """
     with_synthetic, natural = defaultdict[Any, set[int]](set), defaultdict[Any, set[int]](set)
     for index, triplet in enumerate(triplets):
-        for sentence, triplets_of in zip(
-            triplet.sentences, (natural, with_synthetic, with_synthetic), strict=True
-        ):
+        users_of_role = (natural, with_synthetic, with_synthetic)
+        for sentence, triplets_of in zip(triplet.sentences, users_of_role, strict=True):
             # Sorted, so that rules have the same names in every process
             for entry in sorted(all_but_one(tuple(map(str.lower, sentence.words)))):
                 triplets_of[entry].add(index)
@@ -342,9 +339,8 @@ def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
         natural_users = natural[position, words] - synthetic_users
         if len(synthetic_users) + len(natural_users) > 1:
             text = " ".join((*words[:position], "…", *words[position:]))
-            alike.setdefault(
-                (frozenset(synthetic_users), frozenset(natural_users)), f"sentences like {text!r}"
-            )
+            users = (frozenset(synthetic_users), frozenset(natural_users))
+            alike.setdefault(users, f"sentences like {text!r}")
     for (first, second), name in alike.items():
         limit = max(1, len(second))
         weights = [limit] * len(first) + [1] * len(second)

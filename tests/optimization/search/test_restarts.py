@@ -177,7 +177,7 @@ def test_the_default_is_to_restart_where_searching_is_cheap(
     found = synthesize(*cheap, NATURAL, WORDS, seed=1)
     assert found.budget == DEFAULT.restarts
     assert found.end_of_searches == DRY
-    assert found.in_vain == 5
+    assert found.n_unsuccessful == 5
     words = Vocabulary.from_sentences(english, min_count=20)
     natural = next(s for s in unseen if not words.missing_words(s))
     trigram, bigram = (NgramModel(trained / f"{n}gram.arpa") for n in (3, 2))
