@@ -81,7 +81,7 @@ def matthews(labels: BoolArray, predicted: BoolArray) -> float:
 
 
 def majority(probabilities: FloatArray) -> BoolArray:
-    """Return the majority vote of the classifiers, (n_sentences,); the mean decides ties.
+    """Return the majority vote, (n_sentences,); the mean probability decides ties.
 
     Args:
         probabilities: probabilities of the label acceptable, (n_sentences, n_classifiers).

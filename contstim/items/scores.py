@@ -69,7 +69,7 @@ class ScoreTable(ShownAsTable):
             raise ScoreError(f"Names of models must be unique, got {join_names(duplicates)} twice.")
         if "sentence" in self.models:
             raise ScoreError(
-                "A model must not be named 'sentence', as the column of texts. Rename the model."
+                "A model must not be named 'sentence', like the column of texts. Rename it."
             )
         rows = len(self.log_probs) if self.sentences is None else len(self.sentences)
         if self.log_probs.shape != (rows, len(self.models)):

@@ -498,8 +498,10 @@ def read_stimulus_table(
     # Each kind has a column that the others do not have
     if "triplet_id" in columns:
         return read_triplets(path)
-    if "kind_1" in columns or "row_1" in columns:
-        return read_trials(path) if "kind_1" in columns else read_pairs(path)
+    if "kind_1" in columns:
+        return read_trials(path)
+    if "row_1" in columns:
+        return read_pairs(path)
     raise InputError(
         f"{path} contains neither triplets (column triplet_id) nor trials (kind_1) nor pairs "
         f"(row_1); its columns are {join_names(columns)}."

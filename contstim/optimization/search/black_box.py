@@ -9,8 +9,8 @@ tokens, a weight for each word, and a weight for each pair of neighbours. Exampl
 
 The regression attributes most of the 9 nats to `idea`, less to `The idea` and `idea barks`. If
 `idea` has two tokens and `dog` one, it attributes a part to the tokens. It then expects lower
-scores for sentences with `idea` and for words of two tokens. Words that were not tried yet are more
-uncertain: their standard deviation is larger, which is a reason to try them.
+scores for sentences with `idea` and for words of two tokens. The expected scores of words that were
+not tried yet are more uncertain. Their standard deviation is larger, which is a reason to try them.
 """
 
 from __future__ import annotations
@@ -159,8 +159,9 @@ class BlackBoxEstimates:
         regression: regression of the search for this model.
 
     Attributes:
-        refined: whether `drafted` has the draft's exact scores of all words, or there is no draft.
-        drafted: the draft's exact scores or, while unknown, its estimates, (n_words,), nats.
+        refined: True if `drafted` contains exact scores of the draft for all words, or if there is
+            no draft.
+        drafted: exact scores under the draft, or estimates of unknown ones, (n_words,), nats.
     """
 
     def __init__(

@@ -59,7 +59,7 @@ class Evaluator:
     Attributes:
         evaluations: candidates chosen for exact scoring, in order.
         tallies: computations of each model, drafts included.
-        exact_passes: number of passes of each model for the first sentence.
+        exact_passes: number of passes that each model needed for the first sentence.
     """
 
     def __init__(self, models: tuple[LanguageModel, ...]) -> None:
@@ -188,8 +188,9 @@ class Evaluator:
         Args:
             position: position of the words.
             words: candidate words.
-            promising: function from the scores so far, (n_models, n_words), nan where unknown, to a
-                mask of the words that the next model scores, (n_words,); None for all words.
+            promising: function that receives the scores so far, (n_models, n_words), nan where
+                unknown, and returns a mask of the words that the next model scores, (n_words,);
+                None for all words.
         """
         log_probs = np.full((len(self.models), len(words)), np.nan)
         for number in range(len(self.models)):

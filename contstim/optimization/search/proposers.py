@@ -170,14 +170,15 @@ class RegressionProposer(Proposer):
         penalty: added loss for each nat by which a prediction violates the constraint.
     """
 
-    # The paper uses a word's first token. We use all tokens if they have been scored anyway,
-    # normalised by the model's rule (in the published code, over all tokens). The paper uses the
-    # threshold for GPT-2, and its code scores all words for RNN and LSTM; we use it for all
-    # left-to-right models. Masked models are never left-to-right, because they see all masks at
-    # once.
+    # The paper compares the threshold with the log-probability of a word's first token. We use all
+    # tokens of the word if they have been scored anyway, normalised by the model's rule (in the
+    # published code, over all tokens). The paper uses the threshold for GPT-2, and its code scores
+    # all words for RNN and LSTM; we use the threshold for all left-to-right models. Masked models
+    # are never left-to-right, because they see all masks at once.
     threshold: float = -10.0
     threshold_step: float = 5.0
-    # We count words allowed at the position; the published code counts tokens that begin a word
+    # We count words that are allowed at the position; the published code counts tokens that begin a
+    # word
     min_candidates: int = 10
     # Each line starts from the words with the highest and the lowest estimate, scored under that
     # model alone, and from the current word; an improvement among them is accepted. Our lines have

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from contstim.optimization.search.objectives import Objective
 
 
-# Stages of estimates: the cheapest ones for all words, and those by a draft for a few words
+# Stages of estimates: the cheapest estimates, for all words; and scores of a draft, for a few words
 SCREEN, DRAFT = 0, 1
 FIRST_ERRORS = (2.0, 0.5)  # initial standard deviation of each stage, nats
 _MIN_WORDS = 4  # drafts of fewer words are no better than exact scores

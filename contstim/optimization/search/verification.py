@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     Models = LanguageModel | str | Sequence[LanguageModel | str]
 
 NEEDS_LOG_PROBABILITIES = "A search for controversial sentences"
+"""Subject of the message that a model lacks log-probabilities."""
 
 _MIN_TOLERANCE = 1e-4  # nats; maximum difference of a score between batches
 

@@ -1,8 +1,9 @@
 """Exact selection of controversial natural pairs (2023, Eqs. 5-6).
 
-A stratum is a set of sentences that are ranked among each other. With `same_length`, all sentences
-of the same number of words are a stratum; otherwise all sentences are. A source is an ordered pair
-of models: the first model rejects the sentences of a source, the second model accepts them.
+A stratum is a set of sentences that are ranked among each other. With `same_length`, the sentences
+of each number of words form a stratum; otherwise all sentences form one stratum. A source is an
+ordered pair of models: the first model rejects the sentences of the source, the second model
+accepts them.
 """
 
 from __future__ import annotations
