@@ -3,8 +3,8 @@
 A rule is a production over categories with features (Gazdar, Klein, Pullum & Sag 1985,
 *Generalized Phrase Structure Grammar*). The notation is NLTK's notation of feature grammars:
 a variable (`?n`) has the same value at each occurrence in a rule. There are two additions: a weight
-in brackets at the end of every alternative, and `+H` on heads. If a variable has several values,
-the more frequent the words of the head with a value, the greater the weight of this value.
+in brackets at the end of every alternative, and `+H` on heads. If a variable can have several
+values, the weight of a value is proportional to the frequency of the head's words with this value.
 
 Starting from the root, each rule is expanded for every binding of its variables to values. The
 symbol on the left side binds its variables first. Variables of words then take the values in the
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from contstim.english.lexicon import OR, Entry, Lexicon, Symbol, lexicon
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 Binding = dict[str, str]
 START = Symbol("ROOT")
@@ -51,12 +51,8 @@ class Pattern:
 
     def symbol(self, binding: Binding) -> Symbol:
         """Return the symbol of this pattern; features of unbound variables remain unspecified."""
-        features = [
-            (name, bound)
-            for name, value in self.features
-            if (bound := binding.get(value) if value[0] == "?" else value)
-        ]
-        return Symbol(self.category, tuple(features))
+        values = [(n, binding.get(v) if v[0] == "?" else v) for n, v in self.features]
+        return Symbol(self.category, tuple((name, value) for name, value in values if value))
 
 
 GrammarRule: TypeAlias = tuple[Pattern, tuple[Pattern, ...], float]
@@ -64,9 +60,10 @@ GrammarRule: TypeAlias = tuple[Pattern, tuple[Pattern, ...], float]
 _Expansion: TypeAlias = tuple[float, tuple[Pattern, ...], tuple[Pattern, ...]]
 """A rule prepared for expansion: its weight, and its children in two orders.
 
-The first order is that in which children bind variables: heads, other words, phrases. It excludes
-combinations that no word has early. The second order is that of the sentence. In it, children lack
-the features that no rule for their category uses, because these would only multiply symbols.
+The first order is the order in which children bind variables: heads, other words, phrases. With it,
+combinations that no word has are excluded early. The second order is that of the sentence. In the
+second order, children lack the features that no rule for their category uses, because such features
+would only multiply symbols.
 """
 
 
@@ -78,7 +75,7 @@ def rules_text() -> str:
 @functools.cache
 def rules() -> tuple[GrammarRule, ...]:
     """Return the rules of the grammar, in the order of the file."""
-    return _parse_rules(rules_text())
+    return tuple(map(_rule_of, productions(rules_text())))
 
 
 def further_rules(text: str) -> tuple[GrammarRule, ...]:
@@ -91,18 +88,17 @@ def further_rules(text: str) -> tuple[GrammarRule, ...]:
 
     # The new rules may use the definitions of the grammar
     definitions = [line for line in rules_text().splitlines() if line.startswith("$")]
-    text = "\n".join([*definitions, text])
-    for production in productions(text):
+    new_productions = productions("\n".join([*definitions, text]))
+    for production in new_productions:
         for part in (production.lhs(), *production.rhs()):
             if not isinstance(part, FeatStructNonterminal):
                 raise ValueError(f"{part!r} is not a category, such as N[num=sg]")
-    return _parse_rules(text)
+    return tuple(map(_rule_of, new_productions))
 
 
-def _parse_rules(text: str) -> tuple[GrammarRule, ...]:
-    return tuple(
-        (_convert(p.lhs()), tuple(map(_convert, p.rhs())), p.prob()) for p in productions(text)
-    )
+def _rule_of(production: Any) -> GrammarRule:
+    right = tuple(map(_convert, production.rhs()))
+    return _convert(production.lhs()), right, production.prob()
 
 
 def _convert(nonterminal: Any) -> Pattern:
@@ -146,22 +142,18 @@ class Grammar:
         mass: for each expanded symbol, the total weight of its derivations; 0 if there are none.
     """
 
-    def __init__(self, all_rules: Iterable[GrammarRule], words: Lexicon) -> None:
+    def __init__(self, all_rules: Sequence[GrammarRule], words: Lexicon) -> None:
         self.lexicon = words
         self.phrases: dict[Symbol, dict[tuple[Symbol, ...], float]] = {}
         self.words: dict[Symbol, tuple[Entry, ...]] = {}
         self.mass: dict[Symbol, float] = {}
-        groups = [
-            (pattern, list(alternatives))
-            for pattern, alternatives in itertools.groupby(all_rules, key=itemgetter(0))
-        ]
         # Category -> features that at least one of its rules uses
         self._declared: dict[str, set[str]] = {}
-        for pattern, _ in groups:
+        for pattern, *_ in all_rules:
             self._declared.setdefault(pattern.category, set()).update(dict(pattern.features))
         # Category -> left sides and their rules; a left side is unified once for all its rules
         self._rules: dict[str, list[tuple[Pattern, list[_Expansion]]]] = {}
-        for pattern, alternatives in groups:
+        for pattern, alternatives in itertools.groupby(all_rules, key=itemgetter(0)):
             expansions = [self._expansion(right, weight) for _, right, weight in alternatives]
             self._rules.setdefault(pattern.category, []).append((pattern, expansions))
 
@@ -257,11 +249,8 @@ class Grammar:
         word of its category has. Variables of a phrase take all combinations of values in the
         lexicon; those without a derivation are dropped when the phrase is expanded.
         """
-        free = {
-            value: name
-            for name, value in pattern.features
-            if value[0] == "?" and value not in bindings[0] and value not in absent
-        }
+        new_variables = pattern.variables - bindings[0].keys() - absent
+        free = {value: name for name, value in pattern.features if value in new_variables}
         names = tuple(free.values())
         is_phrase = pattern.category in self._declared
         if is_phrase and not free:

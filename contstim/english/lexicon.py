@@ -248,9 +248,7 @@ class _Reader:
                 self._add(category, word, self._features(features))
 
     def _expand(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        members = [
-            self._expand(self.classes[name]) if name in self.classes else (name,) for name in names
-        ]
+        members = (self._expand(self.classes.get(name, ())) or (name,) for name in names)
         return tuple(dict.fromkeys(itertools.chain.from_iterable(members)))
 
     def _features(self, text: str) -> Features:
@@ -286,11 +284,8 @@ class _Reader:
             # The later value wins: a row overrides these defaults, and a class overrides the row
             features = features | self.inherited.get(name, {})
         plural = irregular[0] if irregular else add_s(lemma)
-        is_regular = plural in (lemma + "s", lemma + "es", add_s(lemma))
-        features = features | {
-            "kind": features.get("sem", ()),
-            "regular": ("yes",) if is_regular else ("no",),
-        }
+        regular = "yes" if plural in (lemma + "s", lemma + "es", add_s(lemma)) else "no"
+        features = features | {"kind": features.get("sem", ()), "regular": (regular,)}
         only = features.get("num", ("sg", "pl") if features["count"] == ("count",) else ("sg",))
         if only == ("pl",):
             yield lemma, features | {"agr": ("they",), "fixed": ("yes",), "kind": features["sem"]}
@@ -324,8 +319,8 @@ class _Reader:
         forms |= dict(zip(forms, irregular, strict=False))
         # "have" is the only verb except "be" with an irregular third person
         third = "has" if lemma == "have" else add_s(head) + space + particles
-        # The same spelling twice. After "to" or a modal it fits all persons, but as a present tense
-        # not he, she or it
+        # Base form and present tense have the same spelling. After "to" or a modal, the base form
+        # fits all persons. The present tense does not fit he, she or it
         yield lemma, features | {"form": ("base",), "agr": PERSONS}
         yield lemma, features | {"form": ("pres",), "agr": OTHER_PERSONS}
         yield third, features | {"form": ("pres",), "agr": HE_SHE_IT}

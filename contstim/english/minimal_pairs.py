@@ -19,25 +19,19 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.english.grammar import (
-    Grammar,
-    GrammarRule,
-    Pattern,
-    collector_paused,
-    further_rules,
-    rules,
-)
+from contstim.english.grammar import Grammar, Pattern, collector_paused, further_rules, rules
 from contstim.english.lexicon import Entry, Symbol, lexicon
 from contstim.english.paradigm import Item, Paradigm, Version, shipped_paradigms
 from contstim.english.sampling import CONTENT, PATIENCE, Derivation, Sampler, is_sensible
 from contstim.errors import InputError
 from contstim.files.files import write_text
 from contstim.items.minimal_pair_scores import PREFIX_FIELDS
-from contstim.wording import find_duplicates
+from contstim.wording import find_duplicates, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from contstim.english.grammar import GrammarRule
     from contstim.words.sentence import Sentence
 
 __all__ = ["Generator", "LabelledPair", "generate_pairs", "refuse_other_pairs", "write_pairs"]
@@ -244,10 +238,8 @@ def _prefix(
     good, bad = (sentence.words for sentence in twins)
     if paradigm.prefix == "one":
         # First index at which the words differ; 0 if one sentence is the beginning of the other
-        word_pairs = enumerate(zip(good, bad, strict=False))
-        if index := next(
-            (i for i, (good_word, bad_word) in word_pairs if good_word != bad_word), 0
-        ):
+        differing = (i for i, (a, b) in enumerate(zip(good, bad, strict=False)) if a != b)
+        if index := next(differing, 0):
             return " ".join(good[:index]), good[index], bad[index]
         requirement = "begin in the same way and continue with different words"
     elif paradigm.prefix == "two":
@@ -291,15 +283,10 @@ def generate_pairs(
     """
     selected = shipped_paradigms() if paradigms is None else list(paradigms)
     if twice := sorted(find_duplicates(paradigm.uid for paradigm in selected)):
-        raise InputError(
-            f"Several paradigms have the name {', '.join(twice)}. Rename them, so that their "
-            "files have different names."
-        )
+        raise InputError(f"Several paradigms have the name {', '.join(twice)}. Rename them.")
     # Paradigms of one file share its rules, so that their grammar is expanded once.
-    generators = {
-        text: Generator([p for p in selected if p.rules == text])
-        for text in dict.fromkeys(p.rules for p in selected)
-    }
+    by_rules = grouped((paradigm.rules, paradigm) for paradigm in selected)
+    generators = {text: Generator(group) for text, group in by_rules.items()}
     pairs = []
     for number, paradigm in enumerate(selected, start=1):
         pairs += generators[paradigm.rules].pairs(paradigm, n, seed=seed)
@@ -323,8 +310,7 @@ def _read_paradigm_rules(text: str) -> tuple[GrammarRule, ...]:
     )
     if weightless := [left.category for left, _, weight in own_rules if not weight > 0]:
         raise InputError(
-            f"The rules of {', '.join(weightless)} must end in a probability above 0 in "
-            "brackets, such as [1.0]."
+            f"The rules of {', '.join(weightless)} must end in a probability, such as [1.0]."
         )
     return own_rules
 

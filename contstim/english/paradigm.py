@@ -114,14 +114,9 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
     @model_validator(mode="after")
     def _check(self) -> Paradigm:
         if not re.fullmatch(r"[\w-]+", self.uid):
-            raise ValueError(
-                "The name of a paradigm must have only letters, digits, '-' and '_', got "
-                f"{self.uid!r}."
-            )
+            raise ValueError(f"Its name must have only letters, digits, - and _, got {self.uid!r}.")
         if (self.prefix == "two") != bool(self.critical):
-            raise ValueError(
-                "prefix = 'two' needs 'critical', and 'critical' needs prefix = 'two'."
-            )
+            raise ValueError("'critical' is needed with prefix = 'two', and only then.")
         for *good_and_bad, hidden in self.versions:
             for which, items in zip(("good", "bad"), good_and_bad, strict=True):
                 names = [item.name for item in items]
@@ -195,9 +190,7 @@ def _read_good(text: str) -> tuple[Item, ...]:
     """Parse a good sentence and give each item a unique name."""
     items = _require_distinct_names(_parse_items(text, "good"))
     if changed := [item.name for item in items if item.is_reference]:
-        raise ValueError(
-            f"{changed[0]}{{...}} changes a form, which is allowed in the bad sentence only."
-        )
+        raise ValueError(f"{changed[0]}{{...}} is allowed in the bad sentence only.")
     return tuple(items)
 
 
@@ -243,9 +236,7 @@ def _parse_items(text: str, which: str) -> list[Item]:
         elif changes is not None:
             pairs = [tuple(map(str.strip, change.split("="))) for change in changes.split(",")]
             if any(len(pair) != 2 or not all(pair) for pair in pairs):
-                raise ValueError(
-                    f"{{{changes}}} must be {{feature=value}}, or several with commas."
-                )
+                raise ValueError(f"{{{changes}}} must be {{feature=value}} or {{a=b, c=d}}.")
             items.append(Item(word, changes=tuple((pair[0], pair[1]) for pair in pairs)))
         else:
             # N and N[] are both nouns, but only N can refer to the good sentence.
@@ -259,7 +250,5 @@ def _parse_items(text: str, which: str) -> list[Item]:
 
 def _require_distinct_names(items: list[Item]) -> list[Item]:
     if twice := sorted(find_duplicates(item.name for item in items)):
-        raise ValueError(
-            f"Several items have the name {', '.join(twice)}. Name them, as in a:NP b:NP."
-        )
+        raise ValueError(f"Several items are named {', '.join(twice)}. Name them, as in a:NP b:NP.")
     return items

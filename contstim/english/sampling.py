@@ -34,9 +34,7 @@ LENGTH_SHARES |= {15: 1, 16: 0.5}
 # Maximum number of consecutive draws without a new sentence.
 PATIENCE = 20_000
 # Categories of content words, which may not occur twice in a sentence.
-CONTENT = frozenset(
-    {"N", "V", "ADJ", "ADV", "NAME", "MASSN", "CMP", "LOOK", "TIME", "DEST", "PADV", "GOING"}
-)
+CONTENT = frozenset("N V ADJ ADV NAME MASSN CMP LOOK TIME DEST PADV GOING".split())
 
 # Words of up to this many letters may be repeated; most are prepositions in time expressions.
 SHORT_WORD = 3
@@ -70,7 +68,7 @@ class Derivation:
 
     @functools.cached_property
     def sentence(self) -> Sentence:
-        """The sentence with an initial capital, an end mark, and "a" or "an" before each word."""
+        """The sentence with an initial capital, an end mark, and "an" before vowel sounds."""
         words = [word for entry in self.entries() for word in entry.words]
         # The rules always derive "a", because the sound of the next word is not a feature
         for position, word in enumerate(words[:-1]):

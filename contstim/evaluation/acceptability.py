@@ -133,10 +133,11 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
             `dataset` and `discard` (any value but 0, false or no discards a pair). Without this
             table, pairs are built from the columns `item` and `label` of `data`: each acceptable
             sentence of an item forms a pair with each unacceptable one. Labels are experts'
-            verdicts, such as 1 or 0, acceptable or unacceptable, g or *. If `data` has neither of
-            the two columns, its judgements are plain ratings without pairs; so are ratings under
-            another name of `JUDGEMENT` next to only one of the two columns. Plain ratings without
-            `id` are averaged for each sentence.
+            verdicts, such as 1 or 0, acceptable or unacceptable, g or *. If `data` has neither
+            `item` nor `label`, its judgements are plain ratings without pairs. They are also plain
+            ratings if `data` has one of the two columns, and the column of judgements is named
+            differently (see `JUDGEMENT`). Plain ratings without `id` are averaged for each
+            sentence.
 
     Raises:
         InputError: if a file or a column is missing (names it and the existing ones), a value has

@@ -97,7 +97,7 @@ class Accuracies:
         )
 
     def mean(self, paradigms: Sequence[str] | None = None) -> FloatArray:
-        """Unweighted mean accuracy over paradigms (by default all), (n_columns,).
+        """Return the unweighted mean accuracy over paradigms (by default all), (n_columns,).
 
         A column's mean is nan if its accuracy is nan in one of the paradigms. Warstadt et al.
         (2020, Table 3) also average over paradigms, which have equal sizes in BLiMP.
@@ -106,7 +106,10 @@ class Accuracies:
         return means
 
     def limits(self) -> FloatArray:
-        """Wilson's 95 % intervals, (2, n_paradigms, n_columns); nan for external columns."""
+        """Compute Wilson's 95 % intervals, (2, n_paradigms, n_columns).
+
+        External columns are nan.
+        """
         from statsmodels.stats.proportion import proportion_confint
 
         pairs = np.broadcast_to(self.n_pairs[:, None], self.values.shape)
@@ -119,7 +122,7 @@ class Accuracies:
         return limits
 
     def interval(self, paradigms: Sequence[str] | None = None) -> FloatArray:
-        """95 % interval of `mean`, (2, n_columns), which generalises to other pairs.
+        """Compute the 95 % interval of `mean`, (2, n_columns), which generalises to other pairs.
 
         The method of variance estimates recovery combines Wilson's intervals of the paradigms
         (Newcombe 1998; Zou & Donner 2008). For one paradigm, the result is Wilson's interval.
@@ -133,18 +136,18 @@ class Accuracies:
         return np.stack([mean - low, mean + high])
 
     def pairs_of(self, paradigms: Sequence[str] | None = None) -> int:
-        """Sum of `n_pairs` over paradigms, by default all."""
+        """Return the sum of `n_pairs` over paradigms, by default all."""
         return int(self.n_pairs[self._rows(paradigms)].sum())
 
     def correlations(self) -> FloatArray:
-        """Pearson correlations of columns over the paradigms where both have an accuracy.
+        """Compute Pearson correlations of columns over the paradigms where both have an accuracy.
 
         Shape (n_columns, n_columns); nan for fewer than three paradigms or a constant column.
         """
         return pearson_matrix(self.values, fewest=3)
 
     def cells(self, values: FloatArray, limits: FloatArray) -> Row:
-        """A cell for each column, then `MODEL: low` and `MODEL: high` of each scored model.
+        """Return a cell for each column, then `MODEL: low` and `MODEL: high` of each scored model.
 
         Args:
             values: accuracies, shape (n_columns,).
@@ -156,7 +159,7 @@ class Accuracies:
         return cells
 
     def group_cells(self, paradigms: Sequence[str] | None = None) -> Row:
-        """Numbers of paradigms and pairs, mean accuracies and intervals of a group of paradigms."""
+        """Return the numbers of paradigms and pairs, mean accuracies and intervals of a group."""
         return {
             "paradigms": len(self._rows(paradigms)),
             "pairs": self.pairs_of(paradigms),
@@ -164,7 +167,7 @@ class Accuracies:
         }
 
     def _rows(self, paradigms: Sequence[str] | None) -> list[int]:
-        """Row numbers of paradigms; all of them for None."""
+        """Return the row numbers of paradigms; all row numbers for None."""
         chosen = self.paradigms if paradigms is None else paradigms
         return [self.paradigms.index(paradigm) for paradigm in chosen]
 
@@ -196,7 +199,7 @@ def accuracies(scores: PairScores, ties: TieRule = "wrong") -> Accuracies:
 
 
 def published_contrasts() -> dict[tuple[str, str], tuple[str, ...]]:
-    """Paradigms of each contrast and condition of Warstadt et al. (2020), sections 5.3 and 5.4."""
+    """Return the paradigms of each contrast and condition of Warstadt et al. (2020, section 5)."""
     return {
         (contrast, condition): tuple(paradigms)
         for contrast, conditions in read_toml(Path(__file__).with_name("contrasts.toml")).items()
@@ -207,15 +210,10 @@ def published_contrasts() -> dict[tuple[str, str], tuple[str, ...]]:
 def contrasts(accuracy: Accuracies) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return the published contrasts whose paradigms are all present."""
     present = set(accuracy.paradigms)
-    return {
-        name: members for name, members in published_contrasts().items() if present >= {*members}
-    }
+    return {name: group for name, group in published_contrasts().items() if present >= {*group}}
 
 
-BIN = (
-    *("model", "feature", "low", "high", "mean", "pairs"),
-    *("accuracy", "accuracy_low", "accuracy_high"),
-)
+BIN = tuple("model feature low high mean pairs accuracy accuracy_low accuracy_high".split())
 """Fields of the rows of `profile`."""
 
 
@@ -301,7 +299,7 @@ class MinimalPairEvaluation:
         return self.accuracies.get(Method.FULL_SENTENCE)
 
     def paradigms(self) -> list[Row]:
-        """Accuracies in rows, one for each method and paradigm."""
+        """Return the accuracies in rows, one for each method and paradigm."""
         rows: list[Row] = []
         for scores in self.scoring.by_method:
             table = self.accuracies[scores.method]
@@ -322,7 +320,7 @@ class MinimalPairEvaluation:
         return rows
 
     def to_frame(self) -> DataFrame:
-        """A row for each method and paradigm, as in paradigms.csv."""
+        """Return a data frame with a row for each method and paradigm, as in paradigms.csv."""
         return frame_of(table_of(self.paradigms()))
 
 
@@ -351,10 +349,7 @@ def evaluate_minimal_pairs(
     people = people or {}
     reserved = {model for scores in scoring.by_method for model in scores.models} & RESERVED_NAMES
     if reserved:
-        raise InputError(
-            f"The name of a model must not be {min(reserved)!r}, which is a column of the "
-            "tables. Rename the model."
-        )
+        raise InputError(f"A model must not be named {min(reserved)!r}, like a column. Rename it.")
     relative = {model.name for model in models if not model.convention.is_log_probability}
     by_method = {}
     bins: list[Row] = []

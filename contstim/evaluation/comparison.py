@@ -20,6 +20,7 @@ from contstim.models.specifications import with_name
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize_triplet
+from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
 from contstim.optimization.selection.natural import strata
 from contstim.optimization.selection.question import NaturalQuestion
 from contstim.reporting.canvas import BLUE, GREY, agreement_map, panels, widest
@@ -46,7 +47,6 @@ _MODELS = "models"
 _MAX_PANELS, _PANELS_PER_ROW = 12, 4
 _MAX_LISTED = 3
 _DISAGREEMENT = ("model_1", "model_2", "sentence", "rank_1", "rank_2", "log_prob_1", "log_prob_2")
-_SEARCH_PURPOSE = "A search for controversial sentences"
 
 
 def read_tables(paths: Iterable[Path]) -> dict[str, ScoreTable]:
@@ -74,8 +74,8 @@ def gather(
         progress: see `score_sentences`.
 
     Returns:
-        Scores of the sentences that all models and tables have in common; and each other sentence
-        with the reason why it is left out.
+        Scores of the sentences that all models and tables have in common; and the reasons why the
+        other sentences are left out, by text of the sentence.
 
     Raises:
         InputError: if there are fewer than two models in all, or models without sentences.
@@ -85,9 +85,7 @@ def gather(
     model_names = [name for table in tables.values() for name in table.models]
     model_names += [model.name for model in models]
     if len(model_names) < 2:
-        raise InputError(
-            f"A comparison needs at least 2 models, got {', '.join(model_names) or 'none'}."
-        )
+        raise InputError(f"Compare at least 2 models, got {', '.join(model_names) or 'none'}.")
     reasons: dict[str, str] = {}
     all_tables = dict(tables)
     if models:
@@ -134,8 +132,7 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
     common = [s for s in union if all(s in table.rows for table in tables.values())]
     if len(common) < 2:
         raise ScoreError(
-            f"The tables must have at least 2 sentences in common, got {len(common)} of "
-            f"{len(union):,}."
+            f"The tables must share at least 2 sentences, got {len(common)} of {len(union):,}."
         )
     times = Counter(model for table in tables.values() for model in table.models)
     columns = {
@@ -184,23 +181,16 @@ def disagreements(table: ScoreTable, top: int) -> list[Row]:
             in rank first.
     """
     # Ranks instead of scores, because models may have different units or scales
-    ranks, texts = table.ranks(), list(map(str, table.sentences or ()))
-    return [
-        {
-            "model_1": table.models[i],
-            "model_2": table.models[j],
-            "sentence": texts[row],
-            "rank_1": float(ranks[row, i]),
-            "rank_2": float(ranks[row, j]),
-            "log_prob_1": float(table.log_probs[row, i]),
-            "log_prob_2": float(table.log_probs[row, j]),
-        }
-        for pair in combinations(range(len(table.models)), 2)
-        for i, j in (pair, pair[::-1])
-        for gain in [ranks[:, j] - ranks[:, i]]  # (n_sentences,)
-        for row in np.argsort(-gain, kind="stable")[:top]
-        if gain[row] > 0
-    ]
+    ranks, texts, models = table.ranks(), list(map(str, table.sentences or ())), table.models
+    rows: list[Row] = []
+    for pair in combinations(range(len(models)), 2):
+        for i, j in (pair, pair[::-1]):
+            gain = ranks[:, j] - ranks[:, i]  # (n_sentences,)
+            for row in np.argsort(-gain, kind="stable")[: min(top, (gain > 0).sum())]:
+                numbers = (*ranks[row, [i, j]].tolist(), *table.log_probs[row, [i, j]].tolist())
+                cells = (models[i], models[j], texts[row], *numbers)
+                rows.append(dict(zip(_DISAGREEMENT, cells, strict=True)))
+    return rows
 
 
 def select_command(folder: Path, table: ScoreTable) -> str:
@@ -215,8 +205,8 @@ def select_command(folder: Path, table: ScoreTable) -> str:
     """
     (stratum,) = strata(table, NaturalQuestion())
     least = int(stratum.admissible().min())
-    # If some of M models reject a sentence and the others accept it, each pair of a rejecting and
-    # an accepting model needs it. There are at most M²/4 such pairs
+    # A sentence is a candidate for each pair of a model that rejects it and a model that accepts
+    # it. With M models, these are at most M²/4 pairs
     per_pair = max(1, min(10, least // (len(table.models) ** 2 // 4)))
     scores, out = folder / "scores.csv", folder / "pairs.csv"
     command = f"contstim select natural --scores {{}} --per-pair {per_pair} --out {{}}"
@@ -235,8 +225,8 @@ def contest_start(
 
     Returns:
         A sentence that all models rank high: the one whose lowest rank is highest. It consists of
-        words of the vocabulary, and does not repeat words that must not be repeated. Next to it,
-        the words of the vocabulary that all models know.
+        words of the vocabulary, and does not repeat words that must not be repeated. The second
+        value is the vocabulary without words that a model does not know.
 
     Raises:
         VocabularyError: if the models have no word in common, or no sentence meets the conditions.
@@ -245,7 +235,7 @@ def contest_start(
         InputError: if the vocabulary cannot be read.
     """
     for model in models:
-        require_language_model(model, _SEARCH_PURPOSE)
+        require_language_model(model, NEEDS_LOG_PROBABILITIES)
     words = default_vocabulary(models) if vocabulary is None else Vocabulary.load(vocabulary)
     words, _ = shared_vocabulary(models, words)
     lowest_ranks = table.ranks().min(axis=1)  # under the model that ranks the sentence lowest
@@ -276,7 +266,7 @@ def contest_search(words: Vocabulary) -> SearchSettings:
 def contest_commands(
     models: Sequence[Scorer], start: Sentence, search: SearchSettings, vocabulary: Path | None
 ) -> list[str]:
-    """Return two search commands for every pair of models: each model accepts in one of them."""
+    """Return two search commands for every pair of models, so that each model accepts in one."""
     extra = ["--vocabulary", str(vocabulary)] if vocabulary else []
     extra += [] if search.framed else ["--frame", "none"]
     extra += ["--sentence", start.text]
@@ -301,7 +291,7 @@ def contest_triplets(
     Raises:
         ContstimError: see `synthesize`.
     """
-    searchable = [require_language_model(model, _SEARCH_PURPOSE) for model in models]
+    searchable = [require_language_model(model, NEEDS_LOG_PROBABILITIES) for model in models]
     find_triplet = partial(
         synthesize_triplet,
         natural=start,

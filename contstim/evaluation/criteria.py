@@ -137,12 +137,12 @@ class AcceptabilityEvaluation:
         return np.less_equal(self.people, 0)
 
     def excluded_for(self) -> dict[str, int]:
-        """Reason → number of pairs that were excluded for it, in the order of the checks."""
+        """Return the number of excluded pairs by reason, in the order of the checks."""
         counts = Counter(reason for _, reason in self.excluded)
         return {reason: counts[reason] for reason in _EXCLUDED}
 
     def pair_columns(self, rows: Sequence[int]) -> dict[str, list[Any]]:
-        """Columns on the pairs of these row numbers: identifiers, texts, and people's deltas."""
+        """Return columns about the pairs of these rows: identifiers, texts, and people's deltas."""
         sentences, pairs = self.judgements.sentences, [self.pairs[row] for row in rows]
         return {
             "source": [pair.source for pair in pairs],
@@ -156,7 +156,7 @@ class AcceptabilityEvaluation:
         }
 
     def table(self) -> dict[str, list[Any]]:
-        """`pair_columns` of all pairs, the delta of each model, and each criterion (1 if met)."""
+        """Return columns about all pairs: `pair_columns`, deltas, and criteria (1 if met)."""
         columns = self.pair_columns(range(len(self.pairs)))
         by_name = {"delta": self.deltas, **{n: met.astype(int) for n, met in self.met.items()}}
         for name, values in by_name.items():  # (n_pairs, n_models) each
@@ -165,7 +165,7 @@ class AcceptabilityEvaluation:
         return columns
 
     def to_frame(self) -> DataFrame:
-        """Table of pairs.csv as a data frame; see `table`."""
+        """Return the table of pairs.csv as a data frame; see `table`."""
         return frame_of(self.table())
 
 
@@ -181,8 +181,9 @@ def evaluate_acceptability(
     Args:
         judgements: sentences and pairs.
         scores: scores of these sentences.
-        settings: δ values of the ADC; `scores_as_given`, for scores that are z-scores already; and
-            `human_z_scores`, to standardize judgements, which LI-Adger's need not.
+        settings: δ values of the ADC; `scores_as_given`, if the scores are z-scores already; and
+            `human_z_scores`, to standardize the judgements, too; this is not necessary for
+            LI-Adger's judgements.
 
     Raises:
         InputError: if all pairs are excluded, a δ is not above 0, all scores of a model are equal,
@@ -190,9 +191,7 @@ def evaluate_acceptability(
     """
     for model, column in zip(scores.models, scores.values.T, strict=True):
         if model in ("", PEOPLE):
-            raise InputError(
-                f"The name of a model must not be {model!r}. Rename the column of scores."
-            )
+            raise InputError(f"A model must not be named {model!r}. Rename the column of scores.")
         if len(np.unique(column[~np.isnan(column)])) < 2:
             raise InputError(f"{model} has no scores, or the same score for every sentence.")
     # Vázquez Martínez (2021) also standardizes over all sentences
@@ -229,9 +228,7 @@ def evaluate_acceptability(
         met={n: criterion_met(d, differences[:, None], deltas) for n, d in criteria.items()},
     )
     if not included:
-        counts = ", ".join(
-            f"{n:,}: {reason}" for reason, n in evaluation.excluded_for().items() if n
-        )
+        counts = ", ".join(f"{n:,}: {why}" for why, n in evaluation.excluded_for().items() if n)
         raise InputError(f"None of {len(judgements.pairs):,} pairs can be evaluated ({counts}).")
     return evaluation
 
@@ -293,8 +290,7 @@ def fits(evaluation: AcceptabilityEvaluation | RatingEvaluation) -> Iterator[Row
         x, y = scores[both], judgements[both]
         r, slope, intercept = pearson(x, y), math.nan, math.nan
         if not math.isnan(r):  # otherwise a column is constant, and the line is undefined
-            line = linregress(x, y)
-            slope, intercept = float(line.slope), float(line.intercept)
+            slope, intercept = map(float, linregress(x, y)[:2])
         yield {
             "model": model,
             "sentences": len(x),
@@ -336,7 +332,7 @@ def criteria_apart(evaluation: AcceptabilityEvaluation) -> Apart:
 
 
 _MAX_ROWS = 30  # maximum number of rows of a table in the report
-_PANELS_PER_ROW = 3  # panels in a row
+_PANELS_PER_ROW = 3
 
 
 def acceptability_findings(
@@ -486,7 +482,7 @@ def criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:
 
 
 def acceptability_figures(evaluation: AcceptabilityEvaluation) -> dict[str, Figure]:
-    """Draw the figures of deltas and of scores, and return them by file name."""
+    """Draw a heat map of correlations and a scatter plot, and return both by file name."""
     return {"correlations": correlation_figure(evaluation), "scatter": scatter_figure(evaluation)}
 
 

@@ -2,8 +2,8 @@
 
 Longer sentences should be less likely, and frequent words more likely. The scores of masked models
 should correlate with those of causal models. Splitting a word into several tokens should not raise
-its score. A word is scored in a neutral sentence, the carrier: its score is the sum of the
-log-probabilities of its own tokens. Those of the carrier's words and end mark are not added.
+its score. A word is scored in a neutral sentence, the carrier. Its score is the sum of the
+log-probabilities of its own tokens, without those of the carrier's words and end mark.
 
 Source: Kauf & Ivanova (2023), *A Better Way to Do Masked Language Model Scoring*, ACL.
 """
@@ -24,15 +24,7 @@ from contstim.files.tables import ShownAsTable, frame_of
 from contstim.items.correlation import pearson_with_interval
 from contstim.models.base import require_language_model
 from contstim.reporting.canvas import BLACK, BLUE, ORANGE, panels, widest
-from contstim.reporting.report import (
-    Bullets,
-    Heading,
-    Paragraph,
-    Table,
-    code,
-    emphasis,
-    short_names,
-)
+from contstim.reporting.report import Bullets, Heading, Paragraph, code, emphasis, short_names
 from contstim.wording import quantity
 from contstim.words.sentence import Sentence, split_end
 
@@ -48,7 +40,7 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.items.scores import ScoreTable
     from contstim.models.base import Scorer
-    from contstim.reporting.report import Part
+    from contstim.reporting.report import Part, Table
     from contstim.store import Store
     from contstim.words.frequencies import WordFrequencies
 
@@ -163,20 +155,15 @@ def evaluate_desiderata(
     """
     check_carriers(carriers)
     # The reference is scored once, even if it is one of the models
-    further_models = (
-        [reference] if reference and reference.name not in {m.name for m in models} else []
-    )
-    table, left_out = score_readable(
-        [*models, *further_models], sentences, store=store, progress=progress
-    )
+    others = [reference] if reference and reference.name not in {m.name for m in models} else []
+    table, left_out = score_readable([*models, *others], sentences, store=store, progress=progress)
     # A word must be known to every model, and readable in every carrier
     reasons = unreadable(models, words, carriers)
     usable = [word for word in dict.fromkeys(words) if word not in reasons]
-    counts = {
-        "sentences": (len(table.log_probs), len(left_out)),
-        "words": (len(usable), len(reasons)),
-    }
-    for kind, (n_usable, n_left_out) in counts.items():
+    for kind, n_usable, n_left_out in (
+        ("sentences", len(table.log_probs), len(left_out)),
+        ("words", len(usable), len(reasons)),
+    ):
         if n_usable < _MIN_OBSERVATIONS:
             raise InputError(
                 f"A correlation needs at least {_MIN_OBSERVATIONS} {kind}, got {n_usable} "
@@ -244,8 +231,7 @@ def check_carriers(carriers: Sequence[str]) -> None:
         # The end mark may follow the gap without a space
         if split_end(carrier.strip())[0].split().count(GAP) != 1:
             raise InputError(
-                f"A carrier must contain {GAP!r} once, in the position of the word, got "
-                f"{carrier!r}."
+                f"A carrier must contain {GAP!r} once, in place of the word, got {carrier!r}."
             )
 
 
@@ -279,21 +265,16 @@ def score_words(
     report = progress or (lambda _model, _n: None)
     columns = []
     for carrier in carriers:
-        position, sentences = in_carrier(carrier, words)
+        index, sentences = in_carrier(carrier, words)
         texts = [sentence.text for sentence in sentences]
-        key = f"{model.convention.fingerprint} word {position}"
+        key = f"{model.convention.fingerprint} word {index}"
         scores = store.log_probs(key, texts) if store else np.full(len(texts), np.nan)
         missing = np.flatnonzero(np.isnan(scores))
         report(model, len(texts) - len(missing))
-
         for start in range(0, len(missing), _BLOCK_SIZE):
             rows = missing[start : start + _BLOCK_SIZE]
             terms = language_model.token_log_probs([sentences[row] for row in rows])
-
-            scores[rows] = [
-                sum(term.log_prob for term in sentence if term.word == position)
-                for sentence in terms
-            ]
+            scores[rows] = [sum(t.log_prob for t in tokens if t.word == index) for tokens in terms]
             if store:
                 store.save(key, model.convention.json, [texts[row] for row in rows], scores[rows])
             report(model, len(rows))
@@ -450,7 +431,7 @@ def _correlations(rows: FloatArray) -> FloatArray:
     return np.stack([a, b, a - b])
 
 
-_MODELS_PER_ROW = 5  # models in a row
+_MODELS_PER_ROW = 5
 _SUMMARY_COLUMNS = {
     "model": "model",
     "length_r": "length",
@@ -558,7 +539,7 @@ def _parts(desiderata: Desiderata, summary: Table, claims: Columns) -> Iterator[
 def desiderata_figure(desiderata: Desiderata) -> Figure:
     """Draw the scores of each model against length, word frequency and the reference.
 
-    A column of panels is a model. At most five models are next to each other.
+    Each model has a column of panels. At most five columns are next to each other.
     """
     titles = short_names(desiderata.models)
     reference = short_names([desiderata.reference])[0] if desiderata.reference else ""

@@ -6,9 +6,9 @@ Minimal pairs can also be read from the files of other collections, or from any 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from zlib import crc32
@@ -92,9 +92,7 @@ class MinimalPairSettings:
 
     method: Annotated[tuple[Method, ...], Help("Methods of comparison; by default all.")] = ()
     ties: Annotated[TieRule, Help("A tie is wrong, or counts one half.")] = "wrong"
-    sample: Annotated[
-        int | None, Help("Number of pairs to sample of each paradigm.", at_least=1)
-    ] = None
+    sample: Annotated[int | None, Help("Pairs to sample from each paradigm.", at_least=1)] = None
     seed: Seed = 0
 
 
@@ -157,10 +155,7 @@ def pair_files(path: Path | str) -> list[Path]:
     for pattern in ("data/*", "*", "data/*/*", "*/*"):
         if files := sorted(file for file in path.glob(pattern) if file.suffix.lower() in _ENDINGS):
             return files
-    raise InputError(
-        f"{path} contains no minimal pairs: it must be a table ({', '.join(_ENDINGS)}) or a "
-        "folder of tables."
-    )
+    raise InputError(f"{path} must be a table ({', '.join(_ENDINGS)}) or a folder of such tables.")
 
 
 def read_minimal_pairs(
@@ -289,14 +284,12 @@ def _refuse_second_version(
 def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]) -> MinimalPair:
     """Parse the pair in a row; `default` is the paradigm and the identifier without a column."""
 
-    def parse_field(
-        field: str, as_value: Callable[[Any], Any] = lambda cell: str(cell).strip()
-    ) -> Any:
+    def parse_field(field: str, parse: Callable[[Any], Any] = lambda c: str(c).strip()) -> Any:
         cell = row.get(field)
         try:
             # An empty cell is null or blank
             if optional_text(cell).strip():
-                return as_value(cell)
+                return parse(cell)
         except ValueError as error:
             raise InputError(f"{where}, field {field!r}: {str(error).rstrip('.')}.") from error
         problem = f"the field {field!r} is empty or missing"
@@ -314,11 +307,9 @@ def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]
             return None
 
         def continuation(prefix: str, words: str) -> Continuation:
-            prefix_words = parse_field(prefix).split()
-            sentence = parse_field(
-                words, lambda cell: Sentence((*prefix_words, *str(cell).split()))
-            )
-            return Continuation(sentence, len(prefix_words))
+            before = parse_field(prefix).split()
+            sentence = parse_field(words, lambda cell: Sentence((*before, *str(cell).split())))
+            return Continuation(sentence, len(before))
 
         good, bad = (continuation(*side) for side in fields)
         return good, bad
@@ -348,11 +339,9 @@ def published_files(
         people: file of people's answers.
         published: file of published accuracies.
     """
-    answers, summary = data / _ANSWERS, data / _SUMMARY
-    return (
-        people or (answers if answers.is_file() else None),
-        published or (summary if summary.is_file() else None),
-    )
+    defaults = (data / _ANSWERS, data / _SUMMARY)
+    answers, summary = (path if path.is_file() else None for path in defaults)
+    return people or answers, published or summary
 
 
 def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
@@ -377,13 +366,11 @@ def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
     if path is None:
         return {}
     columns = read_csv(path)
-    choices_by_paradigm: dict[str, dict[tuple[str, str], list[bool]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
+    choices_by_paradigm: dict[str, dict[tuple[str, str], list[bool]]] = {}
     try:
-        for row in cells_by_name(columns):
-            for paradigm, pair, is_right in _choices(row):
-                choices_by_paradigm[paradigm][pair].append(is_right)
+        for paradigm, pair, is_right in chain.from_iterable(map(_choices, cells_by_name(columns))):
+            items = choices_by_paradigm.setdefault(paradigm, {})
+            items.setdefault(pair, []).append(is_right)
     except KeyError as error:
         raise InputError(f"{path} has no column {error}: it is not a table of BLiMP.") from None
     except ValueError as error:
@@ -409,8 +396,7 @@ def _choices(row: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str], boo
         match = _CONDITION.fullmatch(condition)
         if match is None:
             raise ValueError(
-                f"the condition {condition!r} must name a paradigm and the right answer, such as "
-                "'wh_islandans2'."
+                f"a condition must be a paradigm and an answer (wh_islandans2), got {condition!r}."
             )
         choice = row[f"Answer.Choice{i}"][:1]  # empty if nothing was chosen
         pair = (row[f"Input.field_{i}_1"], row[f"Input.field_{i}_2"])

@@ -115,7 +115,7 @@ def context_scores(
 ) -> dict[Convention, float]:
     """Return the mean score of sentences with each candidate context, the best first.
 
-    Keys are the model's conventions with these contexts.
+    Keys are conventions of the model, each with one of the contexts.
 
     Args:
         scorer: the model; its current context and the default context are also candidates.

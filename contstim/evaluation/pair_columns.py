@@ -15,7 +15,6 @@ or two rows for each pair, with a column of verdicts:
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -110,9 +109,7 @@ def _join_rows(file: Path, rows: Sequence[Row], paradigm: str) -> tuple[Sequence
         # Columns with the same verdicts count as one
         if {*verdicts} == {True, False} and verdicts not in verdicts_by_label.values():
             verdicts_by_label[name] = verdicts
-    label = _require_one(
-        file, "verdicts (1 and 0, grammatical and ungrammatical, …)", verdicts_by_label
-    )
+    label = _require_one(file, "verdicts (such as 1 and 0, or good and bad)", verdicts_by_label)
     items = [
         name
         for name in _matching_columns(rows, _ITEM)
@@ -148,18 +145,15 @@ def _join_rows(file: Path, rows: Sequence[Row], paradigm: str) -> tuple[Sequence
 
 def _group_pairs(rows: Sequence[Row], key: Sequence[str], label: str) -> _Pairs | None:
     """Group rows by the columns `key`; None unless each group has one row of each verdict."""
-    groups: dict[tuple[str, ...], dict[bool | None, list[int]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
+    groups: dict[tuple[str, ...], dict[bool | None, int]] = {}
     for n, row in enumerate(rows):
         cells = tuple("" if is_missing(row.get(name)) else str(row[name]) for name in key)
-        groups[cells][verdict(row.get(label))].append(n)
-    if any(len(rows_of[True]) != 1 or len(rows_of[False]) != 1 for rows_of in groups.values()):
+        group, is_good = groups.setdefault(cells, {}), verdict(row.get(label))
+        if is_good is not None and group.setdefault(is_good, n) != n:
+            return None
+    if not all(group.keys() >= {True, False} for group in groups.values()):
         return None
-    return [
-        (" ".join(cells[1:]), rows_of[True][0], rows_of[False][0])
-        for cells, rows_of in groups.items()
-    ]
+    return [(" ".join(cells[1:]), group[True], group[False]) for cells, group in groups.items()]
 
 
 def _matching_columns(rows: Sequence[Row], names: Iterable[str]) -> list[str]:
@@ -177,9 +171,7 @@ def _require_one(file: Path, content: str, columns: Collection[str]) -> str:
 
 
 def _ambiguous(file: Path, content: str, columns: Iterable[str]) -> InputError:
-    return InputError(
-        f"{file} has several columns that may contain {content}: {'; '.join(columns)}. {REMEDY}."
-    )
+    return InputError(f"{file} has several columns of {content}: {'; '.join(columns)}. {REMEDY}.")
 
 
 def _normalise(name: str) -> str:

@@ -77,7 +77,7 @@ class RatingEvaluation:
         return mask
 
     def correlations(self) -> list[Row]:
-        """A row for each model: Pearson's r, Spearman's rho, Kendall's tau-b and 95 % intervals.
+        """Compute Pearson's r, Spearman's rho, Kendall's tau-b and 95 % intervals, by model (rows).
 
         All are nan if scores or ratings are constant. Intervals are also nan for fewer than five
         sentences.
@@ -101,7 +101,7 @@ class RatingEvaluation:
         return rows
 
     def to_frame(self) -> DataFrame:
-        """Table of correlations.csv as a data frame."""
+        """Return the table of correlations.csv as a data frame."""
         return frame_of(table_of(self.correlations()))
 
 

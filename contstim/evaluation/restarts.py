@@ -72,7 +72,7 @@ def judge(
 
 
 def matthews(labels: BoolArray, predicted: BoolArray) -> float:
-    """Matthews correlation of labels and predictions; 0 if labels or predictions are constant."""
+    """Compute the Matthews correlation; 0 if labels or predictions are constant."""
     yes, no = predicted[labels], predicted[~labels]  # of acceptable and unacceptable sentences
     tp, fn, fp, tn = (int(n) for n in (yes.sum(), (~yes).sum(), no.sum(), (~no).sum()))
     # Python integers: the product of four counts may exceed 64 bits for 110,000 sentences or more
@@ -81,7 +81,7 @@ def matthews(labels: BoolArray, predicted: BoolArray) -> float:
 
 
 def majority(probabilities: FloatArray) -> BoolArray:
-    """Majority vote of the classifiers, (n_sentences,); the mean probability decides ties.
+    """Return the majority vote, (n_sentences,); the mean probability decides ties.
 
     Args:
         probabilities: probabilities of the label acceptable, (n_sentences, n_classifiers).
@@ -173,10 +173,8 @@ def restart_findings(sets: Sequence[JudgedSet], classifiers: Sequence[Classifier
     tables = restart_tables(sets, [model.name for model in classifiers])
     intro = f"Matthews correlation of {len(classifiers)} restarts; "
     summary = page_table(tables["summary"])
-    parts: list[Part] = [
-        Paragraph((intro, code("sd"), " is the standard deviation of the sample.")),
-        summary,
-    ]
+    paragraph = Paragraph((intro, code("sd"), " is the standard deviation of the sample."))
+    parts: list[Part] = [paragraph, summary]
     if tables["features"]:
         parts += [Heading("By feature"), page_table(tables["features"])]
     left_out = sum(len({o.sentence for o in judged.left_out}) for judged in sets)

@@ -101,7 +101,7 @@ class PairScores(MinimalPairScores):
     unread: Counter[str] = field(default_factory=Counter)
 
     def columns(self) -> dict[str, Any]:
-        """Columns of the table, beginning with the method."""
+        """Return the columns of the table, beginning with the method."""
         return {"method": [self.method.value] * len(self.pairs)} | super().columns()
 
     @cached_property
@@ -116,7 +116,7 @@ class PairScores(MinimalPairScores):
         return [*compress(self.pairs, ~self.decisions)]
 
     def correct(self, ties: TieRule = "wrong") -> FloatArray:
-        """Points of each model, (n_pairs, n_models): 1 if the good side scores higher, otherwise 0.
+        """Return points of models, (n_pairs, n_models): 1 if the good side scores higher, else 0.
 
         A tie counts 0 (`wrong`) or one half (`half`).
         """
@@ -216,9 +216,7 @@ def pair_scores_from_table(
         ScoreError: if the table lacks sentences (lists the first ones).
     """
     if set(methods) - {Method.FULL_SENTENCE}:
-        raise InputError(
-            "A table contains scores of full sentences only. For prefix methods, name models."
-        )
+        raise InputError("A table has scores of full sentences only. Use models for other methods.")
     rows = table.rows_of(side for pair in pairs for side in (pair.good, pair.bad))
     sides = table.log_probs[rows].reshape(len(pairs), 2, len(table.models))
     return PairScoring((PairScores(tuple(pairs), table.models, sides),), {}, ())

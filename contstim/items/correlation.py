@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,26 +26,17 @@ def pearson_with_interval(x: FloatArray, y: FloatArray) -> dict[str, float]:
         `r`; `low` and `high`, the ends of its interval by Fisher's transformation; and `n`, the
         number of rows with two finite values. The first three are nan for fewer than four rows.
     """
-    from scipy.stats import pearsonr
-
     x, y = _select_finite(x, y)
     r = low = high = math.nan
-    if _is_defined(x, y, _MIN_ROWS_FOR_INTERVAL):
-        with warnings.catch_warnings(category=RuntimeWarning, action="ignore"):
-            result = pearsonr(x, y)  # warns if a column is nearly constant
-            r, (low, high) = float(result.statistic), map(float, result.confidence_interval(0.95))
+    if result := _correlate(x, y, _MIN_ROWS_FOR_INTERVAL):
+        r, (low, high) = float(result.statistic), map(float, result.confidence_interval(0.95))
     return {"r": r, "low": low, "high": high, "n": len(x)}
 
 
 def pearson(x: FloatArray, y: FloatArray, *, fewest: int = _MIN_ROWS) -> float:
     """Compute Pearson's r between two columns, (n_rows,) each; nan if fewer rows than `fewest`."""
-    from scipy.stats import pearsonr
-
-    x, y = _select_finite(x, y)
-    if not _is_defined(x, y, fewest):
-        return math.nan
-    with warnings.catch_warnings(category=RuntimeWarning, action="ignore"):
-        return float(pearsonr(x, y).statistic)
+    result = _correlate(*_select_finite(x, y), fewest)
+    return float(result.statistic) if result else math.nan
 
 
 def spearman(x: FloatArray, y: FloatArray) -> float:
@@ -82,5 +73,11 @@ def _select_finite(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray
     return x[both], y[both]
 
 
-def _is_defined(x: FloatArray, y: FloatArray, fewest: int) -> bool:
-    return len(x) >= fewest and bool(np.ptp(x) and np.ptp(y))
+def _correlate(x: FloatArray, y: FloatArray, fewest: int) -> Any:
+    """Return SciPy's result for finite values; None if the correlation is not defined."""
+    from scipy.stats import pearsonr
+
+    if len(x) < fewest or not (np.ptp(x) and np.ptp(y)):
+        return None
+    with warnings.catch_warnings(category=RuntimeWarning, action="ignore"):
+        return pearsonr(x, y)  # warns if a column is nearly constant

@@ -212,7 +212,7 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
         ),
         FlagKind.SIMILAR: (
             "Another item has the same sentence, or a sentence that differs by one word. Trials "
-            "of the same triplet are not compared, nor trials of different groups."
+            "of the same triplet and trials of different groups are not compared."
         ),
         FlagKind.UNLIKELY: (
             "A word of a synthetic sentence is less likely under the judge than the least "
@@ -429,23 +429,20 @@ def _match_flags(
         details[FlagKind.LENGTH] = f"{text} is {abs(longer)} characters {how}."
     if table is not None:
         comparison = match(natural, sentence, table)
-        misfits = [
-            f"“{sentence.words[i]}” for “{natural.words[i]}”" for i in sorted(comparison.misfits)
-        ]
+        positions = sorted(comparison.misfits)
+        misfits = [f"“{sentence.words[i]}” for “{natural.words[i]}”" for i in positions]
         if len(misfits) >= min(_MIN_MISFITS, len(comparison.changed) // 2 + 1):
             details[FlagKind.SPEECH] = f"{', '.join(misfits)}."
         if abs(comparison.zipf) > _MAX_ZIPF:
             how = "more frequent" if comparison.zipf > 0 else "rarer"
-            details[FlagKind.FREQUENCY] = (
-                f"The words of {text} are {how} by {abs(comparison.zipf):.1f}."
+            difference = f"{how} by {abs(comparison.zipf):.1f}"
+            details[FlagKind.FREQUENCY] = f"The words of {text} are {difference}."
+        odd_sequences = table.odd_sequences(sentence) - table.odd_sequences(natural)
+        if odd_sequences and comparison.changed:
+            rows = (
+                f"“{' '.join(sentence.words[max(i - 1, 0) : i + 1])}”: {tags}"
+                for i, tags in sorted(odd_sequences)
             )
-        if comparison.changed and (
-            odd_sequences := table.odd_sequences(sentence) - table.odd_sequences(natural)
-        ):
-            word_pairs = {
-                i: " ".join(sentence.words[max(i - 1, 0) : i + 1]) for i, _ in odd_sequences
-            }
-            rows = (f"“{word_pairs[i]}”: {tags}" for i, tags in sorted(odd_sequences))
             details[FlagKind.SEQUENCE] = f"{'; '.join(rows)}."
     return [Flag(item.item_id, kind, text) for kind, text in details.items()]
 
@@ -454,7 +451,7 @@ def _unlikely_flags(
     comparisons: Sequence[tuple[ReviewedItem, Sentence, Sentence]],
     judged: Mapping[Sentence, FloatArray],
 ) -> Iterator[Flag]:
-    """Flag synthetic sentences with a word that is less likely than those of natural sentences."""
+    """Flag synthetic sentences with a less likely word than the natural sentences have."""
     worst = {natural: min(judged[natural]) for _, natural, _ in comparisons if judged}
     lowest = float(np.quantile([*worst.values()], _QUANTILE)) if worst else -np.inf
     for item, natural, sentence in comparisons if judged else ():

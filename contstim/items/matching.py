@@ -135,8 +135,8 @@ def figures_of(
         triplets: one or more triplets.
         flagged: share of triplets with flags; None to omit this row.
         table: table of tags; None to omit the comparisons of synthetic with natural sentences.
-        enough: nats that both drops of a triplet should exceed; the share of such triplets is a
-            row. 0 for `ENOUGH`; None to omit this row.
+        enough: minimum of both drops of a triplet, nats; a row is the share of triplets that reach
+            it. 0 for `ENOUGH`; None to omit this row.
     """
     smaller = [min(triplet.drops) for triplet in triplets]
     figures = {

@@ -144,8 +144,7 @@ class Review:
             # Kinds are not compared, because a trial has the identifier of its pair
             if len({d.sentences for d in decisions}) > 1:
                 raise InputError(
-                    f"{item_id} has different sentences in two rows of the reviews. Review the "
-                    "current table of items."
+                    f"{item_id} has different sentences in two rows of reviews. Review it again."
                 )
 
     @cached_property
@@ -216,9 +215,8 @@ class Review:
     def about(self, stimuli: Iterable[Stimulus]) -> Review:
         """Keep only decisions about stimuli that still exist with the same sentences."""
         current = {(item.kind, item.item_id, item.sentences) for item in undecided_items(stimuli)}
-        return Review(
-            tuple(d for d in self.decisions if (d.kind, d.item_id, d.sentences) in current)
-        )
+        decisions = (d for d in self.decisions if (d.kind, d.item_id, d.sentences) in current)
+        return Review(tuple(decisions))
 
     def require_items_of(self, stimuli: Iterable[Stimulus], table: Path | str) -> None:
         """Check that every reviewed item of the stimuli's kind is among the stimuli, unchanged.
@@ -266,8 +264,7 @@ def undecided_items(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[Re
         first, second, third = (*sentences, None)[:3]
         if first is None or second is None:
             raise InputError(
-                f"{item_id} has no texts to review. Select pairs from scores with a column "
-                "'sentence'."
+                f"{item_id} has no texts. Select pairs from scores with a column 'sentence'."
             )
         source = ("", "", 0)
         if isinstance(stimulus, Trial):
@@ -308,8 +305,7 @@ def read_reviews(paths: Sequence[Path | str]) -> Review:
                 raise InputError(f"{path}, row {row}: the item_id is empty.")
             if (item.sentence_3 is None) is (item.kind is ItemKind.TRIPLET):
                 raise InputError(
-                    f"{path}, row {row}: a triplet must have three sentences, and a pair or "
-                    "trial two."
+                    f"{path}, row {row}: a triplet must have 3 sentences, a pair or trial 2."
                 )
         first_rows.append(len(decisions))
         # Two downloads without a reviewer, review.csv and review (1).csv, count as two reviewers

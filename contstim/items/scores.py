@@ -66,13 +66,10 @@ class ScoreTable(ShownAsTable):
 
     def __post_init__(self) -> None:
         if duplicates := sorted(find_duplicates(self.models)):
-            raise ScoreError(
-                f"Names of models must be unique, got twice: {join_names(duplicates)}."
-            )
+            raise ScoreError(f"Names of models must be unique, got {join_names(duplicates)} twice.")
         if "sentence" in self.models:
             raise ScoreError(
-                "The name of a model must not be 'sentence', which is the column of texts. "
-                "Rename the model."
+                "A model must not be named 'sentence', like the column of texts. Rename it."
             )
         rows = len(self.log_probs) if self.sentences is None else len(self.sentences)
         if self.log_probs.shape != (rows, len(self.models)):
@@ -97,8 +94,7 @@ class ScoreTable(ShownAsTable):
             first = self.rows[sentence]
             if (self.log_probs[first] != self.log_probs[row]).any():
                 raise ScoreError(
-                    f"{sentence.text!r} has different scores in rows {first} and {row}. "
-                    "Remove one row."
+                    f"{sentence.text!r} has two scores, in rows {first} and {row}. Remove one row."
                 )
 
     @cached_property
@@ -196,18 +192,13 @@ class ScoreTable(ShownAsTable):
             columns: dict[str, Any] = {**(read_npz(path) if is_npz else read_table(path))}
             for name, column in columns.items():
                 if getattr(column, "ndim", 1) != 1:
-                    raise ScoreError(
-                        f"{path}: {name} has shape {column.shape}; expected one dimension."
-                    )
+                    raise ScoreError(f"{path}: {name} has the shape {column.shape}, expected 1-D.")
+            if not is_npz:
+                needed_columns(path, columns, ["sentence"])
             sentences = columns.pop("sentence", None)
-            if sentences is None and not is_npz:
-                raise ScoreError(
-                    f"{path} has no column 'sentence'; its columns are {join_names(columns)}."
-                )
             if not 0 < len(columns) <= MOST_MODELS:
                 raise ScoreError(
-                    f"{path} has {len(columns):,} columns of scores; the maximum is "
-                    f"{MOST_MODELS:,} models."
+                    f"{path} must have 1 to {MOST_MODELS:,} columns of scores, got {len(columns)}."
                 )
             if not any(map(len, columns.values())):
                 raise ScoreError(f"{path} has no scores; expected one per sentence.")
@@ -273,10 +264,8 @@ def _kendall_tau_a(x: FloatArray, y: FloatArray) -> float:
     # With S = concordant - discordant pairs, tau-b is S / sqrt(pairs untied in x · pairs untied in
     # y), and tau-a is S / all pairs
     n_pairs = len(x) * (len(x) - 1) // 2
-    untied = [
-        n_pairs - sum(c * (c - 1) // 2 for c in np.unique(v, return_counts=True)[1].tolist())
-        for v in (x, y)
-    ]
+    ties = (np.unique(values, return_counts=True)[1].tolist() for values in (x, y))
+    untied = [n_pairs - sum(n * (n - 1) // 2 for n in counts) for counts in ties]
     if not all(untied):
         return 0.0
     tau_b = float(kendalltau(x, y, variant="b").statistic)
@@ -318,9 +307,7 @@ def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
     counts: dict[tuple[str, str], int] = {}
     for model_1, model_2, per_pair in zip(*columns, strict=True):
         if (model_1, model_2) in counts:
-            raise InputError(
-                f"{path} has two rows for the models {model_1} and {model_2}. Remove one."
-            )
+            raise InputError(f"{path} has two rows for {model_1} and {model_2}. Remove one.")
         counts[model_1, model_2] = per_pair
     return counts
 

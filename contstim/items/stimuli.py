@@ -147,9 +147,8 @@ class Pair:
     @property
     def controversial(self) -> bool:
         """True if each model prefers the sentence that the other rejects."""
-        return (
-            self.rank_1_model_1 < self.rank_2_model_1 and self.rank_2_model_2 < self.rank_1_model_2
-        )
+        model_1_prefers_2 = self.rank_1_model_1 < self.rank_2_model_1
+        return model_1_prefers_2 and self.rank_2_model_2 < self.rank_1_model_2
 
 
 def _html_table(heads: Iterable[str], *rows: tuple[Any, ...]) -> str:
@@ -218,10 +217,8 @@ class Triplet:
 
         log p(n|m1)/p(s1|m1) and log p(n|m2)/p(s2|m2), the terms of Eq. 4 of Golan et al. (2023).
         """
-        return (
-            self.log_prob_natural_model_1 - self.log_prob_synthetic_1_model_1,
-            self.log_prob_natural_model_2 - self.log_prob_synthetic_2_model_2,
-        )
+        first = self.log_prob_natural_model_1 - self.log_prob_synthetic_1_model_1
+        return first, self.log_prob_natural_model_2 - self.log_prob_synthetic_2_model_2
 
     @property
     def distinct(self) -> bool:
@@ -230,9 +227,8 @@ class Triplet:
 
     def _repr_html_(self) -> str:
         """Return HTML for a notebook: sentences with marked new words, and log-probabilities."""
-        rows = (
-            (label, _mark_changes(s, self.natural), *scores) for label, s, scores in self.labelled
-        )
+        natural = self.natural
+        rows = ((label, _mark_changes(s, natural), *scores) for label, s, scores in self.labelled)
         return _html_table(("", "sentence", self.model_1, self.model_2), *rows)
 
     @property
@@ -407,8 +403,7 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
         ranks = (pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1, pair.rank_2_model_2)
         if min(pair.row_1, pair.row_2) < 0 or not all(0 < rank <= 1 for rank in ranks):
             raise InputError(
-                f"{path}, row {row}: row_1 and row_2 must be at least 0, and ranks above 0 "
-                "and at most 1."
+                f"{path}, row {row}: row_1 and row_2 must be at least 0, and ranks in (0, 1]."
             )
     return pairs
 
@@ -467,9 +462,7 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
     trials = read_rows(path, Trial, CELL_READERS)
     _check_ids(path, trials, "trial_id")
     if len({trial.scale for trial in trials}) > 1:
-        raise InputError(
-            f"{path} has several scales in the column scale. Use the same scale in every row."
-        )
+        raise InputError(f"{path} has several scales. Use the same scale in every row.")
     for row, trial in enumerate(trials):
         if trial.group < 1:
             raise InputError(f"{path}, row {row}: group must be at least 1, got {trial.group}.")
@@ -540,10 +533,10 @@ def _check_ids(path: Path | str, stimuli: Sequence[_Named], name: str) -> None:
     if "" in ids:
         raise InputError(f"{path}, row {ids.index('')}: the {name} is empty.")
     if repeats := find_duplicates(ids):
-        rows = [row for row, identifier in enumerate(ids) if identifier == repeats[0]]
+        first, second, *_ = (row for row, identifier in enumerate(ids) if identifier == repeats[0])
         raise InputError(
-            f"{path} has the {name} {shortened(repeats[0])} in rows {rows[0]} and {rows[1]}; "
-            f"each row needs a unique {name}."
+            f"{path} has the {name} {shortened(repeats[0])} in rows {first} and {second}; each row "
+            f"needs a unique {name}."
         )
     for row, stimulus in enumerate(stimuli):
         suffix = f" is {stimulus.condition}" if isinstance(stimulus, Trial) else ""

@@ -233,11 +233,9 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
         f"{climbs[-1].end}."
     )
     if len(result.searches) > 1:
-        vain = f"; the last {result.in_vain} brought almost no improvement"
-        yield (
-            f"This is the best of {len(result.searches)} searches{vain if result.in_vain else ''}; "
-            f"{result.end_of_searches}."
-        )
+        n, n_last = len(result.searches), result.n_unsuccessful
+        last = f"; the last {n_last} brought almost no improvement" if n_last else ""
+        yield f"This is the best of {n} searches{last}; {result.end_of_searches}."
     yield from _costs(result)
 
 

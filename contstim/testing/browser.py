@@ -76,8 +76,8 @@ def _check_address(url: str) -> None:
     check_web_address(url)
     if urlsplit(url).hostname not in _THIS_MACHINE:
         raise InputError(
-            f"The page of {url} does not accept artificial participants: pages do so only on "
-            f"{', '.join(_THIS_MACHINE)}. Start a server on this machine, or omit --browser."
+            f"The page of {url} does not accept artificial participants; only pages on "
+            f"{', '.join(_THIS_MACHINE)} do. Start a server on this machine, or omit --browser."
         )
 
 
@@ -127,11 +127,8 @@ def _visit(
 
 def _is_last(response: Any) -> bool:
     """Return True for the last response: the study is complete, or the participant is refused."""
-    if response.ok:
-        return bool(response.url.endswith("/api/complete"))
-    return bool(
-        response.status == 403 and response.url.endswith(("/api/open", "/api/participants"))
-    )
+    ends = ("/api/complete",) if response.ok else ("/api/open", "/api/participants")
+    return bool((response.ok or response.status == 403) and response.url.endswith(ends))
 
 
 def _response(joined: dict[str, Any], answer: dict[str, Any], scale: Scale) -> Response:

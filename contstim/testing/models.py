@@ -26,7 +26,7 @@ SAYS = ("exact", "estimate", "bound")
 LETTERS = string.ascii_letters + string.digits + "'-"
 _OTHER, _SPACE, _BOUNDARY = len(LETTERS), len(LETTERS) + 1, len(LETTERS) + 2
 _NUMBERS = {letter: number for number, letter in enumerate(LETTERS)}
-# Typical probability that a word ends after a letter, and that the sentence ends after it
+# Typical probability that a word ends after a letter, and that a sentence ends after a letter
 _END_PROBABILITY = 0.15
 
 
@@ -230,10 +230,8 @@ class ToyModel(LanguageModel):
         word_indices = np.cumsum([token == " " for token in tokens]).tolist()
         numbers = (_BOUNDARY, *_spell(sentence.bare), _BOUNDARY)
         terms = self._log_probs[numbers[:-1], numbers[1:]].tolist()
-        # The end has the index -1, since it belongs to no word
-        return [
-            TokenScore(*term) for term in zip([*word_indices[:-1], -1], tokens, terms, strict=True)
-        ]
+        word_indices[-1] = -1  # the end belongs to no word
+        return [TokenScore(*term) for term in zip(word_indices, tokens, terms, strict=True)]
 
     def _sum(self, numbers: tuple[int, ...]) -> float:
         return float(self._log_probs[numbers[:-1], numbers[1:]].sum())

@@ -193,7 +193,7 @@ class LocalCopy:
 
 
 class Journal:
-    """File with one event of a participant a line, from which the states of all can be restored.
+    """File with one event per line, from which the states of all participants can be restored.
 
     Args:
         path: path of the file. An existing file is read to resume an interrupted run.

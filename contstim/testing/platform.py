@@ -24,7 +24,7 @@ from contstim.errors import ContstimError, InputError
 from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import NO_BREAK_SPACE, Response
 from contstim.items.scale import Scale
-from contstim.items.stimuli import KINDS, Condition, Trial
+from contstim.items.stimuli import CONTROVERSIAL, KINDS, Condition, Trial
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ HOSTILE = (
 )
 """Sentences that a wrong export would lose or execute; the last one has 10,000 characters."""
 
-# They contain a spreadsheet formula, an HTML tag, quotation marks and a comma
+# The names contain a spreadsheet formula, an HTML tag, quotation marks and a comma
 NAMES = ("ann", "=HYPERLINK(1, 2)", '<b>"bob"</b>', "ben, jr.")
 """Names of participants, as recruiting platforms may send them."""
 
@@ -74,8 +74,7 @@ DAMAGES: dict[str, bytes | None] = {
 
 def make_trial(number: int, group: int, condition: Condition, first: str = "") -> Trial:
     """Make a trial with two sentences that occur in no other trial."""
-    targeted = condition not in (Condition.CATCH, Condition.RANDOM_NATURAL)
-    models = ("a", "b") if targeted else ("", "")
+    models = ("a", "b") if condition in CONTROVERSIAL else ("", "")
     first = first or f"The teacher of class {number} in house {group} reads."
     second = f"Reads in house {group} of class {number} the teacher."
     sentences = (Sentence.parse(first), Sentence.parse(second))

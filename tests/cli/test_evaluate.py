@@ -160,7 +160,7 @@ def test_a_model_called_like_a_column_is_refused(data: Path, tmp_path: Path) -> 
     sides = {s for p in read_minimal_pairs(pair_files(data)) for s in (p.good.text, p.bad.text)}
     write_table(tmp_path / "s.csv", {"sentence": sorted(sides), "people": [-1.0] * len(sides)})
     done = evaluate("--scores", tmp_path / "s.csv", "--data", data, "--out", tmp_path / "out")
-    assert "must not be 'people'" in str(done.exception)
+    assert "must not be named 'people'" in str(done.exception)
 
 
 @pytest.mark.usefixtures("unsaved")

@@ -132,7 +132,7 @@ def test_pairs_without_scores_are_excluded_and_counted() -> None:
 @pytest.mark.parametrize("name", ["people", ""])
 def test_no_model_takes_the_row_of_people(name: str) -> None:
     judgements, scores = simulated(6, 2)
-    with pytest.raises(InputError, match=f"must not be '{name}'"):
+    with pytest.raises(InputError, match=f"must not be named '{name}'"):
         evaluate_acceptability(judgements, JudgedScores(("m0", name), scores.values))
 
 

@@ -92,7 +92,7 @@ def test_two_rows_are_a_pair(
         (["good,bad,correct,wrong", "a b,a c,d e,d f"], "good and bad; correct and wrong"),
         (
             ["item,label,grammatical,sentence", "1,1,0,It is.", "1,0,1,It are."],
-            "several columns that may contain verdicts .*: grammatical; label",
+            "several columns of verdicts .*: grammatical; label",
         ),
         (
             ["item,pair,label,sentence", "1,1,1,a", "1,2,0,b", "2,2,1,c", "2,1,0,d"],
@@ -104,7 +104,10 @@ def test_two_rows_are_a_pair(
         ),
         (["label,sentence", "1,a", "1,b", "0,c", "0,d"], "without a column of items"),
         (["item,label,sentence", "1,1,a", "1,maybe,b"], "no column with verdicts"),
-        (["item,label,text,sentence", "1,1,a,b", "1,0,c,d"], "contain sentences: sentence; text"),
+        (
+            ["item,label,text,sentence", "1,1,a,b", "1,0,c,d"],
+            "of sentences: sentence; text",
+        ),
         (
             ["first,second", "It rains.,It rain."],
             r"columns first, second, .* no known collection\. .* known collections are: BLiMP",

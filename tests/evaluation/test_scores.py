@@ -99,7 +99,7 @@ def test_scores_may_come_from_a_table_that_lacks_nothing(pairs: list[MinimalPair
     (found,) = pair_scores_from_table(table, pairs).by_method
     for pair, (good, bad) in zip(pairs, found.log_probs[:, :, 0], strict=True):
         assert (good, bad) == (texts.index(pair.good.text) - 99, texts.index(pair.bad.text) - 99)
-    with pytest.raises(InputError, match="For prefix methods, name models"):
+    with pytest.raises(InputError, match="Use models for other methods"):
         pair_scores_from_table(table, pairs, [Method.ONE_PREFIX])
     lacking = ScoreTable(
         table.sentences[:-1] if table.sentences else None, ("m",), table.log_probs[:-1]

@@ -110,7 +110,7 @@ def test_a_review_saved_with_semicolons_is_read(tmp_path: Path) -> None:
     [
         ('"reject"', '"perhaps"', "under decision is not a decision"),
         ('"triplet-2"', '""', "row 2: the item_id is empty"),
-        ('"Nothing stands at place 2."', '""', "row 2: a triplet must have three sentences"),
+        ('"Nothing stands at place 2."', '""', "row 2: a triplet must have 3 sentences"),
         ('"decision"', '"judgement"', "it lacks decision"),
     ],
 )

@@ -84,10 +84,10 @@ def test_nan_and_infinity_are_named_by_sentence_and_model(bad: float) -> None:
 
 
 def test_impossible_tables_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ScoreError, match="got twice: rnn"):
+    with pytest.raises(ScoreError, match="got rnn twice"):
         ScoreTable(None, ("rnn", "lstm", "rnn"), np.zeros((1, 3)))
     np.savez(tmp_path / "scores.npz", rnn=np.zeros((3, 2)))
-    with pytest.raises(ScoreError, match=r"rnn has shape \(3, 2\)"):
+    with pytest.raises(ScoreError, match=r"rnn has the shape \(3, 2\)"):
         ScoreTable.from_file(tmp_path / "scores.npz")
     with pytest.raises(ScoreError, match="at least two sentences"):
         ScoreTable(None, ("a",), np.zeros((1, 1))).agreement()
@@ -104,8 +104,12 @@ def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
     [
         ("s.csv", "sentence,rnn\nCats purr.,-1\nDogs bark.,n/a\n", "row 1: 'n/a' under rnn"),
         ("s.csv", "sentence,rnn\nCats purr.,nan\n", "Cats purr.*under rnn is nan"),
-        ("s.csv", "sentence\nCats purr.\n", "has 0 columns of scores"),
-        ("s.csv", "text,rnn\nCats purr.,-1\n", "no column 'sentence'; its columns are text, rnn"),
+        ("s.csv", "sentence\nCats purr.\n", "must have 1 to 1,000 columns of scores, got 0"),
+        (
+            "s.csv",
+            "text,rnn\nCats purr.,-1\n",
+            "lacks the columns sentence; its",
+        ),
         ("s.csv", "sentence,rnn,rnn\nCats purr.,-1,-2\n", "twice: rnn"),
         ("s.csv", "sentence,rnn\nCats purr.\n", "line 2: the row has 1 cells, but the header 2"),
         ("s.jsonl", '{"sentence": "Cats purr.", "rnn": null}\n', r"row 0 .* under rnn is nan"),
@@ -126,9 +130,9 @@ def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
         (
             "s.csv",
             "sentence,rnn\nA b.,-1\nA b,-2\n",
-            "s.csv: 'A b.' has different scores in rows 0 and 1",
+            "s.csv: 'A b.' has two scores, in rows 0 and 1",
         ),
-        ("s.csv", "sentence,rnn\nA  b,-1\nA b.,-2\n", "'A b.' has different scores"),
+        ("s.csv", "sentence,rnn\nA  b,-1\nA b.,-2\n", "'A b.' has two scores"),
         ("s.csv", "sentence,rnn\nA b.,-1\n .,-2\n", "row 1: .* A sentence needs at least one word"),
         ("s.npz", "no zip at all", r"not an \.npz"),
         ("s.parquet", "no parquet at all", "not a readable Parquet file"),
@@ -181,7 +185,7 @@ def test_a_table_of_a_hundred_thousand_columns_is_refused_at_once(tmp_path: Path
     """Every command would compare five thousand million pairs of models."""
     path, names = tmp_path / "wide.csv", [f"m{n}" for n in range(100_000)]
     path.write_text(f"sentence,{','.join(names)}\nA b.{',-1' * len(names)}\n")
-    with pytest.raises(ScoreError, match=r"wide\.csv has 100,000 columns of scores"):
+    with pytest.raises(ScoreError, match=r"wide\.csv must have 1 to 1,000 columns"):
         ScoreTable.from_file(path)
 
 
@@ -231,7 +235,7 @@ def test_sentences_that_were_given_twice_are_counted_once(tmp_path: Path) -> Non
     ("text", "message"),
     [
         ("model_1,model_2\na,b\n", "lacks the columns per_pair"),
-        ("model_1,model_2,per_pair\na,b,1\na,b,2\n", "two rows for the models a and b"),
+        ("model_1,model_2,per_pair\na,b,1\na,b,2\n", "two rows for a and b"),
         ("model_1,model_2,per_pair\na,b,few\n", "'few' under per_pair is not a whole number"),
     ],
 )

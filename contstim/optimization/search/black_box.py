@@ -9,8 +9,8 @@ tokens, a weight for each word, and a weight for each pair of neighbours. Exampl
 
 The regression attributes most of the 9 nats to `idea`, less to `The idea` and `idea barks`. If
 `idea` has two tokens and `dog` one, it attributes a part to the tokens. It then expects lower
-scores for sentences with `idea` and for words of two tokens. Words that were not tried yet are more
-uncertain: their standard deviation is larger, which is a reason to try them.
+scores for sentences with `idea` and for words of two tokens. The expected scores of words that were
+not tried yet are more uncertain. Their standard deviation is larger, which is a reason to try them.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 _OFFSET, _DRAFT, _TOKENS = range(3)  # weights of every sentence; the weights of terms follow
 _MEANS = (0.0, 1.0, -4.0)
 _SPREADS = (100.0, 0.5, 4.0)
-_WORD_SPREAD, _PAIR_SPREAD = 2.5, 1.0  # of the weights of terms; their means are 0
-_NOISE = 2.0  # standard deviation of scores around their sums
-_SPREAD_PRIOR = 10.0  # weight of these standard deviations, in scores
-_MAX_WEIGHTS = 2000  # later terms have no weight and count as noise
+_WORD_SPREAD, _PAIR_SPREAD = 2.5, 1.0  # standard deviations of the weights of terms; means are 0
+_NOISE = 2.0  # standard deviation of a score around the sum of its terms
+_SPREAD_PRIOR = 10.0  # number of scores that the prior standard deviations count for
+_MAX_WEIGHTS = 2000  # further terms have no weight and count as noise
 
 
 class SentenceRegression:
@@ -52,10 +52,11 @@ class SentenceRegression:
 
     def __init__(self) -> None:
         self.lowest_drafted = np.inf
-        self._index: dict[Term, int] = {}  # of the weight of each term
+        self._index: dict[Term, int] = {}  # term -> index of its weight
         self._mean = np.array(_MEANS)
         self._covariance = np.diag(np.square(_SPREADS))
         self._known: set[Sentence] = set()
+        # Sum of squared errors divided by their variances, and number of scores, with the prior
         self._squares = self._n = _SPREAD_PRIOR
 
     def learn(self, sentence: Sentence, drafted: float, n_tokens: float, score: float) -> None:
@@ -158,8 +159,9 @@ class BlackBoxEstimates:
         regression: regression of the search for this model.
 
     Attributes:
-        refined: whether `drafted` has the draft's exact scores of all words, or there is no draft.
-        drafted: the draft's exact scores or, while unknown, its estimates, (n_words,), nats.
+        refined: True if `drafted` contains exact scores of the draft for all words, or if there is
+            no draft.
+        drafted: exact scores under the draft, or estimates of unknown ones, (n_words,), nats.
     """
 
     def __init__(
@@ -174,7 +176,7 @@ class BlackBoxEstimates:
         self.refined = draft is None or draft.cheap_replacements
         self.drafted = evaluator.screen(number, position).estimate.copy()
         if draft is not None:
-            # Estimates are differences from the current word, if the draft can score it
+            # Estimates have an unknown offset, so correct them by the current sentence's score
             with evaluator.count_cost(number):
                 current = draft.log_probs([position.sentence])[0]
             if np.isfinite(current):
@@ -188,7 +190,7 @@ class BlackBoxEstimates:
         drafted = self._finite_drafted()
         for column, log_prob in zip(columns.tolist(), log_probs.tolist(), strict=True):
             if not np.isfinite(drafted[column]):
-                continue  # the draft has no finite score yet, so the regression has no input
+                continue  # no finite score under the draft is known, so the regression has no input
             sentence = self._position.replace(self._position.words[column])
             self._regression.learn(sentence, drafted[column], self._n_tokens[column], log_prob)
 
@@ -200,14 +202,15 @@ class BlackBoxEstimates:
             position.sentence,
             position.index,
             position.words,
-            np.where(np.isfinite(drafted), drafted, 0.0),  # equal if none is known
+            np.where(np.isfinite(drafted), drafted, 0.0),  # 0 for all words if no score is known
             self._n_tokens,
         )
 
     def _finite_drafted(self) -> FloatArray:
         """Return scores under the draft, (n_words,), nats.
 
-        Impossible sentences get the lowest score of the search, or infinity if none is known.
+        Scores that are not finite are replaced by the lowest score of the search, or by infinity if
+        no finite score is known.
         """
         drafted = np.where(np.isfinite(self.drafted), self.drafted, np.inf)
         lowest = min(self._regression.lowest_drafted, drafted.min())

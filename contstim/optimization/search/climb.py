@@ -35,7 +35,8 @@ class Step:
     """One accepted replacement, or a new start that is better than the best sentence before it.
 
     Attributes:
-        position: 0-based position of the new word; the last one if a new start changed several.
+        position: 0-based position of the new word; if a new start has several new words, the
+            position of the last one.
         old: word before the replacement.
         new: word after the replacement.
         sentence: sentence with the new word.
@@ -63,8 +64,8 @@ class Climb:
 
     Attributes:
         start: first sentence.
-        steps: accepted steps of all rounds; the first step of a later round is a new start or
-            follows one.
+        steps: accepted steps of all rounds. The first step of a later round is a new start, or
+            the first replacement after one.
         sentence: best sentence.
         log_probs: log-probabilities of the best sentence, (n_models,), nats.
         visits: number of visited positions.
@@ -82,9 +83,9 @@ class Climb:
     def best_first(self) -> list[ScoredSentence]:
         """The result, then the other sentences that were better than the start, best first."""
         best = ScoredSentence(self.sentence, self.log_probs, -inf)
-        earlier = [ScoredSentence(s.sentence, s.log_probs, s.loss) for s in self.steps]
-        better = (sentence for sentence in earlier if sentence.loss < self.start.loss)
-        return [best, *sorted(better, key=lambda sentence: sentence.loss)]
+        better = [step for step in self.steps if step.loss < self.start.loss]
+        better.sort(key=lambda step: step.loss)
+        return [best, *(ScoredSentence(s.sentence, s.log_probs, s.loss) for s in better)]
 
     def facts(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the accepted steps as plain values for JSON, log-probabilities by model name."""
@@ -125,8 +126,8 @@ def climb(
         objective: loss and constraint; its evaluator has the scores known so far.
         proposer: strategy that finds a better word.
         rng: random generator for the order of positions, the proposer and the perturbation.
-        state: state of the proposer after an earlier climb with the same evaluator, which this
-            climb updates; None for a new state.
+        state: state of the proposer at the end of an earlier climb with the same evaluator; this
+            climb updates it. None for a new state.
         perturbation: method for new starts; None for a single round.
         on_step: callback, called with each accepted step.
     """
@@ -149,8 +150,8 @@ def climb(
 
     for round_ in count():
         # Visit positions in random cycles, each position once per cycle. Stop when as many
-        # positions in a row have failed as can be changed. If a sentence has failed before at a
-        # position, count it as failed without trying again.
+        # positions in a row have failed as can be changed. If a position has failed before with the
+        # same sentence, it counts as failed without another proposal.
         cycle: list[int] = []
         failures_in_a_row = 0
         while failures_in_a_row < len(candidates.positions):
@@ -167,7 +168,7 @@ def climb(
                 continue
             accept(current, better, index, round_)
             current, failures_in_a_row = better, 0
-        # No better word: continue from the best sentence so far, perturbed
+        # No word is better: perturb the best sentence so far, and continue from the result
         if current.loss < best.loss:
             best, rounds_without_gain = current, 0
         else:
@@ -177,9 +178,8 @@ def climb(
         restart = perturbation.perturb(best, candidates, objective, state, rng)
         if restart is None:
             break
-        if (
-            restart.loss < best.loss
-        ):  # the start itself is better: record its last new word as a step
+        # If the start itself is better, record its last new word as a step
+        if restart.loss < best.loss:
             pairs = zip(best.sentence.words, restart.sentence.words, strict=True)
             index = max(index for index, (old, new) in enumerate(pairs) if old != new)
             evaluator.record(visits, index, restart.sentence, restart.log_probs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
@@ -11,12 +10,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from contstim.models.caching import WORDS, SizedCache
+from contstim.wording import grouped
 from contstim.words.vocabulary import WordTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence, Set
 
-    from contstim.files.arrays import BoolArray, IntArray
+    from contstim.files.arrays import BoolArray
     from contstim.optimization.search.objectives import ScoredSentence
     from contstim.words.frequencies import WordFrequencies
     from contstim.words.sentence import Sentence
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     Kind: TypeAlias = Callable[[str, str], str]
     Uses: TypeAlias = Callable[[Sequence[str], Sequence[str], Kind], dict[int, str]]
-    Mask: TypeAlias = Callable[[Sentence, Sentence, int, tuple[str, ...]], BoolArray]
+    Words: TypeAlias = tuple[str, ...]
+    Mask: TypeAlias = Callable[[Sentence, Sentence, int, Words], BoolArray]
 
 
 _ARTICLES = ("a", "an")
@@ -57,10 +58,8 @@ def no_repeats(repeatable: Iterable[str] = ()) -> Constraint:
         repeatable: words that may occur twice, in lower case.
     """
 
-    def find_allowed(
-        _natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
-    ) -> BoolArray:
-        other_words = {word.lower() for i, word in enumerate(sentence.words) if i != position}
+    def find_allowed(_natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
+        other_words = {word.lower() for i, word in enumerate(sentence.words) if i != index}
         return ~_mask_listed(words, other_words.difference(repeatable))
 
     return Constraint("no_repeats", find_allowed)
@@ -96,11 +95,9 @@ def without_words(listed: Iterable[str]) -> Constraint:
 def same_length(margin: int = 0) -> Constraint:
     """Limit the difference in characters to the natural sentence to `margin`."""
 
-    def find_allowed(
-        natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
-    ) -> BoolArray:
+    def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
         # Characters of the other words, spaces included; then add each word
-        n_characters = len(sentence.bare) - len(sentence.words[position])
+        n_characters = len(sentence.bare) - len(sentence.words[index])
         within: BoolArray = np.abs(_lengths(words) + (n_characters - len(natural.bare))) <= margin
         return within
 
@@ -110,20 +107,14 @@ def same_length(margin: int = 0) -> Constraint:
 def same_frequency(frequencies: WordFrequencies, margin: float) -> Constraint:
     """Limit the difference in mean word frequency to the natural sentence to `margin` (Zipf)."""
     zipf = frequencies.zipf
-    zipfs_of = SizedCache(
-        lambda words: np.fromiter(map(zipf, words), np.float64, len(words)), len, WORDS
-    )
+    zipfs_of = SizedCache(lambda words: np.array([*map(zipf, words)], np.float64), len, WORDS)
 
-    def find_allowed(
-        natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
-    ) -> BoolArray:
+    def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
         # Difference of the sums without the word; then add each word
         pairs = zip(sentence.words, natural.words, strict=True)
         difference = sum(zipf(new) - zipf(old) for new, old in pairs if new != old)
-        without_word = difference - zipf(sentence.words[position])
-        within: BoolArray = (
-            np.abs(zipfs_of(words) + without_word) <= margin * len(natural) + _ROUNDING
-        )
+        differences = zipfs_of(words) + (difference - zipf(sentence.words[index]))
+        within: BoolArray = np.abs(differences) <= margin * len(natural) + _ROUNDING
         return within
 
     return Constraint("same_frequency", find_allowed)
@@ -132,14 +123,12 @@ def same_frequency(frequencies: WordFrequencies, margin: float) -> Constraint:
 def max_changes(maximum: int) -> Constraint:
     """Allow at most `maximum` new words; the natural sentence's words may always return."""
 
-    def find_allowed(
-        natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
-    ) -> BoolArray:
+    def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
         # If the other positions have the maximum of new words, only the natural word is allowed
         pairs = enumerate(zip(natural.words, sentence.words, strict=True))
-        if sum(new != old for i, (old, new) in pairs if i != position) < maximum:
+        if sum(new != old for i, (old, new) in pairs if i != index) < maximum:
             return np.ones(len(words), np.bool_)
-        return np.array([word == natural.words[position] for word in words], np.bool_)
+        return np.array([word == natural.words[index] for word in words], np.bool_)
 
     return Constraint("max_changes", find_allowed)
 
@@ -147,10 +136,11 @@ def max_changes(maximum: int) -> Constraint:
 def capitals(vocabulary: Vocabulary) -> Constraint | None:
     """Require capitals for new words at the start of a sentence, and lower case inside it.
 
-    Names are capitalised anywhere: these are the capitalised words that the vocabulary does not
-    have in lower case. The natural sentence's words are always allowed. Returns None if the
-    vocabulary has no word in both cases, as lists made by our rules for words. A list of all words
-    of a text has both `The` and `the` inside sentences, from headings and quotations.
+    Capitalised words that the vocabulary does not have in lower case count as names, which are
+    allowed anywhere. The natural sentence's words are always allowed. Returns None if the
+    vocabulary has no word in both cases; vocabularies made with the package's word rules have none.
+    The vocabulary of all words of a text has both `The` and `the` inside sentences, because of
+    headings and quotations.
     """
     inner, initial = set(vocabulary.inner), set(vocabulary.initial)
     not_inside = frozenset(
@@ -162,11 +152,9 @@ def capitals(vocabulary: Vocabulary) -> Constraint | None:
     # Not str.capitalize, which writes `iPhone` as `Iphone`
     small = frozenset(w for w in initial if w[0].upper() + w[1:] in initial - {w})
 
-    def find_allowed(
-        natural: Sentence, _sentence: Sentence, position: int, words: tuple[str, ...]
-    ) -> BoolArray:
-        misplaced = not_inside if position else small
-        return ~_members(words, misplaced - {natural.words[position]})
+    def find_allowed(natural: Sentence, _sentence: Sentence, index: int, words: Words) -> BoolArray:
+        misplaced = not_inside if index else small
+        return ~_members(words, misplaced - {natural.words[index]})
 
     return Constraint("capitals", find_allowed, lasting=True) if not_inside or small else None
 
@@ -174,8 +162,8 @@ def capitals(vocabulary: Vocabulary) -> Constraint | None:
 def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> Constraint:
     """Require that new words share tag and kind with the word that they replace.
 
-    See `TagTable.fitting`. A word that is not in the table, or that no other word may replace,
-    stays. The natural sentence's words may return.
+    See `TagTable.fitting`. A word of the natural sentence cannot be replaced if the table does not
+    list it, or if no other word shares its tag and kind. The natural sentence's words may return.
 
     Args:
         natural: natural sentence, whose words are tagged.
@@ -188,12 +176,9 @@ def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> C
     if uses is not None:
         kinds |= uses(natural.words, tags, table.main_kind)
 
-    def find_allowed(
-        _natural: Sentence, _sentence: Sentence, position: int, words: tuple[str, ...]
-    ) -> BoolArray:
-        old = natural.words[position]
-        fitting = table.fitting(kinds[position], tags[position], words, initial=position == 0)
-        return fitting | _members(words, frozenset({old}))
+    def find_allowed(_natural: Sentence, _current: Sentence, index: int, words: Words) -> BoolArray:
+        fitting = table.fitting(kinds[index], tags[index], words, initial=index == 0)
+        return fitting | _members(words, frozenset({natural.words[index]}))
 
     return Constraint("same_tags", find_allowed, lasting=True)
 
@@ -204,19 +189,15 @@ def articles(article: Callable[[str], str]) -> Constraint:
     Args:
         article: function that returns the article for a word.
     """
-    articles_of = SizedCache(
-        lambda words: np.array([article(word) == "an" for word in words], np.bool_), len, WORDS
-    )
+    has_an = SizedCache(lambda words: np.array([article(w) == "an" for w in words]), len, WORDS)
 
-    def find_allowed(
-        _natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
-    ) -> BoolArray:
+    def find_allowed(_natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
         fits = np.ones(len(words), np.bool_)
-        if position and sentence.words[position - 1].lower() in _ARTICLES:
-            current = sentence.words[position - 1].lower()
-            fits &= articles_of(words) == (current == "an")
-        if position + 1 < len(sentence):
-            wrong = {*_ARTICLES} - {article(sentence.words[position + 1])}
+        before = sentence.words[index - 1].lower() if index else ""
+        if before in _ARTICLES:
+            fits &= has_an(words) == (before == "an")
+        if index + 1 < len(sentence):
+            wrong = {*_ARTICLES} - {article(sentence.words[index + 1])}
             fits &= ~_mask_listed(words, wrong)
         return fits
 
@@ -237,7 +218,7 @@ class Position:
 
     current: ScoredSentence
     index: int
-    words: tuple[str, ...]
+    words: Words
     allowed: BoolArray
     visit: int
 
@@ -294,13 +275,13 @@ class Candidates:
     def allowed(self, sentence: Sentence, index: int) -> BoolArray:
         """Return a mask of the words that may replace the word at a 0-based position, (n_words,).
 
-        It is False for the current word itself.
+        The mask is False for the current word.
         """
         return self._mask_allowed(self.constraints, sentence, index, self.vocabulary.at(index))
 
     @cached_property
     def possible(self) -> dict[int, tuple[str, ...]]:
-        """New words that the lasting constraints allow, by 0-based position."""
+        """New words that the lasting constraints allow, by 0-based position (keys)."""
         lasting = [constraint for constraint in self.constraints if constraint.lasting]
         words = {index: self.vocabulary.at(index) for index in self.positions}
         return {
@@ -311,16 +292,17 @@ class Candidates:
         }
 
     def allowed_now(self, sentence: Sentence, index: int) -> BoolArray:
-        """Return a mask of the possible words allowed at a 0-based position now, (n_words,)."""
+        """Return a mask of the words of `possible` that all constraints allow now, (n_words,).
+
+        Args:
+            sentence: current sentence.
+            index: 0-based position.
+        """
         changing = [constraint for constraint in self.constraints if not constraint.lasting]
         return self._mask_allowed(changing, sentence, index, self.possible[index])
 
     def _mask_allowed(
-        self,
-        constraints: Iterable[Constraint],
-        sentence: Sentence,
-        index: int,
-        words: tuple[str, ...],
+        self, constraints: Iterable[Constraint], sentence: Sentence, index: int, words: Words
     ) -> BoolArray:
         allowed = np.ones(len(words), np.bool_)
         for constraint in constraints:
@@ -329,7 +311,7 @@ class Candidates:
         return allowed
 
     def broken(self, sentence: Sentence) -> list[str]:
-        """Return the violated constraints of a sentence, vocabulary included, as messages."""
+        """Return a message for each violation of a constraint or of the vocabulary."""
         missing = self.vocabulary.missing_words(sentence)
         faults = [f"words outside the vocabulary: {', '.join(missing)}"] if missing else []
         for index, (old, new) in enumerate(zip(self.natural.words, sentence.words, strict=True)):
@@ -343,39 +325,24 @@ class Candidates:
         return faults
 
 
-def _mask_listed(words: tuple[str, ...], chosen: Set[str]) -> BoolArray:
+def _mask_listed(words: Words, chosen: Set[str]) -> BoolArray:
     """Return a mask of the words that are in `chosen`, in lower case, (n_words,)."""
     indices = _indices_by_lower_case(words)
     listed = np.zeros(len(words), np.bool_)
     for word in chosen:
-        for index in indices.get(word, ()):  # mostly one or none: faster than indexing by a list
+        for index in indices.get(word, ()):  # few words: faster than a list as index
             listed[index] = True
     return listed
 
 
-# Cached, because every visit needs these for tens of thousands of words
-
-
-def _group_by_lower_case(words: tuple[str, ...]) -> dict[str, list[int]]:
-    indices: defaultdict[str, list[int]] = defaultdict(list)
-    for index, word in enumerate(words):
-        indices[word.lower()].append(index)
-    return dict(indices)
-
-
-def _index_words(words: tuple[str, ...]) -> dict[str, int]:
-    return {word: index for index, word in enumerate(words)}
-
-
-def _count_characters(words: tuple[str, ...]) -> IntArray:
-    return np.fromiter(map(len, words), np.int64, len(words))
-
-
-def _find_members(words: tuple[str, ...], chosen: frozenset[str]) -> BoolArray:
-    return np.fromiter((word in chosen for word in words), np.bool_, len(words))
-
-
-_indices = SizedCache(_index_words, len, WORDS)
-_indices_by_lower_case = SizedCache(_group_by_lower_case, len, WORDS)
-_lengths = SizedCache(_count_characters, len, WORDS)
-_members = SizedCache(_find_members, len, WORDS)
+# Cached, because every visit needs these values of tens of thousands of words
+_indices = SizedCache(lambda words: {word: i for i, word in enumerate(words)}, len, WORDS)
+_indices_by_lower_case = SizedCache(
+    lambda words: grouped((word.lower(), i) for i, word in enumerate(words)), len, WORDS
+)
+_lengths = SizedCache(lambda words: np.fromiter(map(len, words), np.int64, len(words)), len, WORDS)
+_members = SizedCache(
+    lambda words, chosen: np.fromiter((w in chosen for w in words), np.bool_, len(words)),
+    len,
+    WORDS,
+)

@@ -36,9 +36,9 @@ class ScoredCandidate:
         position: 0-based position.
         word: candidate word.
         sentence: sentence with the candidate.
-        log_probs: log-probabilities, (n_models,), in the objective's order, nats; nan for models
-            that did not score it, because others excluded it or because only the regression line of
-            one model needed its score.
+        log_probs: log-probabilities, (n_models,), in the objective's order, nats; nan if a model
+            did not score the sentence, because another model excluded the candidate, or because the
+            score was only needed for the regression line of another model.
     """
 
     visit: int
@@ -59,7 +59,7 @@ class Evaluator:
     Attributes:
         evaluations: candidates chosen for exact scoring, in order.
         tallies: computations of each model, drafts included.
-        exact_passes: number of passes of each model for the first sentence.
+        exact_passes: number of passes that each model needed for the first sentence.
     """
 
     def __init__(self, models: tuple[LanguageModel, ...]) -> None:
@@ -91,15 +91,18 @@ class Evaluator:
             yield self.models[number]
 
     def log_prob(self, number: int, sentence: Sentence) -> float:
-        """Return one model's exact log-probability of a sentence, scored alone, nats."""
+        """Return one model's exact log-probability of a sentence, nats.
+
+        A score that is not cached is computed in a batch with this sentence alone.
+        """
         scores = self._scores[number]
         if sentence not in scores:
             passes = self.tallies[number].total.rows
-            # Scored alone, the score does not depend on concurrent searches
+            # In a batch of its own, the score does not depend on concurrent searches
             with self.count_cost(number) as model, alone():
                 scores[sentence] = float(model.log_probs([sentence])[0])
             passes = self.tallies[number].total.rows - passes
-            # All sentences have the same length, so the first one is enough
+            # All sentences have the same length, so the passes of the first one are enough
             self.exact_passes[number] = self.exact_passes[number] or float(passes)
         return scores[sentence]
 
@@ -127,36 +130,33 @@ class Evaluator:
                 log_probs[number] = model.float32_log_probs([sentence])[0]
         return log_probs
 
-    def score_sentences(self, number: int, sentences: Sequence[Sentence]) -> FloatArray:
-        """Return one model's exact log-probabilities of sentences, (n_sentences,), nats."""
-
-        def score(model: LanguageModel, new: Sequence[int]) -> FloatArray:
-            return model.log_probs([sentences[i] for i in new])
-
-        return self._score_new(number, sentences, score)
-
-    def _score_new(
-        self,
-        number: int,
-        sentences: Sequence[Sentence],
-        score: Callable[[LanguageModel, Sequence[int]], FloatArray],
+    def score_sentences(
+        self, number: int, sentences: Sequence[Sentence], position: Position | None = None
     ) -> FloatArray:
         """Return one model's exact log-probabilities of sentences, (n_sentences,), nats.
 
         Args:
             number: number of the model.
             sentences: sentences; those that are not cached are scored in one batch.
-            score: function of the model and the indices of sentences that returns their scores.
+            position: the position at which all sentences differ from its current sentence; None for
+                any sentences.
         """
         cache = self._scores[number]
         scores = np.array([cache.get(sentence, np.nan) for sentence in sentences])
-        new = np.flatnonzero(np.isnan(scores)).tolist()
-        if new:
+        missing = np.flatnonzero(np.isnan(scores)).tolist()
+        if missing:
+            new = [sentences[i] for i in missing]
             with self.count_cost(number) as model:
-                scores[new] = score(model, new)
+                if position is None:
+                    new_scores = model.log_probs(new)
+                else:
+                    index = position.index
+                    words = [sentence.words[index] for sentence in new]
+                    new_scores = model.replacement_log_probs(position.sentence, index, words)
+            scores[missing] = new_scores
             if len(cache) + len(new) > _CACHE_SIZE:
                 cache.clear()
-            cache.update((sentences[i], float(scores[i])) for i in new)
+            cache.update(zip(new, new_scores.tolist(), strict=True))
         return scores
 
     def screen(self, number: int, position: Position) -> Replacements:
@@ -167,7 +167,7 @@ class Evaluator:
             screening = source.replacements(position.sentence, position.index, position.words)
         if draft is None:
             return screening
-        # A draft's scores and bounds are not the model's own: use them only as estimates
+        # Scores and bounds of a draft do not hold for the model, so they are only estimates
         n_words = len(position.words)
         return Replacements(np.full(n_words, np.nan), screening.estimate, np.full(n_words, np.inf))
 
@@ -175,12 +175,7 @@ class Evaluator:
         self, number: int, position: Position, words: Sequence[str]
     ) -> FloatArray:
         """Return one model's exact log-probabilities with each word, (n_words,), nats."""
-
-        def score(model: LanguageModel, new: Sequence[int]) -> FloatArray:
-            new_words = [words[i] for i in new]
-            return model.replacement_log_probs(position.sentence, position.index, new_words)
-
-        return self._score_new(number, [position.replace(word) for word in words], score)
+        return self.score_sentences(number, [position.replace(word) for word in words], position)
 
     def evaluate(
         self,
@@ -193,12 +188,13 @@ class Evaluator:
         Args:
             position: position of the words.
             words: candidate words.
-            promising: function from the scores so far, (n_models, n_words), nan where unknown, to a
-                mask of the words that the next model scores, (n_words,); None for all words.
+            promising: function that receives the scores so far, (n_models, n_words), nan where
+                unknown, and returns a mask of the words that the next model scores, (n_words,);
+                None for all words.
         """
         log_probs = np.full((len(self.models), len(words)), np.nan)
         for number in range(len(self.models)):
-            # The first model scores all words, each further model the words still promising
+            # The first model scores all words, each further model the words that are promising then
             mask = np.ones(len(words), np.bool_) if promising is None else promising(log_probs)
             chosen = [word for word, is_chosen in zip(words, mask, strict=True) if is_chosen]
             log_probs[number, mask] = self.replacement_log_probs(number, position, chosen)

@@ -9,8 +9,9 @@ disagreement is the smaller absolute gain:
     gain under model 2        -2     -6      -8
     they disagree by           2      1     not
 
-The search is exhaustive. A word is not scored under a model only if the gain under the other model
-shows that its disagreement cannot exceed that of another word. The cheaper model scores first.
+The search is exhaustive: it skips the score of a word under one model only if the gain under the
+other model shows that another word has at least the same disagreement. The cheaper model scores
+first.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def near_pairs(
 ) -> dict[tuple[str, str], tuple[int, str]]:
     """Find the new word on which each pair of models disagrees most.
 
-    Disagreements within rounding are ignored, as are those of a model that finds the natural
-    sentence impossible. Of equal disagreements, the first is returned.
+    Disagreements within rounding are ignored, and so are all disagreements of a model that gives
+    the natural sentence probability zero. Of words with equal disagreements, the first is returned.
 
     Args:
         models: two or more models.
@@ -65,7 +66,7 @@ def near_pairs(
     for pair in combinations(range(len(models)), 2) if new else ():
         while True:
             first, second = gains[[*pair]]
-            bounds = np.fmin(np.abs(first), np.abs(second))  # the known one of the two
+            bounds = np.fmin(np.abs(first), np.abs(second))  # of the known gains, nan if none
             bounds[np.isnan(bounds)] = np.inf
             bounds[np.sign(first) == np.sign(second)] = 0
             top = int(bounds.argmax())

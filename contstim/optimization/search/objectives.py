@@ -39,8 +39,8 @@ class Objective:
     Attributes:
         evaluator: evaluator for exact scores; the order of its models is the order of rows in all
             arrays of log-probabilities, (n_models, n_sentences), nats.
-        accepting: which models accept. For accepting models, a higher log-probability never raises
-            the loss and never breaks the constraint; for the others, a lower one.
+        accepting: whether each model accepts. A higher log-probability under an accepting model, or
+            a lower one under a rejecting model, never raises the loss or breaks the constraint.
         limits: limit of each model, nats; with 0 for a single rejecting model, the loss is its
             log-probability.
     """
@@ -53,9 +53,8 @@ class Objective:
         """Return the loss to minimise, (n_sentences,)."""
         rows = zip(self.accepting, log_probs, self.limits, strict=True)
         # Computed for every word at every visit, so a single rejecting model needs no copy
-        return reduce(
-            np.maximum, [row - limit if limit else row for a, row, limit in rows if not a]
-        )
+        above = [row - limit if limit else row for accepts, row, limit in rows if not accepts]
+        return reduce(np.maximum, above)
 
     def margins(self, log_probs: FloatArray) -> list[tuple[FloatArray, float | FloatArray]]:
         """Return the constraint as pairs of values and their lower bounds, (n_sentences,), nats."""
@@ -66,7 +65,7 @@ class Objective:
         """Return the total violation of the constraint, (n_sentences,), nats; 0 if satisfied."""
         total = np.zeros(log_probs.shape[1])
         for values, floor in self.margins(log_probs):
-            misses = ~(values >= floor)  # not -inf - -inf, but nan
+            misses = ~(values >= floor)  # also True for nan; False if both are -inf
             below = np.zeros(len(total))
             np.subtract(floor, values, out=below, where=misses)
             total += below
@@ -79,7 +78,7 @@ class Objective:
     def slack(self, log_probs: FloatArray) -> FloatArray:
         """Return summed log-probabilities of accepting models minus the loss, (n_sentences,), nats.
 
-        High values are far from violating the constraint.
+        Sentences with high values are far from violating the constraint.
         """
         accepted = log_probs[np.array(self.accepting)].sum(axis=0)
         with np.errstate(invalid="ignore"):  # -inf - -inf

@@ -5,16 +5,16 @@ A local optimum is usually just above the floor. There are two methods for a new
 models find likelier than the rejecting models do, even if the loss then increases. This increases
 the slack, the margin above the floor, which the next round can use.
 
-`Oscillation` passes through sentences below the floor, if scores of all words are cheap (strategic
-oscillation). A climb replaces one word at a time and cannot pass such sentences, and a local
-optimum has few feasible neighbours. Therefore a penalty replaces the floor for a while. The search
-minimises
+`Oscillation` passes through sentences below the floor (strategic oscillation). It needs cheap
+scores of all words. A climb replaces one word at a time, cannot pass such sentences, and ends at a
+local optimum with few feasible neighbours. Therefore `Oscillation` replaces the floor by a penalty
+for a while, and minimises
 
     loss + price * shortfall          in nats; the shortfall is 0 at the floor and above
 
-First, it replaces a few words at random. A low price leads far below the floor, to sentences that
-the reject model finds unlikely. Each higher price leads back towards the floor, until a violation
-costs more than it gains (Glover 1977, *Heuristics for integer programming using surrogate
+First, it replaces a few words at random. A low price leads to sentences far below the floor, which
+are unlikely under the reject model. Each higher price leads back towards the floor, until a
+violation costs more than it gains (Glover 1977, *Heuristics for integer programming using surrogate
 constraints*).
 If no single word lowers this sum, two neighbouring words are replaced at once. For an n-gram model,
 most words are good or bad only together with their neighbours.
@@ -130,7 +130,7 @@ class Perturbation:
 
 @dataclass(frozen=True)
 class Oscillation(Perturbation):
-    """A method for new starts that goes below the floor at a low price and returns at higher ones.
+    """A method for new starts that goes below the floor at a low price and returns as it rises.
 
     All words of a position are scored exactly at every visit (`LanguageModel.cheap_replacements`).
     If the prices lead back to the best sentence, or to no feasible sentence, the start is that of
@@ -203,10 +203,8 @@ class Oscillation(Perturbation):
                 n_firsts = min(self.first_words, len(first_losses))
                 firsts = np.argpartition(first_losses, n_firsts - 1)[:n_firsts]
                 firsts = firsts[np.isfinite(first_losses[firsts])]
-                pairs = [
-                    losses.best(losses.replace(sentence, index, first), index + 1)
-                    for first in firsts.tolist()
-                ]
+                starts = [losses.replace(sentence, index, first) for first in firsts.tolist()]
+                pairs = [losses.best(start, index + 1) for start in starts]
                 changed, lowest = min(pairs, key=lambda pair: pair[1], default=(sentence, np.inf))
                 if lowest < loss - _ROUNDING:
                     sentence, loss = changed, lowest
@@ -227,9 +225,7 @@ class PricedLosses:
     def __init__(self, candidates: Candidates, objective: Objective, price: float = 0.0) -> None:
         self.price, self.positions = price, candidates.positions
         self._candidates, self._objective = candidates, objective
-        self._cached = SizedCache(
-            self._assess_words, lambda pair: 2 * pair[0].nbytes, _CACHED_BYTES
-        )
+        self._cached = SizedCache(self._assess_words, lambda p: 2 * p[0].nbytes, _CACHED_BYTES)
 
     def replace(self, sentence: Sentence, index: int, column: int) -> Sentence:
         """Return the sentence with the word of a column at a position."""
@@ -265,6 +261,6 @@ class PricedLosses:
     def _assess(self, log_probs: FloatArray, valid: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Return losses, inf for invalid sentences, and shortfalls, (n_sentences,) each."""
         losses, shortfalls = self._objective.loss(log_probs), self._objective.shortfall(log_probs)
-        # No price outweighs a loss of -inf
+        # No price outweighs a loss of -inf, so such a sentence is valid only without a shortfall
         valid = valid & np.isfinite(shortfalls) & ((losses > -np.inf) | (shortfalls == 0))
         return np.where(valid, losses, np.inf), np.where(valid, shortfalls, 0.0)

@@ -1,10 +1,10 @@
 """Proposal of better words at a position: the interface, our strategy, and the published one.
 
 `ScreeningProposer` computes cheap scores first. It screens all words with the cheapest estimates.
-Drafts, which cost a fraction of an exact score, then score the promising words. Models without
-a draft score them exactly, because their exact scores are cheap. The best of these words are scored
-exactly under all models. Each stage is calibrated by the results of the next one throughout the
-search.
+Drafts, which cost a fraction of an exact score, then score the promising words. A model without a
+draft scores these words exactly, because its exact scores are cheap. The best of these words are
+scored exactly under all models. Throughout the search, the results of each stage calibrate the
+estimates of the stage before.
 
 `RegressionProposer` is the published strategy, a regression of exact scores on estimates (Golan et
 al. 2023, Methods, Eq. 3). At each visit, it fits a line to exact log-probabilities of a few words
@@ -88,10 +88,9 @@ def rank_exactly(
     position: Position, objective: Objective, words: Sequence[str], log_probs: FloatArray
 ) -> ScoredSentence | None:
     """Return and record the best sentence, given exact scores of all words; see `best_word`."""
-    better = best_word(position, objective, words, log_probs)
+    better, evaluator = best_word(position, objective, words, log_probs), objective.evaluator
     if better is not None:
-        fields = (position.visit, position.index, better.sentence, better.log_probs)
-        objective.evaluator.record(*fields)
+        evaluator.record(position.visit, position.index, better.sentence, better.log_probs)
     return better
 
 
@@ -122,7 +121,7 @@ class ScreeningProposer(Proposer):
         self, position: Position, objective: Objective, state: SearchState
     ) -> ScoredSentence | None:
         """Return a better sentence or None; see `Proposer.propose`."""
-        # Screen all words. If all scores are exact, as for n-gram models, this is enough.
+        # Screen all words. If all scores are exact, as for n-gram models, the visit ends here.
         words, evaluator = position.words, objective.evaluator
         estimates = PositionEstimates(position, objective, state)
         if not estimates.spread.any():
@@ -134,7 +133,7 @@ class ScreeningProposer(Proposer):
         ready = estimates.refine(passes, self.draft_covers)
 
         # Score the best words exactly, until the expected improvement is too small or several in a
-        # row are no better. Each model scores only words that the models before did not exclude.
+        # row are no better. Each model scores only words that no earlier model has excluded.
         def promising(log_probs: FloatArray) -> BoolArray:
             return objective.promising(log_probs, np.inf, position.current.loss)
 
@@ -166,19 +165,20 @@ class RegressionProposer(Proposer):
         threshold: minimum log-probability, nats, of a candidate given the words before it, under
             left-to-right models; these score all remaining candidates exactly.
         threshold_step: decrease of the threshold while too few candidates reach it, nats.
-        min_candidates: number of candidates that is sufficient.
+        min_candidates: number of candidates that must reach the threshold.
         patience: predictions without gain after which the visit ends.
         penalty: added loss for each nat by which a prediction violates the constraint.
     """
 
-    # The paper uses a word's first token. We use all tokens if they have been scored anyway,
-    # normalised by the model's rule (the published code: over all tokens). The paper uses the
-    # threshold for GPT-2, and its code scores all words for RNN and LSTM; we use it for all
-    # left-to-right models. Masked models are never left-to-right, because they see all masks at
-    # once.
+    # The paper compares the threshold with the log-probability of a word's first token. We use all
+    # tokens of the word if they have been scored anyway, normalised by the model's rule (in the
+    # published code, over all tokens). The paper uses the threshold for GPT-2, and its code scores
+    # all words for RNN and LSTM; we use the threshold for all left-to-right models. Masked models
+    # are never left-to-right, because they see all masks at once.
     threshold: float = -10.0
     threshold_step: float = 5.0
-    # We count words allowed at the position; the published code counts tokens that begin a word
+    # We count words that are allowed at the position; the published code counts tokens that begin a
+    # word
     min_candidates: int = 10
     # Each line starts from the words with the highest and the lowest estimate, scored under that
     # model alone, and from the current word; an improvement among them is accepted. Our lines have
@@ -239,13 +239,10 @@ class RegressionProposer(Proposer):
     def _select_likely(self, screenings: list[Replacements], allowed: BoolArray) -> BoolArray:
         """Return a mask of allowed words likely enough under left-to-right models, (n_words,)."""
         # Log-probabilities of the words given the words before them, by model
-        conditional = [
-            r.upper_bound - r.prefix_log_prob
-            for r in screenings
-            if r.is_left_to_right and not r.complete
-        ]
-        if not conditional:
+        networks = [r for r in screenings if r.is_left_to_right and not r.complete]
+        if not networks:
             return allowed
+        conditional = [screening.upper_bound - screening.prefix_log_prob for screening in networks]
         minima: FloatArray = np.min(conditional, axis=0)
         threshold, lowest = self.threshold, minima[allowed & np.isfinite(minima)].min(initial=0.0)
         while (allowed & (minima >= threshold)).sum() < self.min_candidates and threshold > lowest:
@@ -258,8 +255,8 @@ def _find_extremes(
 ) -> list[tuple[int, int]]:
     """Find the words with the highest and the lowest estimate, under models without exact scores.
 
-    Returns pairs of row and column. If the current word is the extreme itself, its exact score is
-    known and no other word is returned.
+    Returns pairs of row and column. If the current word itself is the extreme, there is no pair,
+    because the exact score of the current word is known.
 
     Args:
         exact: exact log-probabilities, (n_models, n_words), nats; nan if unknown.

@@ -64,17 +64,17 @@ DEFAULT = Recipe(
     perturbation=Perturbation(),
     restarts=SearchBudget(searches=20, patience=5, min_gain=0.5, passes=4000),
     # With the perturbation above, searches between n-gram models over few words end six nats above
-    # the optimum; with this one, less than two (benchmarks/optimality.py). In the same time, many
-    # rounds in one search come closer to it than several searches.
+    # the optimum; with `Oscillation`, less than two (benchmarks/optimality.py). In the same time,
+    # one search with many rounds comes closer to the optimum than several searches.
     with_cheap_words=(Oscillation(), SINGLE),
 )
-"""The default recipe, and its differences from the published one.
+"""The default recipe.
 
-Exact scores of masked models are expensive, so they come last. All words are screened with one
-context, and drafts score a few. Only words with an expected improvement above half a nat are scored
-exactly, under the accept model first. At a local optimum, the sentence is perturbed and the climb
-restarts. Between n-gram models, exact scores of all words cost almost nothing, and new starts may
-pass through sentences below the floor.
+It differs from the published one as follows. Exact scores of masked models are expensive, so they
+come last. One context gives estimates of all words, and drafts score a few words. Only words with
+an expected improvement above half a nat are scored exactly, under the accept model first. At a
+local optimum, the sentence is perturbed and the climb restarts. Between n-gram models, exact scores
+of all words cost almost nothing, and new starts may pass through sentences below the floor.
 """
 
 GOLAN2023 = Recipe(name="golan2023", proposer=RegressionProposer())

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
-from math import inf, isfinite
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -42,8 +42,9 @@ class SearchBudget:
         patience: number of searches in a row with a gain below `min_gain` after which the searches
             end; None for no limit.
         min_gain: smallest gain that resets the patience, nats.
-        passes: limit of sequences through all networks, extrapolated like `seconds`. Models that do
-            not report passes (`LanguageModel.reports_passes`) exceed any limit. None for no limit.
+        passes: limit of sequences through all networks. Another search begins only if it should
+            stay within the limit, given the mean of the earlier searches. Models that do not report
+            passes (`LanguageModel.reports_passes`) exceed any limit. None for no limit.
 
     Raises:
         InputError: if a number is out of range, nothing limits the searches, or a single search has
@@ -51,20 +52,18 @@ class SearchBudget:
     """
 
     searches: Annotated[int | None, Help("Number.", at_least=1)] = None
-    seconds: float | None = None
+    seconds: Annotated[float | None, Help("Time limit.", above=0)] = None
     patience: Annotated[int | None, Help("Searches without gain.", at_least=1)] = 5
     min_gain: Annotated[float, Help("Nats.", at_least=0)] = 0.5
     passes: Annotated[int | None, Help("Through networks.", at_least=0)] = None
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if self.seconds is not None and not (isfinite(self.seconds) and self.seconds > 0):
-            raise InputError(f"seconds must be a number above 0, not {self.seconds:g}.")
         if self.searches == 1 and self.seconds is not None:
-            raise InputError("A single search always finishes: ask for 2 or leave out the seconds.")
+            raise InputError("A single search always finishes: leave out `seconds`, or allow 2.")
         # Passes do not limit searches between models without a network
         if self.searches is None and self.seconds is None and self.patience is None:
-            raise InputError("Nothing ends the searches: give their number, seconds or a patience.")
+            raise InputError("Nothing ends the searches: set `searches`, `seconds` or `patience`.")
 
     @property
     def text(self) -> str:
@@ -134,8 +133,8 @@ class SearchResult:
     end_of_searches: str = ALL
 
     @property
-    def in_vain(self) -> int:
-        """Number of searches in a row, up to the last, with a gain below `min_gain`."""
+    def n_unsuccessful(self) -> int:
+        """Number of searches in a row, the last one included, with a gain below `min_gain`."""
         return _count_unsuccessful(self.searches, self.budget)
 
     @property

@@ -18,10 +18,10 @@ the floor. Under the reject model, it is 3 nats below the loss. Both have a stan
 2 nats. The word satisfies the constraint with probability .6 and then lowers the loss by 3.06 nats
 on average: its expected improvement is 1.8 nats.
 
-Expected improvements are means over 32 random errors, for each of about 20,000 words at a position.
-The improvement of a word with the most favourable of these errors is an upper bound. The expected
-improvements of the few hundred words that improve most at their means give a threshold. Only words
-whose upper bound reaches this threshold are evaluated.
+An expected improvement is a mean over 32 random errors. A position has about 20,000 words, so most
+are excluded first. The improvement of a word with the most favourable of the errors is an upper
+bound. The expected improvements of the few hundred words that improve most at their means give a
+threshold. Expected improvements are computed only for words whose upper bound reaches it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from contstim.optimization.search.objectives import Objective
 
 
-# Stages of estimates: the cheapest ones for all words, and those by a draft for a few words
+# Stages of estimates: the cheapest estimates, for all words; and scores of a draft, for a few words
 SCREEN, DRAFT = 0, 1
 FIRST_ERRORS = (2.0, 0.5)  # initial standard deviation of each stage, nats
 _MIN_WORDS = 4  # drafts of fewer words are no better than exact scores
@@ -88,8 +88,7 @@ class PositionEstimates:
             if screening.complete:  # exact scores of all words need no calibration
                 self.mean[number], self.refined[number] = screening.exact, True
                 continue
-            # Expect the same difference from the current word as between the estimates, up to the
-            # bound
+            # Expect the current score plus the difference of the estimates, but at most the bound
             differences = screening.estimate - screening.estimate[current]
             self._set_expected(number, slice(None), differences, SCREEN)
             mean = self.mean[number]
@@ -182,7 +181,7 @@ class PositionEstimates:
         self._state.record_cost(number, passes, len(words))
 
     def calibrate(self, columns: IntArray, exact: FloatArray, *, improved: bool) -> None:
-        """Update the calibration of drafts and the success of batches with a batch of exact scores.
+        """Update the calibration of drafts, and count a batch of exact scores.
 
         Args:
             columns: columns of the words of the batch.
@@ -202,8 +201,8 @@ class PositionEstimates:
     def _set_expected(
         self, number: int, columns: IntArray | slice, differences: FloatArray, stage: int
     ) -> None:
-        # Use differences from the current word, whose exact score is known, so that errors about
-        # the rest of the sentence cancel
+        # Differences from the current word, whose exact score is known, are free of errors that
+        # concern the rest of the sentence
         calibration = self._state.calibrations[number][stage]
         current = self._position.current.log_probs[number]
         expected = calibration.predict(differences)
@@ -345,7 +344,7 @@ def most_improving(
 
     candidates = np.flatnonzero(among)
     if len(candidates) > _MIN_WORDS_TO_FILTER:
-        # Upper bounds: every model has the largest error of all draws in favour of the word
+        # Upper bounds: under every model, the word has the most favourable error of all draws
         signs = np.where(objective.accepting, 1.0, -1.0)[:, None]
         favourable = signs * np.abs(_draw_normal(len(mean))).max() * spread
         favourable += mean
@@ -353,7 +352,7 @@ def most_improving(
         candidates = np.flatnonzero(among & (bounds > min_expected_improvement))
         n_first = 4 * limit + 64
         if len(candidates) > max(n_first, _MIN_WORDS_TO_FILTER):
-            # Bounds of all other words must reach the least of the `limit` best
+            # Other words remain only if their bound reaches the lowest of the `limit` best
             at_means = _compute_improvement(objective, loss, mean.take(candidates, axis=1))
             first = candidates[np.argpartition(at_means, -n_first)[-n_first:]]
             least = np.partition(compute_expected(first), -limit)[-limit]
@@ -382,7 +381,7 @@ def expected_improvement(
     if not len(uncertain):
         return expected
     # (n_models, 1, n_uncertain); errors are (n_models, n_draws, 1). All words have the same errors,
-    # so that chance favours none.
+    # so that chance favours no word.
     mean, spread = mean[:, None, uncertain], spread[:, None, uncertain]
     draws = _draw_normal(len(mean))
     total = np.zeros(len(uncertain))
@@ -390,9 +389,8 @@ def expected_improvement(
     for start in range(0, len(draws), batch_size):
         errors = draws[start : start + batch_size].T[:, :, None]
         log_probs = (mean + errors * spread).reshape(len(mean), -1)
-        for improvement in _compute_improvement(objective, loss, log_probs).reshape(
-            -1, len(uncertain)
-        ):
+        improvements = _compute_improvement(objective, loss, log_probs)
+        for improvement in improvements.reshape(-1, len(uncertain)):
             total += improvement
     expected[uncertain] = total / len(draws)
     return expected

@@ -39,36 +39,35 @@ class SearchSettings:
     judge_drop: Annotated[
         float,
         Help(
-            "With --judge: nats by which a sentence may be less likely than the natural one, under "
-            "the judges on average.",
+            "With --judge: maximum decrease of the log-probability from the natural sentence, mean "
+            "over the judges, nats."
         ),
     ] = JUDGE_DROP
-    fix: Annotated[tuple[str, ...], Help("A word to leave as it is, or its position from 0.")] = ()
-    max_changes: Annotated[
-        int | None, Help("How many words may differ from the natural sentence's.", at_least=1)
-    ] = None
+    fix: Annotated[tuple[str, ...], Help("A word to keep unchanged, or its position from 0.")] = ()
+    max_changes: Annotated[int | None, Help("Maximum number of new words.", at_least=1)] = None
     exclude: Annotated[
-        tuple[str, ...], Help("A word that may not be put in, or a file of words.")
+        tuple[str, ...], Help("A word that must not be a new word, or a file of such words.")
     ] = ()
     frame: Annotated[
         Literal["words", "none"] | None,
         Help(
-            "What new words keep of those that they replace: the part of speech (words), or "
-            "nothing. By default words with the default recipe."
+            "Require that a new word has the part of speech of the word that it replaces (words), "
+            "or not (none). By default words with the default recipe, else none."
         ),
     ] = None
     same_length: Annotated[
         int | None,
         Help(
-            "Keep the number of characters, within this margin. By default 7 with --frame words.",
+            "Maximum difference in characters from the natural sentence. By default 7 with "
+            "--frame words.",
             at_least=0,
         ),
     ] = None
     same_frequency: Annotated[
         float | None,
         Help(
-            "Keep the mean frequency of words (Zipf scale), within this margin. By default "
-            "0.25 with --frame words.",
+            "Maximum difference in mean word frequency (Zipf scale) from the natural sentence. By "
+            "default 0.25 with --frame words.",
             at_least=0.0,
         ),
     ] = None
@@ -84,16 +83,16 @@ class SearchSettings:
     enough: Annotated[
         float | None,
         Help(
-            "Find a sentence with few new words that is this many nats less likely under the other "
-            "model; 0 for as many nats as possible. By default 5 with --frame words and the "
-            "default recipe, else 0.",
+            "Find a sentence with few new words that is at least this many nats less likely than "
+            "the natural sentence under the model that rejects it; 0 for as many nats as possible. "
+            "By default 5 with --frame words and the default recipe, else 0.",
             at_least=0,
             kind="enough nats",
         ),
     ] = None
     max_scored: Annotated[
         int,
-        Help("With --enough: sentences that each network scores for a sentence.", at_least=1),
+        Help("With --enough: maximum number of sentences that a network scores.", at_least=1),
     ] = MAX_SCORED
 
     recipe: Annotated[str, Help("How to search: default or golan2023.")] = "default"
@@ -101,9 +100,9 @@ class SearchSettings:
     restarts: Annotated[
         int | None,
         Help(
-            "Searches of a sentence, at most, each with another seed; the best result is kept. "
-            "They end when five in a row gain next to nothing. By default 1; up to 20 between "
-            "small networks, whose searches are cheap.",
+            "Maximum number of searches of a sentence, each with another seed; the best result "
+            "counts. The searches end early if five in a row gain almost nothing. By default 1, or "
+            "20 between small networks, whose searches are cheap.",
             at_least=1,
         ),
     ] = None
@@ -113,18 +112,18 @@ class SearchSettings:
         limits = [name for name in ("restarts", "seconds") if getattr(self, name, None)]
         if self.nats and limits:
             raise InputError(
-                f"A search for {self.nats:g} nats ends where it reaches them: leave out "
-                f"`{limits[0]}`, or set `enough` to 0 for as many nats as possible."
+                f"A search for {self.nats:g} nats is a single search: leave out `{limits[0]}`, or "
+                "set `enough` to 0 for as many nats as possible."
             )
         if self.nats and self.recipe != "default":
-            raise InputError("`enough` is reached by the recipe default, not by golan2023.")
+            raise InputError(f"`enough` needs the recipe default, got {self.recipe}. Set it to 0.")
         if self.judge and not self.nats:
             raise InputError(
-                "`judge` chooses among sentences that reach `enough` nats: set `enough`, or leave "
-                "out `judge`."
+                "`judge` needs `enough`, because judges choose among sentences that reach it: set "
+                "`enough`, or leave out `judge`."
             )
         if self.tags is not None and not self._needs_table:
-            raise InputError('`tags` is for keeping parts of speech: set `frame` to "words".')
+            raise InputError('`tags` has no effect without a frame: set `frame` to "words".')
 
     @property
     def framed(self) -> bool:
@@ -206,49 +205,49 @@ class SearchSettings:
         return tuple(chosen)
 
     def check_words(self, vocabulary: Vocabulary) -> None:
-        """Refuse a table of tags in which most words of a vocabulary are missing.
+        """Check that the table of tags, if one is needed, lists half of the vocabulary.
 
         Raises:
-            InputError: if the table lists less than half of the words, perhaps because it is for
-                another language.
+            InputError: if the table lists less than half of the words, for example because it is
+                for another language.
         """
         if not self._needs_table:
             return
         table, words = tag_table(self.tags), vocabulary.words
         if not table.fits(words):
             raise InputError(
-                f"Parts of speech: {table.name} has {table.share_listed(words):.0%} of the "
-                f"{len(words):,} words of the vocabulary. Give `tags` of their language, or set "
-                "`frame` to none and leave out `same_frequency`."
+                f"Parts of speech: {table.name} lists {table.share_listed(words):.0%} of the "
+                f"{len(words):,} words of the vocabulary. Name a table of their language (`tags`), "
+                "or set `frame` to none and leave out `same_frequency`."
             )
 
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceSearchSettings(SearchSettings):
-    """Settings of the search for one sentence, with a list of new words and a time.
+    """Settings of the search for one sentence, with a list of new words and a time limit.
 
     Attributes:
-        allow: the only words that may be put in, whatever their case; empty for the vocabulary.
+        allow: the only allowed new words, in any case; empty for all words of the vocabulary.
 
     Raises:
         InputError: if a number is out of range.
     """
 
     allow: Annotated[
-        tuple[str, ...], Help("A word that may be put in, or a file of words; no others may.")
+        tuple[str, ...], Help("The only words that may be new words: a word, or a file of words.")
     ] = ()
     seconds: Annotated[
         float | None,
         Help(
-            "Search a sentence again while another search is expected to end within this number of "
-            "seconds. The first always finishes. Results then depend on the machine.",
+            "Time limit for the searches of a sentence: another search begins only if it should "
+            "end in time. The first search always finishes. Results depend on the machine.",
             above=0,
         ),
     ] = None
 
     @property
     def budget(self) -> SearchBudget | None:
-        """How often and how long to search; None for the recipe's budget."""
+        """Budget of the searches, with the time limit; None for the default of the recipe."""
         if self.seconds is None:
             return super().budget
         return SearchBudget(self.restarts, self.seconds)

@@ -51,7 +51,8 @@ class Synthesis(SearchResult):
     Attributes:
         climb: accepted steps, and the reason why they ended.
         evaluations: candidates chosen for exact scoring, in order. If all models score all words
-            exactly, only the accepted word. Scores of many words by a single model are not listed.
+            of a position exactly, only the accepted word is listed. Words that a single model
+            scores exactly are not listed.
         models: names of the models, in the order of all log-probabilities.
         roles: role of each model: `accept`, `reject` or `judge`, in that order.
         choice: how the sentence was chosen, in a search for few new words; None in other searches.
@@ -146,8 +147,8 @@ def synthesize(
     Every accept model must find the result at least as likely as the natural sentence. With several
     reject models, the search minimises the largest of their log-probabilities. Before it is
     returned, the result is scored from scratch and all constraints are checked. If a model computes
-    in less than float32, so does the search, but this check uses float32 scores of the natural
-    sentence and the result.
+    with less precision than float32, the search uses its scores as they are, but this check uses
+    float32 scores of the natural sentence and of the result.
 
     Args:
         accept: a model that must find the result at least as likely as the natural sentence, a
@@ -160,10 +161,10 @@ def synthesize(
         constraints: further constraints on words.
         judges: further models, which choose the result of a search for few new words.
         seed: seed of the order of positions and of all random choices.
-        restarts: budget of the searches, each with another seed, of which the best result is
-            returned; by default that of the recipe.
-        few_changes: goal of a single search for few new words; None to minimise the loss. If the
-            goal is not reached, the result is the natural sentence. Such a search is deterministic.
+        restarts: budget of the searches, each with another seed; the best result is returned. By
+            default the budget of the recipe.
+        few_changes: goal of a single search for few new words, which is deterministic; None to
+            minimise the loss. If the goal is not reached, the result is the natural sentence.
         on_step: callback, called with each accepted step.
         on_restart: callback, called after each search that is followed by another.
 
@@ -191,10 +192,10 @@ def _solve(
 ) -> Synthesis:
     """Run the searches of one direction; see `synthesize`."""
     if few_changes is not None and restarts not in (None, SINGLE):
-        raise InputError("A search for few changes is a single one: leave out `restarts`.")
+        raise InputError("A search with `few_changes` is a single one: leave out `restarts`.")
     if few_changes is None:
         if problem.n_judges:
-            raise InputError("judges choose among sentences with few new words: set `enough`.")
+            raise InputError("`judges` choose among sentences of `few_changes`: set it, too.")
         recipe = recipe.between(problem.models)
     search = partial(_search, problem, recipe, few_changes, on_step)
     budget = restarts or (recipe.restarts if few_changes is None else SINGLE)
@@ -211,7 +212,7 @@ def _search(
     """Run a single search; see `synthesize`."""
     models, roles, candidates = problem.models, problem.roles, problem.candidates
 
-    # Limits of the objective are the scores of the natural sentence; judges have none
+    # Limits of the objective are scores of the natural sentence; a judge accepts every sentence
     def make_objective(scores: list[float]) -> Objective:
         pairs = zip(scores, roles, strict=True)
         limits = [-np.inf if role == "judge" else score for score, role in pairs]
@@ -294,12 +295,12 @@ def synthesize_triplet(
         seed: seed of the first search in each direction.
         seeds: maximum number of seeds (seed, seed + 1 and so on) in a direction that finds nothing
             or the sentence of the other direction. Costs include all seeds. Searches for few new
-            words use one.
+            words use one seed.
         restarts: budget of the searches with each of these seeds; see `synthesize`.
         few_changes: goal of a search for few new words; see `synthesize`.
     """
     if seeds < 1:
-        raise InputError(f"A search needs 1 seed or more, not {seeds}.")
+        raise InputError(f"seeds must be at least 1, got {seeds}.")
     (model_1,), (model_2,), natural = load(model_1), load(model_2), as_sentence(natural)
     judges = load(judges)
     if few_changes is not None:

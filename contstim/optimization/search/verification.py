@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Models = LanguageModel | str | Sequence[LanguageModel | str]
 
 NEEDS_LOG_PROBABILITIES = "A search for controversial sentences"
+"""Subject of the message that a model lacks log-probabilities."""
 
 _MIN_TOLERANCE = 1e-4  # nats; maximum difference of a score between batches
 
@@ -87,10 +88,7 @@ def prepare(
         require_language_model(model, NEEDS_LOG_PROBABILITIES)
     for accepting, rejecting in product(accepts, rejects):
         if accepting.convention.fingerprint == rejecting.convention.fingerprint:
-            raise ModelError(
-                f"{accepting.name} and {rejecting.name} are the same model: they can never "
-                f"disagree."
-            )
+            raise ModelError(f"{accepting.name} and {rejecting.name} are the same model.")
     pair = {model.convention.fingerprint: model.name for model in (*accepts, *rejects)}
     for judge in judges:
         if (name := pair.get(judge.convention.fingerprint)) is not None:
@@ -100,7 +98,7 @@ def prepare(
             )
     names = [model.name for model in models]
     if len(set(names)) < len(names):
-        raise InputError(f"Two of the models have one name: {', '.join(names)}.")
+        raise InputError(f"Models must have different names, got {', '.join(names)}.")
     if seed < 0:
         raise InputError(f"seed must be 0 or more, not {seed}.")
     roles = ("accept",) * len(accepts) + ("reject",) * len(rejects) + ("judge",) * len(judges)
@@ -120,8 +118,8 @@ def load(models: Models) -> tuple[LanguageModel, ...]:
     sequence = (models,) if isinstance(models, str | Scorer) else models
     if not isinstance(sequence, Sequence) or not all(isinstance(m, str | Scorer) for m in sequence):
         raise InputError(
-            f"A model must be what load_model returns, or a specification such as "
-            f"'kenlm:trigram.arpa', not {models!r}."
+            "A model must be a result of load_model or a specification such as "
+            f"'kenlm:trigram.arpa', got {models!r}."
         )
     return tuple(load_model(model) if isinstance(model, str) else model for model in sequence)
 
@@ -141,20 +139,15 @@ def _make_candidates(
     natural: Sentence, vocabulary: Vocabulary, constraints: Sequence[Constraint]
 ) -> Candidates:
     if not isinstance(vocabulary, Vocabulary):
-        raise InputError(
-            f"The words must be a Vocabulary, as Vocabulary.load reads, not {vocabulary!r}."
-        )
+        raise InputError(f"The words must be a Vocabulary (Vocabulary.load), got {vocabulary!r}.")
     if len(natural) < 2:
-        raise SentenceError(
-            f"{natural.text!r} has one word; a search needs two or more, so that something of the "
-            f"natural sentence can stay."
-        )
+        raise SentenceError(f"{natural.text!r} has one word, but a search needs at least two.")
     missing = vocabulary.missing_words(natural)
     if missing:
         raise VocabularyError(
             f"{natural.text!r} has words that the models' shared vocabulary lacks at their "
-            f"positions: {', '.join(missing)}. Choose another sentence, or add them to the "
-            f"vocabulary if every model knows them."
+            f"positions: {', '.join(missing)}. Choose another sentence, or add these words to the "
+            "vocabulary if every model knows them."
         )
     candidates = Candidates(vocabulary, natural, (no_repeats(vocabulary.repeatable), *constraints))
     if not candidates.positions:
@@ -163,12 +156,12 @@ def _make_candidates(
     if blocked and not constraints:
         raise VocabularyError(
             f"No word of the vocabulary may replace {natural.words[blocked[0]]!r}, word "
-            f"{blocked[0] + 1} of {natural.text!r}. Give more words."
+            f"{blocked[0] + 1} of {natural.text!r}. Use a larger vocabulary."
         )
     if len(blocked) == len(candidates.positions):
         raise VocabularyError(
             f"No word of the vocabulary may replace any word of {natural.text!r} under the "
-            f"constraints given. Loosen them, or give more words."
+            "constraints. Loosen them, or use a larger vocabulary."
         )
     # Fix positions at which the constraints allow no other word
     return replace(candidates, constraints=(*candidates.constraints, fixed(blocked)))
@@ -184,9 +177,8 @@ def natural_log_probs(evaluator: Evaluator, natural: Sentence) -> list[float]:
     for model, score in zip(evaluator.models, scores, strict=True):
         if score == -np.inf:
             raise ModelError(
-                f"{model.name} gives {natural.text!r} probability zero, so that no sentence can be "
-                f"less likely and every sentence would be acceptable. Choose another natural "
-                f"sentence."
+                f"{model.name} gives {natural.text!r} probability zero, so no sentence can be less "
+                "likely, and every sentence would be acceptable. Choose another natural sentence."
             )
     return scores
 
@@ -219,8 +211,8 @@ def verify(
 ) -> Climb:
     """Score a result from scratch, check every constraint, and return the climb with these scores.
 
-    If the result satisfies a constraint by less than rounding, it may violate it when scored alone.
-    Then the result is the next sentence that satisfies all constraints.
+    If the margin of a result is less than rounding, the result may violate the constraint when it
+    is scored alone. Then the next sentence that satisfies all constraints is the result.
 
     Args:
         climb: finished climb.

@@ -1,10 +1,10 @@
 """Exact selection of minimal pairs on which two models give different verdicts.
 
-A model's verdict on a minimal pair is the sentence that it finds likelier. A candidate is a minimal
-pair with two models whose verdicts differ: one model is right (it prefers the acceptable sentence),
-the other is wrong. There are up to a million candidates. A half contains the candidates of two
-models of which a certain one is right. A cell contains the candidates of a half and a paradigm. The
-share of a cell is the number of its candidates that are selected.
+A model's verdict on a minimal pair is the sentence that is likelier under the model. A candidate is
+a minimal pair with two models whose verdicts differ: one model is right (it prefers the acceptable
+sentence), the other is wrong. There are up to a million candidates. A half contains the candidates
+of two models of which the same one is right. A cell contains the candidates of a half and a
+paradigm. The share of a cell is the number of its candidates that are selected.
 
 Shares are as even as possible in this sense (leximin): as few cells as possible have a share of 0,
 then as few as possible have a share of 1, and so on. For each k = 1, 2, …, the program has a column
@@ -93,16 +93,12 @@ def select_minimal_pairs(
         raise candidates.infeasible("several pairs of models need the same sentences or words")
     chosen = np.flatnonzero(solution.chosen[: len(candidates.costs)])
     objective = fsum(-candidates.costs[chosen])
-    certificate = Certificate.of(
-        question,
-        (objective, max(objective, -solution.bound)),
-        len(candidates.costs),
-        "the solver chooses among sets of equal value",
-        solution.exact,
-    )
+    values = (objective, max(objective, -solution.bound))
+    tie_rule, n_candidates = "the solver chooses among sets of equal value", len(candidates.costs)
+    certificate = Certificate.of(question, values, n_candidates, tie_rule, solution.exact)
     pairs = tuple(map(candidates.stimulus, chosen.tolist()))
     changed = candidates.lost + changed_items(program, candidates.kept, solution.chosen)
-    selection = MinimalPairSelection(pairs, _verdicts(scores, pairs), certificate, changed)
+    selection = MinimalPairSelection(pairs, _verdict_table(scores, pairs), certificate, changed)
     verify_minimal_pairs(scores, selection, review=review)
     certificate = replace(certificate, seconds=perf_counter() - started)
     return replace(selection, certificate=certificate)
@@ -121,7 +117,8 @@ class _Candidates:
         costs: (n_candidates,) values of the candidates, negated.
         kept: identifier of a kept item → its candidate.
         lost: kept items that are not candidates.
-        even_share: largest share in an even selection, if halves did not need the same sentences.
+        even_share: largest share of a cell in the most even selection, if no sentence were in
+            several halves.
 
     Raises:
         InfeasibleError: if a half has too few candidates.
@@ -164,12 +161,9 @@ class _Candidates:
 
     def _kept_cells(self, differ: BoolArray) -> dict[str, tuple[int, int]]:
         """Find the row and the half of each kept item that is a candidate; set `lost`."""
-        self._all_kept = (
-            [] if self._review is None else self._review.kept_items(ItemKind.MINIMAL_PAIR)
-        )
-        items = {
-            name: item for items_of_file in self._all_kept for name, item in items_of_file.items()
-        }
+        review = self._review
+        self._all_kept = [] if review is None else review.kept_items(ItemKind.MINIMAL_PAIR)
+        items = {name: item for of_file in self._all_kept for name, item in of_file.items()}
         pairs = self._scores.pairs if items else ()
         rows = {(pair.good, pair.bad): row for row, pair in enumerate(pairs)}
         groups = {models: number for number, models in enumerate(self.groups)}
@@ -189,7 +183,7 @@ class _Candidates:
         return cells
 
     def _shows(self, words: Collection[tuple[str, ...]]) -> BoolArray:
-        """Return which minimal pairs contain one of the sentences, (n_pairs,).
+        """Return a mask of the minimal pairs that contain one of the sentences, (n_pairs,).
 
         Args:
             words: words of each sentence.
@@ -216,10 +210,7 @@ class _Candidates:
             (cell, k) for k in range(1, n_levels + 1) for cell in cells[self._sizes[cells] >= k]
         ]
         of_cell = np.searchsorted(cells, [cell for cell, _ in levels])
-        shape = (len(cells), len(levels))
-        has_level = csc_array(
-            (-np.ones(len(levels)), (of_cell, np.arange(len(levels)))), shape=shape
-        )
+        has_level = -eye_array(len(cells), format="csc")[:, of_cell]
         none = csc_array((len(names), len(levels)))
         counts = hstack([rules.tocsr()[n_groups + cells], has_level])
         matrix = vstack([hstack([rules, none]), counts]).tocsc()
@@ -227,9 +218,8 @@ class _Candidates:
         lower = np.zeros(len(names) + len(cells))
         lower[:n_groups] = need
         n_columns = n_candidates + len(levels)
-        goals = [np.zeros(n_columns) for _ in range(n_levels)]
-        for column, (_, k) in enumerate(levels, start=n_candidates):
-            goals[k - 1][column] = -1
+        level_of_column = np.append(np.zeros(n_candidates), [k for _, k in levels])
+        goals = [np.where(level_of_column == k, -1.0, 0.0) for k in range(1, n_levels + 1)]
         return Program(
             [*self._review_goals(n_columns), *goals, np.append(self.costs, np.zeros(len(levels)))],
             matrix,
@@ -241,13 +231,10 @@ class _Candidates:
         )
 
     def _review_goals(self, n_columns: int) -> list[FloatArray]:
-        kept_candidates = [
-            [self.kept[i] for i in items if i in self.kept] for items in self._all_kept
-        ]
         shows = np.zeros(n_columns, dtype=np.bool_)
         if self._review is not None:
             shows[: len(self._row)] = self._shows(self._review.shown_words)[self._row]
-        return review_goals(kept_candidates, shows)
+        return review_goals(self._all_kept, self.kept, shows)
 
     def _rules(self) -> tuple[list[str], list[str], FloatArray, csr_array]:
         """Return the names, keys and maxima of rules on halves, cells, sentences and words.
@@ -257,9 +244,8 @@ class _Candidates:
         from scipy.sparse import csr_array
 
         good, need = self._scores.good_name, self._question.per_pair // 2
-        halves = [
-            f"{right} prefers the {good} one, {wrong} the other" for wrong, right in self.groups
-        ]
+        text = "{} prefers the {} one, {} the other"
+        halves = [text.format(right, good, wrong) for wrong, right in self.groups]
         cells = [f"{half}, {name}" for half in halves for name in self._names.tolist()]
         rows, shared, limits = zip(*_shared(self._scores, self._question), strict=True)
         upper = dict(zip(shared, limits, strict=True))
@@ -368,18 +354,17 @@ def _shared(
         yield from ((row, *rule) for rule in sorted(limits.items()))
 
 
-def _verdicts(
+def _verdict_table(
     scores: MinimalPairScores, chosen: Sequence[ControversialMinimalPair]
 ) -> dict[str, list[object]]:
     """Return the table of verdicts by paradigm and models; see `MinimalPairSelection`."""
     names, paradigm = np.unique([pair.paradigm for pair in scores.pairs], return_inverse=True)
     selected = Counter((frozenset((c.model_1, c.model_2)), c.paradigm) for c in chosen)
     rows: list[tuple[object, ...]] = []
-    for both, right in zip(
-        combinations(scores.models, 2), combinations((scores.margins > 0).T, 2), strict=True
-    ):
+    is_right = dict(zip(scores.models, (scores.margins > 0).T, strict=True))
+    for both in combinations(scores.models, 2):
         # In each paradigm, 0: both are right, 1: only the first, 2: only the second, 3: neither
-        kind = 4 * paradigm + 3 - 2 * right[0] - right[1]
+        kind = 4 * paradigm + 3 - 2 * is_right[both[0]] - is_right[both[1]]
         counts = np.bincount(kind, minlength=4 * len(names)).reshape(-1, 4)
         rows += (
             (name, *both, *of_paradigm, selected[frozenset(both), name])

@@ -1,8 +1,9 @@
 """Exact selection of controversial natural pairs (2023, Eqs. 5-6).
 
 A stratum is a set of sentences that are ranked among each other. With `same_length`, the sentences
-with each number of words are a stratum; otherwise there is only one. A source is an ordered pair of
-models: sentences of a source are rejected by the first and accepted by the second model.
+of each number of words form a stratum; otherwise all sentences form one stratum. A source is an
+ordered pair of models: the first model rejects the sentences of the source, the second model
+accepts them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, permutations
+from itertools import combinations, compress, permutations
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -79,8 +80,9 @@ class Stratum:
     def admits(self, rejecting: IntArray, accepting: IntArray) -> BoolArray:
         """Return which sentences one model may reject and another accept, by their doubled ranks.
 
-        The rejecting model must rank a sentence below its median, the accepting model at or above.
-        So each of two models prefers the sentence that the other one rejects.
+        The rejecting model must rank a sentence below the median of its ranks (unless `agreeing`),
+        the accepting model at or above it. So each of two models prefers the sentence that the
+        other model rejects.
         """
         below = 2 * len(self.rows) + 1 if self.agreeing else len(self.rows)
         return (rejecting < below) & (accepting >= len(self.rows))
@@ -135,11 +137,8 @@ def strata(
         rows = np.flatnonzero(lengths == words)
         counts_of_length = {pair: share[words] for pair, share in shares.items()}
         if any(counts_of_length.values()):
-            parts.append(
-                replace(
-                    stratum, words=words, rows=rows, usable=usable[rows], counts=counts_of_length
-                )
-            )
+            part = replace(stratum, words=words, rows=rows, usable=usable[rows])
+            parts.append(replace(part, counts=counts_of_length))
     return parts
 
 
@@ -166,9 +165,10 @@ def length_shares(count: int, sizes: Mapping[int, int]) -> dict[int, int]:
 def _usable_rows(
     table: ScoreTable, question: NaturalQuestion, excluded: Collection[Sentence]
 ) -> BoolArray:
-    """Return which rows may be selected according to the rules about sentences.
+    """Return a mask of the rows that may be selected according to the rules about sentences, (n,).
 
-    Of sentences that differ only in end marks, which experiments hide, only the first may be.
+    Of sentences that differ only in end marks, which experiments hide, only the first may be
+    selected.
     """
     if table.sentences is None:
         if excluded or question.no_repeats or question.same_length:
@@ -211,12 +211,13 @@ def select_natural(
     r(s2|m1), so each model prefers the sentence that the other rejects. No sentence is in two
     pairs.
 
-    The sum does not depend on which s1 is matched with which s2. See `match_sentences`.
+    The sum does not depend on which s1 is matched with which s2; for the matching, see
+    `match_sentences`.
 
     Every source needs a fixed number of sentences. Let D be the sum of these numbers. The program
     contains only the D cheapest admissible sentences of each source. This suffices: if a selection
-    used another sentence, one of the D cheapest would be unused, because only D - 1 others are
-    used, and could replace it at no higher cost.
+    contained a more expensive sentence, it would lack one of the D cheapest, because it has only
+    D - 1 other sentences. The cheaper sentence could replace the more expensive one.
 
     After a review, sentences of rejected items are excluded. As many other reviewed pairs as
     possible are selected again; this has precedence over the sum of ranks.
@@ -238,9 +239,7 @@ def select_natural(
     started = perf_counter()
     question = question or NaturalQuestion()
     if review is not None and table.sentences is None:
-        raise InputError(
-            "A review needs texts, but the table contains only scores. Add the column 'sentence'."
-        )
+        raise InputError("A review needs texts. Add the column 'sentence' to the table of scores.")
     kept_items = [] if review is None else review.kept_items(ItemKind.PAIR)
     parts = [_Part(part, review, kept_items) for part in strata(table, question, excluded)]
     solutions = [solve(part.program) for part in parts]
@@ -252,17 +251,14 @@ def select_natural(
         (pair for part, solution in solved for pair in part.pairs(solution.chosen)),
         key=lambda pair: (order[pair.model_1, pair.model_2], pair.row_1),
     )
+    largest = [2 * len(part.stratum.rows) for part in parts]  # doubled ranks
     objective, bound = (
-        float(sum(Fraction(round(cost), 2 * len(part.stratum.rows)) for part, cost in costs))
-        for costs in (
-            [(part, solution.objective) for part, solution in solved],
-            [(part, solution.bound) for part, solution in solved],
-        )
+        float(sum(map(Fraction, map(round, values), largest)))
+        for values in ([s.objective for _, s in solved], [s.bound for _, s in solved])
     )
     exact = all(solution.exact for _, solution in solved)
-    certificate = Certificate.of(
-        question, (objective, bound), sum(p.stratum.n_candidates() for p in parts), TIE_RULE, exact
-    )
+    n_candidates = sum(part.stratum.n_candidates() for part in parts)
+    certificate = Certificate.of(question, (objective, bound), n_candidates, TIE_RULE, exact)
     changed = [item for part, solution in solved for item in part.changed(solution.chosen)]
     candidates = {item_id for part in parts for item_id in part.kept_pairs}
     lost = (items[i] for items in kept_items for i in items if i not in candidates)
@@ -355,25 +351,24 @@ class _Part:
         stratum, pairs, n_kept = self.stratum, [*self.kept_pairs.values()], len(self.kept_pairs)
         rows = np.array([(p.row_1, p.row_2) for p in pairs], dtype=np.int64).reshape(-1, 2)
         of_kept = np.searchsorted(stratum.rows, rows)
-        used, sentence_indices = np.unique(
-            np.concatenate([of_kept.ravel(), indices]), return_inverse=True
-        )
+        # The cost of a pair is the sum of two doubled ranks
+        both_ranks = np.array([p.rank_1_model_1 + p.rank_2_model_2 for p in pairs])
+        kept_costs = np.rint(2 * len(stratum.rows) * both_ranks)
+        all_indices = np.concatenate([of_kept.ravel(), indices])
+        used, sentence_indices = np.unique(all_indices, return_inverse=True)
         number = {source[:2]: k for k, source in enumerate(stratum.sources)}
         both = [(number[p.model_1, p.model_2], number[p.model_2, p.model_1]) for p in pairs]
         columns = np.concatenate([np.repeat(np.arange(n_kept), 2), n_kept + np.arange(len(ranks))])
         # Rules on the number of sentences of each source, then on the use of each sentence
         kept_sources = np.array(both, dtype=np.int64).reshape(-1)
-        of_rules = [
-            np.concatenate([kept_sources, sources]),
-            len(stratum.sources) + sentence_indices,
-        ]
+        of_rules = [kept_sources, sources, len(stratum.sources) + sentence_indices]
         shape = (len(stratum.sources) + len(used), n_kept + len(ranks))
         entries = (np.ones(2 * len(columns)), (np.concatenate(of_rules), np.tile(columns, 2)))
         of_length = f" of {stratum.words} words" if stratum.words else ""
         need = np.array([count for *_, count in stratum.sources])
         texts = stratum.table.sentences
         return Program(
-            [*self._goals(indices), np.concatenate([self._kept_costs(of_kept), ranks])],
+            [*self._goals(indices), np.concatenate([kept_costs, ranks])],
             csr_array(entries, shape=shape).tocsc(),
             np.concatenate([need, np.zeros(len(used))]).astype(float),
             np.concatenate([need, np.ones(len(used))]).astype(float),
@@ -391,28 +386,13 @@ class _Part:
         )
 
     def _goals(self, indices: IntArray) -> list[FloatArray]:
-        number = {item_id: k for k, item_id in enumerate(self.kept_pairs)}
-        kept_candidates = [[number[i] for i in items if i in number] for items in self.all_kept]
-        return review_goals(
-            kept_candidates, np.append(np.zeros(len(number), bool), self.free[1][indices])
-        )
-
-    def _kept_costs(self, indices: IntArray) -> FloatArray:
-        """Compute the cost of each kept pair: the sum of two doubled ranks, (n_kept,)."""
-        models = [
-            [self.stratum.table.models.index(m) for m in (p.model_1, p.model_2)]
-            for p in self.kept_pairs.values()
-        ]
-        rejecting = np.array(models, dtype=np.int64).reshape(-1, 2)
-        costs: FloatArray = self.stratum.doubled[rejecting, indices].sum(axis=1)
-        return costs
+        is_in_trial = np.append(np.zeros(len(self.kept_pairs), bool), self.free[1][indices])
+        return review_goals(self.all_kept, self.candidate_of_item, is_in_trial)
 
     def pairs(self, chosen: BoolArray) -> list[Pair]:
         """Make the selected pairs: kept pairs, and pairs of the other chosen sentences."""
         stratum, (sources, indices, _), n_kept = self.stratum, self.arcs, len(self.kept_pairs)
-        pairs = [
-            pair for pair, stays in zip(self.kept_pairs.values(), chosen, strict=False) if stays
-        ]
+        pairs = [*compress(self.kept_pairs.values(), chosen)]
         used = np.flatnonzero(chosen[n_kept:])
         number = {source[:2]: k for k, source in enumerate(stratum.sources)}
         for models in stratum.counts:
@@ -427,8 +407,12 @@ class _Part:
 
     def changed(self, chosen: BoolArray) -> tuple[ChangedItem, ...]:
         """Return the kept pairs that are not chosen, with reasons."""
-        candidate_of_item = {item_id: number for number, item_id in enumerate(self.kept_pairs)}
-        return changed_items(self.program, candidate_of_item, chosen, hard=self.of_sentences)
+        return changed_items(self.program, self.candidate_of_item, chosen, hard=self.of_sentences)
+
+    @property
+    def candidate_of_item(self) -> dict[str, int]:
+        """Index of each kept pair among the candidates, by identifier."""
+        return {item_id: number for number, item_id in enumerate(self.kept_pairs)}
 
     @property
     def of_sentences(self) -> range:
@@ -512,15 +496,11 @@ def _infeasible(
     # Bisection for the largest number of pairs that can be selected
     largest_count = max(question.per_pair, *(count for *_, count in question.counts), 0)
     feasible_count = bisect_left(range(1, largest_count), True, key=is_too_many)
-    agree = (
-        ""
-        if question.agreeing
-        else ", set `agreeing` to allow pairs that both models order in the same way"
-    )
+    allow = ", set `agreeing` to allow pairs that both models order in the same way"
     return InfeasibleError(
         f"There are too few sentences for {quantity(question.per_pair, 'pair')} for every two "
         f"models; at most {quantity(feasible_count, 'pair')} can be selected for every two models. "
         "Missing sentences, by rejecting against accepting model: "
-        f"{'; '.join(reasons)}. Score more sentences, lower `per_pair`{agree}, or leave models "
-        f"out."
+        f"{'; '.join(reasons)}. Score more sentences, lower `per_pair`"
+        f"{allow * (not question.agreeing)}, or leave models out."
     )

@@ -1,4 +1,4 @@
-"""Questions (settings of a selection), and selections: stimuli with a certificate of their value.
+"""Questions (settings of a selection), and selections (stimuli with a certificate of their value).
 
 "2023" is the study of Golan et al. (2023). A model rejects the sentence of a pair that it finds
 less likely, and accepts the other sentence.
@@ -7,7 +7,7 @@ less likely, and accepts the other sentence.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from math import inf, isfinite
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
@@ -43,8 +43,8 @@ class NaturalRules:
         bool,
         Help(
             "Both sentences of a pair have the same number of words, and are ranked among "
-            "sentences of this length. The number of pairs of a length is proportional to its "
-            "number of sentences."
+            "sentences of this length. The number of pairs of a length is proportional to the "
+            "number of sentences of this length."
         ),
     ] = False
     agreeing: Annotated[
@@ -86,7 +86,7 @@ class TripletRules:
             minimises the number of new words of another part of speech (see
             `contstim.items.matching`), then the number of new words. `controversiality` maximises
             the sum of Eq. 4 of the 2023 study. `worst-rank` minimises the sum of ranks as the
-            authors' code of 2023 does (see `worst_ranks`).
+            authors' code of 2023 does (see `triplets.worst_ranks`).
         quantiles: number of quantile groups of p(n|m1), and of p(n|m2). From each group, equally
             many natural sentences are selected.
         word_cap: maximum number of occurrences of a lemma in the selected sentences.
@@ -142,17 +142,12 @@ class TripletRules:
             at_least=0.0,
         ),
     ] = None
-    seconds: Annotated[float, Help("Time limit of the search for the optimum.", at_least=0.0)] = (
-        60.0
-    )
+    seconds: Annotated[float, Help("Time limit of the solver, seconds.", at_least=0.0)] = 60.0
 
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.objective != "readable" and self.enough is not None:
-            raise InputError(
-                f"`enough` must be left out with the objective {self.objective}, got "
-                f"{self.enough}. Use the objective readable."
-            )
+            raise InputError(f"`enough` needs the objective readable, got {self.objective}.")
 
     @property
     def floor(self) -> float:
@@ -179,11 +174,6 @@ class TripletQuestion(TripletRules):
     counts: PairCounts = ()
     uncapped: frozenset[str] = REPEATABLE_ENGLISH
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.token_balance is not None and not isfinite(self.token_balance):
-            raise InputError(f"`token_balance` must be finite, got {self.token_balance}.")
-
 
 def demand(
     question: NaturalQuestion | TripletQuestion, pairs: Iterable[ModelPair]
@@ -204,9 +194,7 @@ def demand(
             raise InputError(f"The count for {first}, {second} must be at least 0, got {count}.")
         needed[first, second] = count
     if not any(needed.values()):
-        raise InputError(
-            "No pair of models needs stimuli. Set `per_pair` or a count to at least 1."
-        )
+        raise InputError("No pair of models needs stimuli. Set `per_pair` or a count above 0.")
     return needed
 
 
@@ -220,8 +208,8 @@ class MinimalPairQuestion:
             smaller `|d|` of the two models, nats. `rank` is the smaller of the fractional ranks of
             `|d|` among all pairs. `evidence` is the expected log Bayes factor (nats) of one answer,
             which compares people who choose according to one model with people who choose
-            according to the other: the probability of a choice is logistic(.055 d), constant beyond
-            27 nats, which is roughly true of people in Golan et al. (2023).
+            according to the other. The probability of a choice is logistic(.055 d), constant beyond
+            27 nats, as it approximately was for the participants of Golan et al. (2023).
         floor: minimum log-probability per word of both sentences under both models, nats.
 
     Raises:
@@ -273,7 +261,8 @@ class Certificate:
             after the decimal point, the number of new words (2.034 means 2 and 34). For other
             triplets, the sum of Eq. 4 (nats) or of ranks. For minimal pairs, the sum of their
             values.
-        bound: proven bound: no selection that keeps as many reviewed items has a better value.
+        bound: bound on the value of every selection that keeps as many reviewed items, proven by
+            the solver.
         status: `optimal` if objective and bound are equal (within 2e-6) and earlier goals, such as
             to keep reviewed items, are proven optimal; `gap` if the time limit was reached before.
         solver: program that found the selection.

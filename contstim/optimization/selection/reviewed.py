@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.solver import Program
 
 _MAX_SEARCHES = 20  # maximum number of changed items for which the solver looks for a reason
-_MAX_CANDIDATES = 100_000  # maximum number of candidates for which it does
+_MAX_CANDIDATES = 100_000  # maximum number of candidates for which the solver looks for reasons
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,9 @@ class ChangedItem:
         return f"{self.item_id} changes: {self.rule}{loosened}"
 
 
-def review_goals(kept_candidates: Sequence[Iterable[int]], shows: BoolArray) -> list[FloatArray]:
+def review_goals(
+    kept_items: Sequence[Iterable[str]], candidate_of_item: Mapping[str, int], shows: BoolArray
+) -> list[FloatArray]:
     """Build the first goals of a program after a review; none without a review.
 
     The first goals are to select as many kept items as possible, beginning with those of the last
@@ -49,17 +51,17 @@ def review_goals(kept_candidates: Sequence[Iterable[int]], shows: BoolArray) -> 
     not rejected, because the design would have to change this trial.
 
     Args:
-        kept_candidates: for each file of the review, the last file first, the candidates that are
-            kept items.
+        kept_items: identifiers of the kept items of each file of the review, the last file first.
+        candidate_of_item: identifier of a kept item → its candidate, if it has one.
         shows: (n_candidates,) whether a candidate contains a sentence of such a trial.
 
     Returns:
         Costs of the candidates for each goal, (n_candidates,) each.
     """
-    goals = [np.zeros(len(shows)) for _ in kept_candidates]
+    goals = [np.zeros(len(shows)) for _ in kept_items]
     shares_sentence = shows.astype(float)
-    for goal, candidates in zip(goals, kept_candidates, strict=True):
-        members = [*candidates]
+    for goal, items in zip(goals, kept_items, strict=True):
+        members = [candidate_of_item[item] for item in items if item in candidate_of_item]
         goal[members], shares_sentence[members] = -1, 0
     return [*goals, shares_sentence] if goals else []
 
@@ -99,7 +101,5 @@ def _exceeded(program: Program, candidates: Sequence[int]) -> IntArray:
     """Return the rules that these candidates break, whatever other candidates are chosen."""
     part = program.matrix[:, candidates]
     least = np.asarray(program.matrix.minimum(0).sum(axis=1)).ravel()
-    exceeded: IntArray = np.flatnonzero(
-        np.asarray(part.maximum(0).sum(axis=1)).ravel() + least > program.upper
-    )
-    return exceeded
+    sums = np.asarray(part.maximum(0).sum(axis=1)).ravel() + least
+    return np.flatnonzero(sums > program.upper)

@@ -36,8 +36,8 @@ EXACT = 1e-6  # costs that differ by less are equal
 _SECONDS_OF_DIAGNOSIS = 10.0  # time limit of `least_violations`
 _MIN_SECONDS = 0.001  # to HiGHS, a limit of 0 means no limit
 _MAX_COLUMNS = 20_000  # a larger program with an order is solved for a part of the candidates first
-# Only candidates with a smaller order are in the first part; if the part is infeasible, this limit
-# is multiplied
+# The first part contains the candidates with an order below `_FIRST`. While the part is infeasible,
+# this limit is multiplied by `_GROWTH`
 _FIRST, _GROWTH = 3, 8
 
 
@@ -80,8 +80,8 @@ class Program:
         upper: (n_rules,) maximum of each rule's sum.
         names: (n_rules,) names for messages.
         keys: (n_rules,) options that loosen the rules; empty if there is none.
-        order: (n_candidates,) order in which the candidates of a large program are tried, smallest
-            first. None if all are tried at once.
+        order: (n_candidates,) order in which the candidates of a large program are added, smallest
+            first; None to solve the program with all candidates at once.
     """
 
     goals: Sequence[FloatArray]
@@ -230,19 +230,17 @@ def least_violations(
 def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution | None:
     """Minimise one goal by the linear relaxation; if its values are not whole, branch and bound.
 
-    A large program with an order is solved for the first candidates of the order. Then candidates
-    are added that may improve the choice, because their reduced cost is below the gap between
-    objective and bound.
+    A large program with an order is solved for the first candidates of the order. Then those
+    candidates are added whose reduced cost is below the gap between objective and bound, because
+    they may improve the choice.
     """
-    n_candidates, first = len(costs), _FIRST
+    n_candidates, first, limits = len(costs), _FIRST, (program.lower, program.upper, seconds)
     order = program.order if n_candidates > _MAX_COLUMNS else None
     columns = np.arange(n_candidates) if order is None else np.flatnonzero(order < first)
     integral, bound, reduced = False, -np.inf, np.zeros(n_candidates)
     while True:
         part = program.matrix[:, columns]
-        result = _highs(
-            costs[columns], part, program.lower, program.upper, seconds, integral=integral
-        )
+        result = _highs(costs[columns], part, *limits, integral=integral)
         if result is None:
             if order is None or len(columns) == n_candidates:
                 return None
@@ -254,8 +252,8 @@ def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution |
             if order is not None:
                 # The dual values of a part prove a bound for the program with all candidates
                 duals, reduced = result.duals, costs - program.matrix.T @ result.duals
-                limits = np.where(duals > 0, program.lower, program.upper)
-                returned = duals[duals != 0] * limits[duals != 0]
+                binding = np.where(duals > 0, program.lower, program.upper)
+                returned = duals[duals != 0] * binding[duals != 0]
                 bound = float(returned.sum() + np.minimum(reduced, 0).sum())
         # A candidate with a reduced cost above the gap is in no better choice
         gap = result.objective - bound if integral else 0.0
@@ -307,25 +305,19 @@ def _highs(
     finite = np.minimum(largest, 1e9)
     can_break = (lower > matrix.minimum(0) @ finite) | (upper < matrix.maximum(0) @ finite)
     rules = np.flatnonzero(can_break)
-    model = _model(
-        costs,
-        matrix.tocsr()[rules].tocoo(),
-        (lower[rules], upper[rules]),
-        (least, largest),
-        integral=integral,
-    )
+    sums, limits = (lower[rules], upper[rules]), (least, largest)
+    model = _model(costs, matrix.tocsr()[rules].tocoo(), sums, limits, integral=integral)
     for presolve in (mathopt.Emphasis.MEDIUM, mathopt.Emphasis.OFF):
         result = _run(model, seconds if integral else None, presolve)
         if result is not None:
             break
     else:
         raise VerificationError(f"{SOLVER} failed.")
-    reasons = mathopt.TerminationReason
-    if result.termination.reason in (reasons.INFEASIBLE, reasons.INFEASIBLE_OR_UNBOUNDED):
+    reason, reasons = result.termination.reason, mathopt.TerminationReason
+    if reason in (reasons.INFEASIBLE, reasons.INFEASIBLE_OR_UNBOUNDED):
         return None
-    if result.termination.reason is not reasons.OPTIMAL and not (
-        integral and result.has_primal_feasible_solution()
-    ):
+    has_solution = integral and result.has_primal_feasible_solution()
+    if reason is not reasons.OPTIMAL and not has_solution:
         raise VerificationError(
             f"{SOLVER} found no choice within {seconds:g} s, and no proof that none exists. Raise "
             f"the time limit (`seconds`), or loosen the rules. ({result.termination.detail})"
@@ -375,7 +367,7 @@ def _model(
 
 
 def _run(model: Model, seconds: float | None, presolve: Emphasis) -> SolveResult | None:
-    """Run HiGHS; None if it failed, as its presolve does for some infeasible programs."""
+    """Run HiGHS; None if it failed. Its presolve fails for some infeasible programs."""
     from ortools.math_opt.python import mathopt
 
     parameters = mathopt.SolveParameters(

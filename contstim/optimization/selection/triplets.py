@@ -93,8 +93,7 @@ def select_triplets(
         rules.append(LinearRule("a triplet was rejected", rejected, [1] * len(rejected), 0, 0))
         words = review.shown_words
         shows[:] = [any(s.words in words for s in t.sentences) for t in triplets]
-    goals = review_goals([[index[i] for i in items if i in index] for items in kept_items], shows)
-    program = Program.of([*goals, costs], rules)
+    program = Program.of([*review_goals(kept_items, index, shows), costs], rules)
     solution = solve(program, seconds=question.seconds)
     if solution is None:
         raise _infeasible(triplets, question, program)
@@ -174,9 +173,7 @@ def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
         rejected = triplet.log_prob_synthetic_1_model_1, triplet.log_prob_synthetic_2_model_2
         controversiality = natural_1 - rejected[0] + natural_2 - rejected[1]
         if not np.isfinite(controversiality):
-            raise InputError(
-                f"{triplet.triplet_id} has a log-probability that is not finite. Leave it out."
-            )
+            raise InputError(f"{triplet.triplet_id} has a score that is not finite. Leave it out.")
         largest = max(map(abs, (natural_1, natural_2, *rejected, 1.0)))
         if not abs(controversiality - triplet.controversiality) <= _ROUNDING * largest:
             raise InputError(
@@ -216,17 +213,21 @@ def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
 def triplet_costs(
     triplets: Sequence[Triplet], question: TripletQuestion, n_chosen: int
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Compute the cost of each triplet, to be minimised, its part in the objective, and the unit.
+    """Compute the costs of triplets, which are minimised, their values, and the unit of the costs.
 
-    Both are (n_triplets,), for sets of `n_chosen`. For `readable` they are the numbers of new words
-    of another part of speech and, behind the decimal point, of all new words; those of a whole set
-    sum to less than one. If judges chose the sentences, costs count in units of one new word and
-    have a share of the judges' drops, less than half a word in a whole set: it decides between sets
-    that are equal otherwise. In all other cases the unit is 1.
+    Costs and values have shape (n_triplets,) and are for sets of `n_chosen` triplets. The objective
+    is the sum of the values.
 
-    For `controversiality` the value is Eq. 4 of the 2023 study, nats, and the cost its negation.
-    For `worst-rank` the value is the rank, and the cost the rank less a share of Eq. 4 so small
-    that all shares together make less than half a rank: it decides between sets of equal rank sum.
+    For `readable`, the value is the number of new words of another part of speech and, behind the
+    decimal point, the number of all new words, whose sum over a set is less than one. The cost
+    equals the value, and the unit is 1. But if judges chose the sentences, the unit is one new
+    word, and the cost contains a share of the judges' drops. All shares of a set sum to less than
+    half a word, so they decide only between sets that are equal otherwise.
+
+    For `controversiality`, the value is Eq. 4 of the 2023 study, nats, and the cost its negation.
+    For `worst-rank`, the value is the rank, and the cost is the rank minus a share of Eq. 4. All
+    shares of a set sum to less than half a rank, so they decide only between sets of equal rank
+    sum. The unit is 1.
     """
     if question.objective == "readable":
         table = tag_table(question.tags)
@@ -256,7 +257,8 @@ def as_bound(cost: float, value: float, objective: Objective) -> float:
 
     Args:
         cost: lower bound on the summed cost.
-        value: summed value of the selected set. A bound beyond it is due to rounding, and replaced.
+        value: summed value of the selected set; it replaces a bound that is better because of
+            rounding.
         objective: objective of the selection.
     """
     if objective == "controversiality":
@@ -290,8 +292,8 @@ def build_rules(
             rules.append(LinearRule(name, low, [1] * len(low), 0, 0, "enough"))
         rules.extend(_quantile_rules(triplets, able, pair, count, question.quantiles))
         if question.token_balance is not None:
-            # Sums may differ by `count` times as much as means. 1e-9 corrects products that should
-            # be whole, but are rounded down
+            # The difference of sums is `count` times that of means. Products that should be whole
+            # may be rounded down; 1e-9 corrects this
             surplus_most = int(question.token_balance * count + 1e-9)
             for model in pair:
                 surplus = [surplus_tokens(triplets[index], model, tokens) for index in pairs[pair]]
@@ -321,15 +323,14 @@ def build_rules(
 def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
     """Forbid that a sentence differs from a synthetic sentence of another triplet by only one word.
 
-    A rule concerns sentences that are equal except for one position. Either one triplet may be
-    chosen that has such a synthetic sentence, or any number of triplets of which only the natural
-    sentence is such a sentence.
+    A rule concerns sentences that are equal except for one position. It allows either one triplet
+    with such a synthetic sentence, or any number of triplets in which only the natural sentence is
+    such a sentence.
     """
     with_synthetic, natural = defaultdict[Any, set[int]](set), defaultdict[Any, set[int]](set)
     for index, triplet in enumerate(triplets):
-        for sentence, triplets_of in zip(
-            triplet.sentences, (natural, with_synthetic, with_synthetic), strict=True
-        ):
+        users_of_role = (natural, with_synthetic, with_synthetic)
+        for sentence, triplets_of in zip(triplet.sentences, users_of_role, strict=True):
             # Sorted, so that rules have the same names in every process
             for entry in sorted(all_but_one(tuple(map(str.lower, sentence.words)))):
                 triplets_of[entry].add(index)
@@ -338,9 +339,8 @@ def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
         natural_users = natural[position, words] - synthetic_users
         if len(synthetic_users) + len(natural_users) > 1:
             text = " ".join((*words[:position], "…", *words[position:]))
-            alike.setdefault(
-                (frozenset(synthetic_users), frozenset(natural_users)), f"sentences like {text!r}"
-            )
+            users = (frozenset(synthetic_users), frozenset(natural_users))
+            alike.setdefault(users, f"sentences like {text!r}")
     for (first, second), name in alike.items():
         limit = max(1, len(second))
         weights = [limit] * len(first) + [1] * len(second)

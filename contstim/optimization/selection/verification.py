@@ -15,7 +15,7 @@ import numpy as np
 from contstim.english.words import tag_table
 from contstim.errors import VerificationError
 from contstim.items.matching import match
-from contstim.items.reviews import ItemKind, Review
+from contstim.items.reviews import ItemKind, Review, changed_positions
 from contstim.items.stimuli import Pair, repeated_item
 from contstim.optimization.selection.question import (
     MinimalPairQuestion,
@@ -89,7 +89,8 @@ def verify_natural(
         total += [pair_ranks[0, 0], pair_ranks[1, 1]]
     if table.sentences is not None:
         _check_texts(table.sentences, pairs, question, excluded)
-    _check_review(review, ItemKind.PAIR, {p.trial_id: _texts(p) for p in pairs})
+    words = {p.trial_id: {s.words for s in (p.sentence_1, p.sentence_2) if s} for p in pairs}
+    _check_review(review, ItemKind.PAIR, words)
     _check_value(selection.certificate, fsum(total), 1)
 
 
@@ -128,10 +129,6 @@ def _check_texts(
         _require(one_length, f"{pair.trial_id} has sentences of two lengths")
     words = Counter(s.words for pair in pairs for s in (pair.sentence_1, pair.sentence_2) if s)
     _require(max(words.values(), default=0) <= 1, "two sentences differ in end marks only")
-
-
-def _texts(pair: Pair) -> set[tuple[str, ...]]:
-    return {s.words for s in (pair.sentence_1, pair.sentence_2) if s is not None}
 
 
 def verify_triplets(
@@ -241,22 +238,16 @@ def _value(
             names = [triplet.triplet_id for triplet in of_pair]
             ranks |= zip(names, rankdata(worse, method="ordinal").tolist(), strict=True)
         return fsum(ranks[triplet.triplet_id] for triplet in chosen)
-    table, all_triplets = (
-        tag_table(question.tags),
-        [t for triplets_of_pair in candidates.values() for t in triplets_of_pair],
-    )
+    table = tag_table(question.tags)
     pairs = [(t.natural, synthetic) for t in chosen for synthetic in t.sentences[1:]]
     matches = [match(natural, synthetic, table) for natural, synthetic in pairs]
     largest = max(
-        sum(a != b for synthetic in t.sentences[1:] for a, b in _aligned(t.natural, synthetic))
-        for t in all_triplets
+        sum(len(changed_positions(synthetic, t.natural)) for synthetic in t.sentences[1:])
+        for of_pair in candidates.values()
+        for t in of_pair
     )
     unit: float = 10.0 ** -len(str(len(chosen) * largest))
     return fsum(len(m.misfits) + unit * len(m.changed) for m in matches)
-
-
-def _aligned(first: Sentence, second: Sentence) -> Iterable[tuple[str, str]]:
-    return zip(first.words, second.words, strict=True) if len(first) == len(second) else ()
 
 
 def verify_minimal_pairs(

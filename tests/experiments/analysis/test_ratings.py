@@ -77,7 +77,7 @@ def test_a_model_without_scores_is_named(experiment: Experiment) -> None:
 def test_scores_that_contradict_each_other_are_refused(experiment: Experiment) -> None:
     scores = experiment.scores
     sentences = (*(scores.sentences or ()), Sentence.parse("First g1x0"))
-    with pytest.raises(InputError, match="different scores in rows 0 and"):
+    with pytest.raises(InputError, match="has two scores, in rows 0 and"):
         ScoreTable(sentences, scores.models, np.vstack([scores.log_probs, [[-1.0, -1.0, -1.0]]]))
     untold = ScoreTable(None, scores.models, scores.log_probs)
     with pytest.raises(InputError, match="table of scores has no sentences"):

@@ -222,13 +222,13 @@ def test_settings_that_do_not_go_together_are_refused() -> None:
     assert SearchSettings(enough=0.0, restarts=3).few_changes is None
     with pytest.raises(InputError, match="leave out `seconds`"):
         SentenceSearchSettings(enough=5.0, seconds=3.0)
-    with pytest.raises(InputError, match="by the recipe default"):
+    with pytest.raises(InputError, match="needs the recipe default"):
         SearchSettings(enough=5.0, recipe="golan2023")
     with pytest.raises(InputError, match="must be 1 or more"):
         FewChanges(5.0, 0)
     with pytest.raises(InputError, match='set `frame` to "words"'):
         SearchSettings(frame="none", tags="german.conllu")
-    with pytest.raises(InputError, match="5 nats ends where it reaches them"):
+    with pytest.raises(InputError, match="5 nats is a single search"):
         SearchSettings(restarts=3)
     with pytest.raises(InputError, match="`judge`"):
         SearchSettings(frame="none", judge=("hf:gpt2",))

@@ -177,7 +177,7 @@ def test_the_default_is_to_restart_where_searching_is_cheap(
     found = synthesize(*cheap, NATURAL, WORDS, seed=1)
     assert found.budget == DEFAULT.restarts
     assert found.end_of_searches == DRY
-    assert found.in_vain == 5
+    assert found.n_unsuccessful == 5
     words = Vocabulary.from_sentences(english, min_count=20)
     natural = next(s for s in unseen if not words.missing_words(s))
     trigram, bigram = (NgramModel(trained / f"{n}gram.arpa") for n in (3, 2))
@@ -207,7 +207,7 @@ def test_a_pair_disagrees_no_less_after_more_searches() -> None:
         ({"searches": 0}, "must be 1 or more, not 0"),
         ({"seconds": 0.0}, "above 0, not 0"),
         ({"seconds": float("nan")}, "above 0, not nan"),
-        ({"seconds": float("inf")}, "above 0, not inf"),
+        ({"seconds": float("inf")}, "must be a finite number, not inf"),
         ({"searches": 1, "seconds": 3.0}, "single search always finishes"),
         ({"patience": 0}, "`patience` must be 1 or more, not 0"),
         ({"min_gain": -0.5}, "`min_gain` must be 0 or more, not -0.5"),

@@ -136,14 +136,14 @@ def test_unusable_input_is_refused(
         synthesize(bigram, zero, natural, words)
     with pytest.raises(ModelError, match="at least one accept model"):
         synthesize([], bigram, natural, words)
-    with pytest.raises(InputError, match="have one name"):
+    with pytest.raises(InputError, match="must have different names"):
         synthesize([trigram, NgramModel(trained / "4gram.arpa", "3-gram")], bigram, natural, words)
-    with pytest.raises(InputError, match="`enough`"):
+    with pytest.raises(InputError, match="`few_changes`"):
         synthesize(trigram, bigram, natural, words, judges=LetterModel(1))
     with pytest.raises(InputError, match="outside the comparison"):
         synthesize(trigram, bigram, natural, words, judges=again)
     fourgram = NgramModel(trained / "4gram.arpa", "3-gram")
-    with pytest.raises(InputError, match="have one name"):
+    with pytest.raises(InputError, match="must have different names"):
         synthesize(trigram, bigram, natural, words, judges=fourgram)
     with pytest.raises(InputError, match="seed must be 0 or more, not -1"):
         synthesize(trigram, bigram, natural, words, seed=-1)
@@ -287,7 +287,7 @@ def test_further_seeds_are_tried_where_a_search_finds_nothing() -> None:
         assert cost == alone[0].costs[name] + alone[1].costs[name]
     later, _, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS, seed=1, seeds=3)
     assert later.synthetic_1 == triplet.synthetic_1
-    with pytest.raises(InputError, match="1 seed or more"):
+    with pytest.raises(InputError, match="seeds must be at least 1, got 0"):
         synthesize_triplet(reject, accept, natural, FEW_WORDS, seeds=0)
 
 
@@ -345,10 +345,10 @@ def test_models_and_the_sentence_may_be_given_as_texts(
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ((7, TableModel(1), NATURAL, WORDS), "A model must be what load_model returns.*not 7"),
-        ((TableModel(0), None, NATURAL, WORDS), "'kenlm:trigram.arpa', not None"),
+        ((7, TableModel(1), NATURAL, WORDS), "A model must be a result of load_model.*got 7"),
+        ((TableModel(0), None, NATURAL, WORDS), "'kenlm:trigram.arpa', got None"),
         ((TableModel(0), TableModel(1), 7, WORDS), "must be a text or a Sentence, not 7"),
-        ((TableModel(0), TableModel(1), NATURAL, ["a"]), r"must be a Vocabulary.*not \['a'\]"),
+        ((TableModel(0), TableModel(1), NATURAL, ["a"]), r"must be a Vocabulary.*got \['a'\]"),
     ],
 )
 def test_what_is_expected_is_said_where_something_else_is_given(given: Any, expected: str) -> None:

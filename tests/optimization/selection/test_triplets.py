@@ -256,7 +256,7 @@ def test_a_word_that_stands_too_often_is_named() -> None:
         ({"counts": (("b", "a", 2),)}, "not a pair of models in this order"),
         ({"counts": (("a", "b", -2),)}, "must be at least 0, got -2"),
         ({"objective": "readable", "enough": -1.0}, "`enough` must be 0 or more, not -1"),
-        ({"enough": 5.0}, "`enough` must be left out with the objective controversiality"),
+        ({"enough": 5.0}, "`enough` needs the objective readable, got controversiality"),
     ],
 )
 def test_unusable_questions_are_refused(change: dict[str, Any], message: str) -> None:
