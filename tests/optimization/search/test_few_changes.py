@@ -27,13 +27,13 @@ from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 @pytest.fixture(scope="module")
 def naturals(unseen: list[Sentence], few_words: Vocabulary) -> list[Sentence]:
     """Sentences of the words of the searches."""
-    return [s for s in unseen if not few_words.missing_words(s) and not repeats(s.words)][:5]
+    return [s for s in unseen if not few_words.missing_words(s) and not repeats(s.words)][:3]
 
 
 @pytest.fixture(scope="module")
 def few_words(unseen: list[Sentence]) -> Vocabulary:
-    """Some ninety words, so that all pairs of new words can be tried."""
-    return Vocabulary.from_sentences(unseen[:12], min_count=1)
+    """Few words, so that all pairs of new words can be tried."""
+    return Vocabulary.from_sentences(unseen[:5], min_count=1)
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_judge_chooses_its_favourite(
             drop = judge.log_probs([natural])[0] - judge.log_probs([result.synthetic])[0]
             assert result.judge_drop == pytest.approx(drop, abs=1e-6)
             assert drop <= 4
-    assert len(found) >= 4
+    assert len(found) >= 3
     assert np.mean(found) >= 0.8
 
 
