@@ -94,7 +94,7 @@ def alike(first: dict[str, Any], second: dict[str, Any]) -> None:
     """Tables, or rows, with the same cells."""
     assert first.keys() == second.keys()
     for name, cells in first.items():
-        assert second[name] == pytest.approx(cells, abs=1e-6, nan_ok=True), name
+        assert second[name] == pytest.approx(cells, rel=1e-5, abs=1e-6, nan_ok=True), name
 
 
 def test_analyze(experiments: tuple[Experiment, Experiment]) -> None:
