@@ -1,4 +1,4 @@
-"""The trials of an experiment, shared out to groups of participants."""
+"""The trials of an experiment, assigned to groups of participants."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class MakeDesign(Step[Design], name="design", version=5):
     review: Reviews = ()
 
     def check(self) -> None:
-        """Refuse random and catch trials without natural sentences."""
+        """Check that random and catch trials have natural sentences."""
         if self.sentences is None and (self.random_per_group or self.catch_per_group):
             raise InputError(
                 "Random pairs and catch trials need natural sentences. Set `sentences`, or "
@@ -137,7 +137,7 @@ class MakeDesign(Step[Design], name="design", version=5):
         natural = [] if self.sentences is None else read_sentence_file(self.sentences, reporter)
         review = read_reviews(self.review) if self.review else None
         triplets = () if self.triplets is None else read_triplets(self.triplets)
-        pairs = [] if self.pairs is None else [*read_pairs(self.pairs)]
+        pairs = () if self.pairs is None else read_pairs(self.pairs)
         minimal = self.minimal_pairs
         design = build_design(
             [*pairs, *(() if minimal is None else read_controversial_minimal_pairs(minimal))],
@@ -184,13 +184,13 @@ class MakeDesign(Step[Design], name="design", version=5):
     def _summary(
         self, design: Design, natural: Sequence[Sentence], triplets: Sequence[Triplet]
     ) -> DesignSummary:
-        """Summarise a design, with flags of its trials and figures of its triplets."""
+        """Return the summary of a design, with flags of its trials and figures of its triplets."""
         trials = design.trials
         frequencies = word_frequencies(self.text, natural, trials)
         summary = summarise(design, frequencies, seconds_per_trial=self.seconds_per_trial)
         if triplets:
             flags = flags_of(triplets, text=self.text)
-            # The selection states how many nats are enough
+            # The required nats are an option of the selection, and unknown here
             figures = figures_of(triplets, flags.share, flags.table, enough=None)
             summary = replace(summary, figures=figures_table(figures))
         flagged = {"flags": flags_of(trials, text=self.text).text}
@@ -198,16 +198,15 @@ class MakeDesign(Step[Design], name="design", version=5):
 
 
 def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
-    """Sentences that say which is to be chosen, the first, and others that ask for it.
+    """Read pairs of instructions: a sentence that participants are to choose, and another one.
 
     Args:
         path: a table of sentence_1, such as `Please choose this sentence to show that you read`,
-            and sentence_2, which asks for the other one.
+            and sentence_2, which asks participants to choose sentence_1.
 
     Raises:
-        InputError: the table cannot be read, lacks a column, or compares a sentence with itself.
+        InputError: if the table cannot be read, lacks a column, or compares a sentence with itself.
     """
-    # The first is to be chosen
     readers = {name: (Sentence.parse, name) for name in ("sentence_1", "sentence_2")}
     rows = list(zip(*parsed_columns(path, read_table(path), readers), strict=True))
     check_attention(rows, str(path))
@@ -217,10 +216,12 @@ def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
 def word_frequencies(
     text: Path | None, natural: Sequence[Sentence], trials: Sequence[Trial]
 ) -> WordFrequencies:
-    """Of the largest text there is: the user's, all natural sentences, the trials.
+    """Return word frequencies of the largest available text.
+
+    It is the text of the user; or else the natural sentences; or else the trials.
 
     Raises:
-        InputError: the text cannot be read, or there is no word anywhere.
+        InputError: if the text cannot be read, or there are no words.
     """
     if text is not None:
         return read_frequencies(text)

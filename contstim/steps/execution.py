@@ -1,4 +1,4 @@
-"""Execution of a step's work: in this process, in several, or on a Ray cluster."""
+"""Execution of a step's work: in this process, in several processes, or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class Execution:
     gpus_per_worker: Annotated[float | None, Aside("With ray: GPUs per worker.", at_least=0)] = None
 
     def new_executor(self) -> Executor:
-        """Executor of the work, as the settings say.
+        """Return a new executor for the work.
 
         Raises:
-            InputError: a setting is for another executor.
+            InputError: if a setting is for another executor.
         """
         from contstim.jobs import InterleavedExecutor, LocalExecutor, ProcessExecutor, RayExecutor
 
-        # An option that would change nothing is a mistake of the user's, so it is refused.
+        # An option that has no effect is an error, because the user expects an effect
         if self.executor == "ray":
             return RayExecutor(self.workers, gpus_per_worker=self.gpus_per_worker)
         if self.gpus_per_worker is not None:
@@ -78,7 +78,7 @@ class Execution:
 class ScoringExecution(Execution):
     """Options of running the scoring of sentences: the executor and its number of processes."""
 
-    # Batches of sentences are full anyway, so that nothing is gained by sharing them
+    # Not interleaved: batches of sentences are full already, so sharing them would save no time
     executor: Annotated[
         Literal["local", "processes", "ray"],
         Aside("Where tasks run: in this process, in several processes, or on Ray."),
@@ -96,10 +96,10 @@ class ScoringExecution(Execution):
 
     @property
     def is_local(self) -> bool:
-        """True if this process does the scoring itself.
+        """True if this process scores the sentences, without workers.
 
         Raises:
-            InputError: a setting is for another executor.
+            InputError: if a setting is for another executor.
         """
         if self.executor != "local":
             return False
@@ -115,7 +115,7 @@ class ScoringExecution(Execution):
     def scorers(
         self, models: Models, loading: Loading, say: Callable[[str], None]
     ) -> Iterator[list[Scorer]]:
-        """Load models in this process or in workers, which end with the context.
+        """Load models in this process, or in workers that end with the `with` statement.
 
         Args:
             models: parsed specifications, or texts `[NAME=]SPECIFICATION`.

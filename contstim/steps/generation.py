@@ -33,7 +33,7 @@ class GenerateSentences(Step[None], name="generate sentences"):
     seed: Seed = 0
 
     def sentences(self) -> list[Sentence]:
-        """The sentences, without writing them."""
+        """Generate the sentences, without writing them."""
         return generate(self.number, seed=self.seed, words=self.words)
 
     def work(self, reporter: Reporter) -> Outcome[None]:

@@ -1,4 +1,4 @@
-"""Minimal pairs from any text: a natural sentence, and the same sentence with a new word."""
+"""Minimal pairs from any text: a natural sentence, and the same sentence with one new word."""
 
 from __future__ import annotations
 
@@ -63,14 +63,11 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
     loading: Loading = DEFAULT_LOADING
     context: ModelContexts = ()
     leave_out = frozenset(
-        {
-            *("max_changes", "enough", "judge", "judge_drop", "max_scored"),
-            *("recipe", "restarts", "seconds"),
-        }
+        "max_changes enough judge judge_drop max_scored recipe restarts seconds".split()
     )
 
     def further_reads(self) -> list[Path]:
-        """Files of words."""
+        """Return the files of words."""
         return files_of_words(self.search)
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairScores]:

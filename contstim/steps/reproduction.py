@@ -1,4 +1,4 @@
-"""Published analyses done again from the published data, claim by claim."""
+"""Published analyses repeated with the published data, and compared claim by claim."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
     )
 
     def files_of_data(self) -> Iterable[Path | None]:
-        """The file of ratings."""
+        """Return the file of ratings."""
         return golan2023.locate(self.data, self.ratings)[1:]
 
     def work(self, reporter: Reporter) -> Outcome[tuple[Analysis, Claims]]:

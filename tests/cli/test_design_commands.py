@@ -58,7 +58,9 @@ def test_triplets_are_selected_with_a_certificate(folder: Path) -> None:
     balance = "--token-balance 2 --tokens tokens.csv"
     command = f"select triplets --triplets triplets.csv {options} {balance} --out s.csv"
     done = run(folder, command)
-    assert "--objective controversiality names the better of two models less often" in done.stderr
+    assert (
+        "--objective controversiality identifies the better of two models less often" in done.stderr
+    )
     chosen = read_triplets(folder / "s.csv")
     counts = Counter((t.model_1, t.model_2) for t in chosen)
     counts["ngram", "rnn"] += 0
