@@ -39,7 +39,7 @@ from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
 from contstim.models.loading import Loading
 from contstim.models.training_text import read_contamination, tell_contamination
-from contstim.options import AnswerScale, Help, Models, Reads, Writes
+from contstim.options import AnswerScale, Help, Models, Reads, Share, Writes, reads_kind
 from contstim.reporting.report import Table
 from contstim.steps.fields import SHOWN_TRIALS, ModelContexts, TrialScores, TrustRemoteCode
 from contstim.steps.step import Outcome, Step, Value
@@ -57,9 +57,7 @@ class OfAnswers(Step[Value], name=""):
     """Base of steps that compare participants' answers with models' scores of the sentences."""
 
     trials: Annotated[Path, SHOWN_TRIALS]
-    responses: Annotated[
-        Path, Reads("The table of responses.", content="responses", kind="responses")
-    ]
+    responses: Annotated[Path, reads_kind("The table of responses.", "responses")]
     scores: TrialScores
     scale: AnswerScale = None
 
@@ -125,9 +123,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
         Correction,
         Help("Correction of p-values: false discovery rate (bh) or family-wise error rate (holm)."),
     ] = "bh"
-    smallest_effect: Annotated[
-        float, Help("Smallest difference of interest.", at_least=0, at_most=1)
-    ] = SMALLEST_EFFECT
+    smallest_effect: Annotated[float, Share("Smallest difference of interest.")] = SMALLEST_EFFECT
     primary: Annotated[
         Literal["accuracy", "signed-rank-cosine"] | None,
         Help(
@@ -135,9 +131,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
             "measure."
         ),
     ] = None
-    fdr: Annotated[
-        float, Help("False discovery rate, or family-wise error rate.", at_least=0, at_most=1)
-    ] = 0.05
+    fdr: Annotated[float, Share("False discovery rate, or family-wise error rate.")] = 0.05
     unanimous: Annotated[
         float,
         Help("Proportion of participants that counts as near-unanimous.", at_least=0.5, at_most=1),
@@ -277,9 +271,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
     """
 
     out: Annotated[Path, Writes("The folder to write.", record="fits.csv")]
-    together: Annotated[
-        bool, Help("Also fit models together, to estimate the contribution of each.")
-    ] = False
+    together: Annotated[bool, Help("Also fit models together (additions.csv).")] = False
     condition: Annotated[
         tuple[Condition, ...], Help("Conditions to analyse; by default all except catch.")
     ] = ()
@@ -364,9 +356,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
         Path | None,
         Reads("A table with the column sentence, and the number of tokens under each model."),
     ] = None
-    models: Annotated[
-        tuple[str, ...], Models("Model whose tokens are counted.", flag="--model")
-    ] = ()
+    models: Annotated[tuple[str, ...], Models("Model whose tokens to count.", flag="--model")] = ()
     context: ModelContexts = ()
     exclusions: Exclusions = Exclusions()
     trust_remote_code: TrustRemoteCode = False
@@ -397,9 +387,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
             if rows:  # a control without tests writes no file
                 table = rows_table(rows)
                 write_table(self.out / f"{name}.csv", table)
-                title = (
-                    f"P-values are adjusted over {rows[0]['family']} (Benjamini & Hochberg 1995):"
-                )
+                title = f"P-values adjusted over {rows[0]['family']} (Benjamini & Hochberg 1995):"
                 parts += [title, page_table(table, columns)]
         facts = {"models": conventions(models), **_facts_of_people(admission)}
         return Outcome((tests, preferences), facts, parts=parts)

@@ -23,7 +23,7 @@ from contstim.items.stimuli import (
     read_triplets,
     trial_columns,
 )
-from contstim.options import Help, Reads, Seed, WritesTable
+from contstim.options import Help, Seed, WritesTable, reads_kind
 from contstim.reporting.canvas import write_figure
 from contstim.reporting.stimuli_page import figures_table
 from contstim.steps.fields import Reviews, read_sentence_file
@@ -71,31 +71,16 @@ class MakeDesign(Step[Design], name="design", version=5):
             name="trials.csv",
         ),
     ]
-    pairs: Annotated[
-        Path | None, Reads("Natural pairs, from select natural.", content="pairs", kind="pairs")
-    ] = None
-    triplets: Annotated[
-        Path | None, Reads("Triplets, from select triplets.", content="triplets", kind="triplets")
-    ] = None
+    pairs: Annotated[Path | None, reads_kind("Selected natural pairs.", "pairs")] = None
+    triplets: Annotated[Path | None, reads_kind("Selected triplets.", "triplets")] = None
     minimal_pairs: Annotated[
-        Path | None,
-        Reads(
-            "Minimal pairs, from select minimal-pairs.",
-            content="minimal pairs",
-            kind="minimal pairs",
-        ),
+        Path | None, reads_kind("Selected minimal pairs.", "minimal pairs")
     ] = None
     sentences: Annotated[
         Path | None,
-        Reads(
-            "Natural sentences for random pairs and catch trials.",
-            content="sentences",
-            kind="sentences",
-        ),
+        reads_kind("Natural sentences for random pairs and catch trials.", "sentences"),
     ] = None
-    groups: Annotated[
-        int, Help("Number of groups; each group sees different trials.", at_least=1)
-    ] = 10
+    groups: Annotated[int, Help("Number of groups; each sees different trials.", at_least=1)] = 10
     random_per_group: Annotated[int, Help("Random natural pairs per group.", at_least=0)] = 3
     catch_per_group: Annotated[int, Help("Catch trials per group.", at_least=0)] = 12
     attention: Annotated[
@@ -106,9 +91,7 @@ class MakeDesign(Step[Design], name="design", version=5):
             content="attention",
         ),
     ] = None
-    twins: Annotated[
-        bool, Help("Add trials of natural against synthetic sentences, as in 2023.")
-    ] = False
+    twins: Annotated[bool, Help("Add trials of condition natural-synthetic.")] = False
     scale: Annotated[
         Scale, Help("Scale of answers: confidence (1-6), choice (1-2) or slider (0-100).")
     ] = Scale.CONFIDENCE

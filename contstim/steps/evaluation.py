@@ -280,9 +280,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
         Reads("Text, counts or model for word frequencies.", folder=True, kind="training text"),
     ]
     reference: Annotated[str | None, Models("Causal model to correlate scores with.")] = None
-    word_list: Annotated[Path | None, Reads("The words, one per line, instead of random ones.")] = (
-        None
-    )
+    word_list: Annotated[Path | None, Reads("Words, one per line, instead of random ones.")] = None
     sample: Annotated[int, Help("Number of random sentences; 0 for all.", at_least=0)] = 0
     words: Annotated[int, Help("Number of words to draw from the frequencies.", at_least=1)] = 500
     carrier: Annotated[tuple[str, ...], Help("Carrier sentence, with '_' for the word.")] = (
@@ -356,14 +354,10 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
         tuple[Path, ...], Reads("A table of scores, written by `score`.", content="scores")
     ] = ()
     models: GivenModels = ()
-    sentences: Annotated[
-        Path | None, Reads("Sentences to score; by default those of the tables.")
-    ] = None
+    sentences: Annotated[Path | None, Reads("Sentences; by default those of the tables.")] = None
     top: Annotated[int, Help("Number of sentences for each pair of models.", at_least=1)] = 10
     vocabulary: Annotated[Path | None, Reads("Vocabulary for synthesis.")] = None
-    synthesize: Annotated[bool, Help("Also synthesize sentences, and write synthesized.csv.")] = (
-        False
-    )
+    synthesize: Annotated[bool, Help("Also synthesize sentences (synthesized.csv).")] = False
     seed: Seed = 0
 
     def check(self) -> None:

@@ -90,9 +90,7 @@ class ScoringExecution(Execution):
             at_least=1,
         ),
     ] = None
-    models_in_memory: Annotated[
-        int, Aside("Number of models that a worker keeps loaded.", at_least=1)
-    ] = 1
+    models_in_memory: Annotated[int, Aside("Number of loaded models per worker.", at_least=1)] = 1
 
     @property
     def is_local(self) -> bool:

@@ -12,7 +12,7 @@ from contstim.files.files import is_file
 from contstim.items.stimuli import read_stimuli
 from contstim.models.loading import Loading
 from contstim.optimization.search.settings import SearchSettings
-from contstim.options import Aside, Help, Models, Reads, Writes
+from contstim.options import Aside, Help, Models, Reads, Writes, reads_kind
 from contstim.words.corpus import TextNotes, read_sentences
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary, read_repeatable
 from contstim.words.word_rules import WordRules, read_words
@@ -45,17 +45,11 @@ ModelContexts = Annotated[
     ),
 ]
 
-TEXT = Reads(
-    "UTF-8 text, one sentence per line; - for stdin.", content="text", kind="training text"
-)
-SENTENCES = Reads(
-    "Sentences, one per line, or a table with columns of sentences.",
-    content="sentences",
-    kind="sentences",
-)
+TEXT = Reads("UTF-8 text, one sentence a line; - for stdin.", content="text", kind="training text")
+SENTENCES = reads_kind("Sentences, one a line, or a table with columns of sentences.", "sentences")
 Text = Annotated[Path, TEXT]
 Sentences = Annotated[Path, SENTENCES]
-TRIALS = Reads("The table of trials, from `design`.", content="trials", kind="trials")
+TRIALS = reads_kind("The table of trials, from `design`.", "trials")
 SHOWN_TRIALS = replace(TRIALS, text="The table of trials that participants saw.")
 TrialScores = Annotated[
     Path,
@@ -65,9 +59,7 @@ TrialScores = Annotated[
         kind="scores of trials",
     ),
 ]
-Language = Annotated[
-    Literal["en", "any"], Help("Word rules of English, or of any script by Unicode.")
-]
+Language = Annotated[Literal["en", "any"], Help("Word rules: English, or any script by Unicode.")]
 Blocked = Annotated[Path | None, Help("The list of blocked words, one per line.", content="words")]
 Prose = Annotated[bool, Help("Split running prose into sentences.")]
 TrustRemoteCode = Annotated[bool, Help("Run Python code of a checkpoint. Read it first.")]
@@ -92,10 +84,8 @@ Reviews = Annotated[
 
 OfferedWords = Annotated[
     Path | None,
-    Reads(
-        "Vocabulary; by default the frequent words of the models' training text.",
-        content="vocabulary",
-        kind="vocabulary",
+    reads_kind(
+        "Vocabulary; by default the frequent words of the models' training text.", "vocabulary"
     ),
 ]
 Uncapped = Annotated[

@@ -42,9 +42,7 @@ class ExportTrials(Step[Exported], name="export", version=2):
 
     separate_fields: ClassVar[frozenset[str]] = frozenset({"seed"})  # of the order of trials
     trials: Annotated[Path, TRIALS]
-    out: Annotated[
-        Path, Writes("The output folder, or the file for the platform.", name="export/{}")
-    ]
+    out: Annotated[Path, Writes("Output folder, or file for the platform.", name="export/{}")]
     settings: Any
 
     def texts_to_edit(self) -> tuple[Path, ...]:
@@ -109,10 +107,7 @@ class ImportResponses(Step[Imported], name="import", version=2):
         tuple[Path, ...], Reads("Data files of the platform.", argument=True, folder=True)
     ] = ()
     trials: Annotated[Path | None, SHOWN_TRIALS] = None
-    out: Annotated[
-        Path,
-        WritesTable("The table of responses to write.", kind="responses", name="responses.csv"),
-    ]
+    out: Annotated[Path, WritesTable("The table to write.", kind="responses", name="responses.csv")]
     trials_out: Annotated[Path | None, WritesTable("The table of trials to write.")] = None
     settings: Any
     duplicates: Annotated[

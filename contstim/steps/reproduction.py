@@ -44,9 +44,7 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
         ),
     ]
     out: Annotated[Path, Writes("The folder to write.", record="report.html")]
-    ratings: Annotated[Path | None, Reads("The file of ratings, if it is in another folder.")] = (
-        None
-    )
+    ratings: Annotated[Path | None, Reads("File of ratings, if in another folder.")] = None
 
     def files_of_data(self) -> Iterable[Path | None]:
         """Return the file of ratings."""

@@ -128,20 +128,14 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
             "The page to write.", name="review/pairs.html|review/triplets.html|review/trials.html"
         ),
     ]
-    scores: Annotated[
-        Path | None, Reads("Scores of the sentences, from `score`.", kind="scores||")
-    ] = None
-    responses: Annotated[
-        Path | None, Reads("Responses to the trials, to show how sure participants are.")
-    ] = None
+    scores: Annotated[Path | None, Reads("Scores of the sentences.", kind="scores||")] = None
+    responses: Annotated[Path | None, Reads("Responses to the trials of the table.")] = None
     scale: AnswerScale = None
     review: Annotated[
         tuple[Path, ...],
         Reads("Reviews to show with the items, in the order of rounds.", content="reviews"),
     ] = ()
-    reviewer: Annotated[
-        str, Help("Name of the reviewer; by default, the reviewer enters it on the page.")
-    ] = ""
+    reviewer: Annotated[str, Help("Reviewer's name; by default entered on the page.")] = ""
     settings: ReviewSettings = ReviewSettings()
 
     def work(self, reporter: Reporter) -> Outcome[ReviewPage]:

@@ -96,9 +96,7 @@ class ScoreSentences(
         bool, Help("With --per-word: assign the probability of a word's end to this word.")
     ] = False
     standard_errors: Annotated[Path | None, WritesTable("Also write the standard errors.")] = None
-    bounds: Annotated[Path | None, WritesTable("Also write the lower bounds of chain-mixture.")] = (
-        None
-    )
+    bounds: Annotated[Path | None, WritesTable("Also write lower bounds of chain-mixture.")] = None
     execution: ScoringExecution = LOCAL_SCORING
     loading: Loading = DEFAULT_LOADING
     context: ModelContexts = ()
@@ -115,9 +113,7 @@ class ScoreSentences(
                 "`by` and `boundary_correction` need `per_word`. Set it, or remove them."
             )
         if self.per_word and self.out.suffix.lower() == ".npz":
-            raise InputError(
-                f"A table of words cannot be .npz. Use one of {', '.join(TABLE_KINDS)}."
-            )
+            raise InputError(f"A table of words cannot be .npz. Use {' or '.join(TABLE_KINDS)}.")
         if self.bounds is not None:
             _require_mixture(parse_models(self.models), per_word=self.per_word)
 

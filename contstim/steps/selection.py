@@ -38,7 +38,7 @@ from contstim.optimization.selection.question import (
     TripletSelection,
 )
 from contstim.optimization.selection.triplets import has_enough, select_triplets
-from contstim.options import Reads, WritesTable
+from contstim.options import Reads, WritesTable, reads_kind
 from contstim.reporting.report import Table
 from contstim.reporting.stimuli_page import figures_table
 from contstim.steps.fields import Reviews, Uncapped, uncapped_words
@@ -100,10 +100,7 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
     --out pairs-2.csv`
     """
 
-    scores: Annotated[
-        Path,
-        Reads("Scores: .csv, .tsv, .parquet, .jsonl or .npz.", content="scores", kind="scores"),
-    ]
+    scores: Annotated[Path, reads_kind("Scores: .csv, .tsv, .parquet, .jsonl or .npz.", "scores")]
     out: Annotated[Path, _WritesSelection(kind="pairs", name="pairs.csv")]
     settings: PairSettings = PairSettings()
     review: Reviews = ()
@@ -197,10 +194,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
     --out selected-2.csv`
     """
 
-    triplets: Annotated[
-        Path,
-        Reads("Triplets to choose from, for all model pairs.", content="triplets", kind="triplets"),
-    ]
+    triplets: Annotated[Path, reads_kind("Candidate triplets of all model pairs.", "triplets")]
     out: Annotated[Path, _WritesSelection(kind="triplets", name="selected.csv")]
     settings: SelectionSettings = SelectionSettings()
     review: Reviews = ()
@@ -289,11 +283,7 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
 
     pairs: Annotated[
         Path,
-        Reads(
-            "Minimal pairs with scores: pairs.csv of evaluate blimp.",
-            content="minimal pair scores",
-            kind="minimal pair scores",
-        ),
+        reads_kind("Minimal pairs with scores, from evaluate blimp.", "minimal pair scores"),
     ]
     out: Annotated[
         Path,

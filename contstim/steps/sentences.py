@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +18,7 @@ from contstim.experiments.design.summary import sentences_needed
 from contstim.files.files import write_text
 from contstim.models.catalog import load_models
 from contstim.models.scoring import mean_word_log_probs
-from contstim.options import Help, Judges, Reads, Writes
+from contstim.options import Help, Judges, Reads, Writes, reads_kind
 from contstim.reporting.report import Table
 from contstim.steps.fields import TEXT, Blocked, Language, Prose, language_rules, read_text
 from contstim.steps.step import Outcome, Step, fields_of
@@ -188,6 +189,7 @@ class FoundSentences:
 
 
 _STUDY = "Sentences that a study needs"
+_StudyNumber = partial(Help, at_least=0, panel=_STUDY)
 _UNUSUAL = "the judge finds it or one of its words unusual"
 _ODD_SENTENCES, _ODD_WORDS = 0.1, 0.01  # shares of sentences and words that count as unusual
 
@@ -210,13 +212,10 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
     """
 
     text: Annotated[Path, replace(TEXT, kind="natural text")]
-    out: Annotated[
-        Path,
-        Writes("The file of natural sentences to write.", kind="sentences", name="natural.txt"),
-    ]
+    out: Annotated[Path, Writes("The text to write.", kind="sentences", name="natural.txt")]
     vocabulary: Annotated[
         Path | None,
-        Reads("Keep sentences of these words only.", content="vocabulary", kind="vocabulary"),
+        reads_kind("Keep sentences of these words only.", "vocabulary"),
     ] = None
     exclude: Annotated[
         tuple[Path, ...],
@@ -225,23 +224,13 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
     settings: SentenceSettings = SentenceSettings()
     judge: Judges = ()
     for_models: Annotated[
-        int | None, Help("Number of models in the study.", at_least=2, metavar="M", panel=_STUDY)
+        int | None, _StudyNumber("Number of models in the study.", at_least=2, metavar="M")
     ] = None
-    triplets_per_pair: Annotated[
-        int, Help("Value of triplets --per-pair.", at_least=0, panel=_STUDY)
-    ] = 100
-    pairs_per_pair: Annotated[
-        int, Help("Value of select natural --per-pair.", at_least=0, panel=_STUDY)
-    ] = 10
-    groups: Annotated[
-        int, Help("Value of the same option of design.", at_least=0, panel=_STUDY)
-    ] = 10
-    random_per_group: Annotated[
-        int, Help("Value of the same option of design.", at_least=0, panel=_STUDY)
-    ] = 3
-    catch_per_group: Annotated[
-        int, Help("Value of the same option of design.", at_least=0, panel=_STUDY)
-    ] = 12
+    triplets_per_pair: Annotated[int, _StudyNumber("Value of triplets --per-pair.")] = 100
+    pairs_per_pair: Annotated[int, _StudyNumber("Value of select natural --per-pair.")] = 10
+    groups: Annotated[int, _StudyNumber("Value of the same option of design.")] = 10
+    random_per_group: Annotated[int, _StudyNumber("Value of the same option of design.")] = 3
+    catch_per_group: Annotated[int, _StudyNumber("Value of the same option of design.")] = 12
 
     def check(self) -> None:
         """Check the length of sentences, and that the numbers of a study include its models."""

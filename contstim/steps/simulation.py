@@ -35,7 +35,7 @@ from contstim.files.tables import write_table
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, read_trials
 from contstim.models.scoring import require_log_probabilities
-from contstim.options import Aside, Help, Reads, Seed, Writes, WritesTable
+from contstim.options import Aside, Help, Reads, Seed, Share, Writes, WritesTable
 from contstim.reporting.canvas import write_figure
 from contstim.reporting.report import Picture
 from contstim.steps.fields import TRIALS, TrialScores
@@ -86,9 +86,9 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
         Path | None,
         Aside("Output folder of `analyze` for a pilot, whose agreement is used.", folder=True),
     ] = None
-    smallest_effect: Annotated[
-        float, Help("Smallest difference of accuracies of interest.", at_least=0, at_most=1)
-    ] = SMALLEST_EFFECT
+    smallest_effect: Annotated[float, Share("Smallest difference of accuracies of interest.")] = (
+        SMALLEST_EFFECT
+    )
     simulations: Annotated[int, Help("Simulated experiments per planted model.", at_least=1)] = 1000
     seed: Seed = 0
 
@@ -177,10 +177,7 @@ class SimulateResponses(
             kind="questions",
         ),
     ] = None
-    out: Annotated[
-        Path,
-        WritesTable("The table of responses to write.", kind="responses", name="responses.csv"),
-    ]
+    out: Annotated[Path, WritesTable("The table to write.", kind="responses", name="responses.csv")]
     participants: Annotated[
         int | None,
         Help(
@@ -198,14 +195,10 @@ class SimulateResponses(
         float,
         Help("Lower noise ceiling on random natural pairs, with ten raters.", above=0.5, below=1),
     ] = PUBLISHED_CEILING
-    lapses: Annotated[
-        float, Help("Proportion of trials answered at random.", at_least=0, at_most=1)
-    ] = 0.02
+    lapses: Annotated[float, Share("Proportion of trials answered at random.")] = 0.02
     server: Annotated[str | None, Help("Take part in a study of `collect --rehearsal`.")] = None
     browser: Annotated[bool, Help("With --server: use Chromium (Playwright).")] = False
-    at_once: Annotated[
-        int, Aside("With --server: number of participants at the same time.", at_least=1)
-    ] = 50
+    at_once: Annotated[int, Aside("With --server: simultaneous participants.", at_least=1)] = 50
     pause: Annotated[float, Aside("With --server: seconds between two answers.", at_least=0)] = 0.0
     patience: Annotated[
         float, Aside("With --server: time limit of an answer of the server, seconds.", at_least=1)

@@ -426,10 +426,8 @@ def _fields_of(kind: type[Any]) -> tuple[Field, ...]:
             noted_fields.append(Field(member.name, hint, note, default, "", panel))
         elif isinstance(hint, type) and is_dataclass(hint):
             for inner in fields_of(hint):
-                inner_default = (
-                    inner.default if default is MISSING else getattr(default, inner.name)
-                )
-                noted_fields.append(replace(inner, group=member.name, default=inner_default))
+                value = inner.default if default is MISSING else getattr(default, inner.name)
+                noted_fields.append(replace(inner, group=member.name, default=value))
     return tuple(field for field in noted_fields if field.name not in left_out)
 
 

@@ -103,9 +103,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         recipe = recipe_named(search.recipe)  # an unknown one is refused before models are loaded
         symmetric = self.objective == "symmetric"
         if symmetric and (len(self.accept) != 1 or len(self.reject) != 1):
-            raise InputError(
-                "The symmetric `objective` needs one model each in `accept` and `reject`."
-            )
+            raise InputError("`objective` symmetric needs one model each in `accept` and `reject`.")
         if symmetric and (search.enough or search.judge):
             field = "enough" if search.enough else "judge"
             raise InputError(

@@ -127,9 +127,7 @@ class TrainAcceptability(
     """
 
     leave_out: ClassVar[frozenset[str]] = frozenset({"weight_decay", "clip"})
-    data: Annotated[
-        Path, Reads("A .tsv file of CoLA, or a table with the columns label and sentence.")
-    ]
+    data: Annotated[Path, Reads("A .tsv file of CoLA, or a table with columns label and sentence.")]
     out: ReportFolder
     base: Annotated[str, Help("A folder, or a name on the Hugging Face Hub.")] = (
         settings.ClassifierSettings.base

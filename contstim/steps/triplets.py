@@ -84,9 +84,7 @@ class SearchTriplets(
 
     models: GivenModels
     sentences: Sentences
-    out: Annotated[
-        Path, WritesTable("The table of triplets to write.", kind="triplets", name="triplets.csv")
-    ]
+    out: Annotated[Path, WritesTable("The table to write.", kind="triplets", name="triplets.csv")]
     vocabulary: OfferedWords = None
     settings: SearchRules = SearchRules()
     store: StoreBeside = None

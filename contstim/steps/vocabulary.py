@@ -60,13 +60,9 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     Example: `contstim vocabulary --text corpus.txt --model kenlm:trigram.arpa --out vocab.txt`
     """
 
-    out: Annotated[
-        Path, Writes("The vocabulary file to write.", kind="vocabulary", name="vocabulary.txt")
-    ]
+    out: Annotated[Path, Writes("Vocabulary to write.", kind="vocabulary", name="vocabulary.txt")]
     text: Annotated[Path | None, TEXT] = None
-    published: Annotated[
-        Path | None, Reads("The folder of resources of the 2023 study.", folder=True)
-    ] = None
+    published: Annotated[Path | None, Reads("Resources of the 2023 study.", folder=True)] = None
     models: Annotated[
         tuple[str, ...],
         Models("Keep only words that this model knows.", flag="--model", kind="models"),
@@ -78,9 +74,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     ] = None
     without: Annotated[Path | None, Help("Words to exclude, one per line.", content="words")] = None
     blocked: Blocked = None
-    zipf: Annotated[
-        str | None, Help("Range of Zipf frequencies, such as 3.5-7.", metavar="LOW-HIGH")
-    ] = None
+    zipf: Annotated[str | None, Help("Zipf frequencies, such as 3.5-7.", metavar="LOW-HIGH")] = None
     every_word: Annotated[bool, Help("Include every string between spaces.")] = False
     min_count: Annotated[int, Help("Minimum count of a word.", at_least=1)] = 5
     same_token_count: Annotated[

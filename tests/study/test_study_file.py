@@ -121,7 +121,7 @@ BAD = [
     ('same = "lstm"', 'same = "gpt"', "another model of this study"),
     (', transform = "mean"', "", "are the same model"),
     (NGRAM, "2", "is not a model"),
-    ("bigram =", "LSTM =", "would be trained in one place"),
+    ("bigram =", "LSTM =", "would be trained in the same folder"),
     ("bigram =", '"a/b" =', "is not a name for a model"),
     ("bigram =", "sentence =", "must not be"),
     ('words = "8"', 'words = "eight"', "must be a number or a range"),
@@ -136,8 +136,8 @@ BAD = [
     ("min_count = 2", 'zipf = "3"', "such as 3.5-7"),
     ("per_pair = 9", "per_pair = 3", "cannot be selected from 3"),
     (SELECTED, "quantiles = 4", "per_pair = 12"),
-    ("groups = 3", "groups = 4", "cannot be dealt out evenly"),
-    ("groups = 3", "groups = 2\ntwins = true", "3 groups or more"),
+    ("groups = 3", "groups = 4", "cannot be divided evenly"),
+    ("groups = 3", "groups = 2\ntwins = true", "must be at least 3 with twins"),
     ("groups = 3", "groups = 0", "1 or more"),
     (
         "catch_per_group = 1",
@@ -147,14 +147,14 @@ BAD = [
     (
         "catch_per_group = 1\n[power]\n",
         'catch_per_group = 1\nscale = "slider"\n[export.pcibex]\n[power]\n',
-        "makes buttons",
+        "shows buttons",
     ),
     (
         "[export.jspsych]\n",
         '[export.jspsych]\nlanguage = "pt-BR"\n',
-        "there are no texts in 'pt-BR', but in en, de",
+        "must be one of en, de",
     ),
-    ("random_per_group = 2", "random_per_group = 2000", "none has to serve twice"),
+    ("random_per_group = 2", "random_per_group = 2000", "to use each only once"),
     ("per_pair = 9", "per_pair = 0", "1 or more"),
     ("[design]", "[near_pairs]", "no section writes trials"),
     ('"lstm"\n[an', '"gru"\n[an', "must be a model of the study"),
@@ -183,7 +183,7 @@ BAD = [
     (
         SELECTED,
         'quantiles = 0\ncounts = "four.csv"',
-        "4 triplets of bigram and lstm cannot be dealt out evenly to 3 groups",
+        "4 triplets of bigram and lstm cannot be divided evenly among 3 groups",
     ),
     (SELECTED, 'counts = "review.csv"', "[select.triplets] counts: "),
     (UNITS, '"auto"\ncontrasts = "other.csv"', "lacks the columns first, second"),
@@ -192,7 +192,7 @@ BAD = [
     (
         TITLE,
         "deadline = 4.0",
-        "max_missing: after the deadline of [export.jspsych], 4 s, answers are missing",
+        "max_missing: must be above 0, because [export.jspsych] has a deadline (4 s)",
     ),
     (TITLE, "deadline = 0.2", "at least 1 second"),
     (
