@@ -337,9 +337,9 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
 class CompareControls(OfAnswers[Controls], name="controls", version=2):
     """Test whether token counts or other features of sentences predict preferences of models.
 
-    Writes token_counts.csv (whether models prefer the sentence with fewer tokens, a binomial test
-    each) and feature_preferences.csv (whether models prefer more of a feature than people do, on
-    synthetic controversial pairs).
+    Writes token_counts.csv (whether a model prefers the sentence with fewer tokens, with a binomial
+    test for each model) and feature_preferences.csv (whether a model prefers more of a feature than
+    participants do, on synthetic controversial pairs).
 
     Example: `contstim controls --trials trials.csv --responses responses.csv --scores scores.csv
     --text corpus.txt --model hf:gpt2 --out controls`

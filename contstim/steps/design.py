@@ -45,15 +45,16 @@ class MakeDesign(Step[Design], name="design", version=5):
     """Turn stimuli into the trials of an experiment, and assign them to groups.
 
     Each triplet gives a trial of its two synthetic sentences; with `--twins` it also gives trials
-    of the natural sentence and each synthetic one. In experiment 1 of 2023, one answer to such a
-    trial gave a quarter to a third as much evidence. No group sees a sentence twice, and all groups
-    have the same number of trials of each condition, model pair and role. The finished table is
-    checked independently. The command also writes a summary for ethics and preregistration
-    (`….summary.md`, `….summary.png`) and a certificate.
+    of the natural sentence and each synthetic one. In experiment 1 of 2023, an answer to such a
+    trial gave a quarter to a third of the evidence of an answer to a trial of the two synthetic
+    sentences. No group sees a sentence twice, and all groups have the same number of trials of each
+    condition, model pair and role. An independent check verifies the finished table. The command
+    also writes a summary for ethics and preregistration (`….summary.md`, `….summary.png`) and a
+    certificate.
 
-    After a review of trials, as many as possible stay in their groups. Rejected random and catch
-    trials are replaced; for rejected pairs, minimal pairs and triplets run `select natural`,
-    `select minimal-pairs` and `select triplets` with the same review first.
+    After a review, as many trials as possible stay in their groups, and rejected random and catch
+    trials are replaced. To replace rejected pairs, minimal pairs and triplets, first run `select
+    natural`, `select minimal-pairs` and `select triplets` with the same review.
 
     Examples: `contstim design --pairs pairs.csv --triplets selected.csv --sentences natural.txt
     --groups 10 --random-per-group 9 --catch-per-group 12 --out trials.csv`

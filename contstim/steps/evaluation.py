@@ -101,8 +101,8 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
 
     Writes a page (`report.html`, `report.md`), tables (CSV) and figures (PDF and PNG): accuracy by
     paradigm, phenomenon and overall, compared with people and published models; ties; contrasts;
-    accuracy by length, perplexity, log-probability and confidence. Every score is saved as soon as
-    it is known: an interrupted run continues where it stopped.
+    accuracy by length, perplexity, log-probability and confidence. Every score is saved at once, so
+    an interrupted run continues where it stopped.
 
     Example: `contstim evaluate blimp --model kenlm:trigram.arpa --data blimp --out results`
     """
@@ -204,9 +204,9 @@ class EvaluateAcceptability(
     Plain ratings, a table with the columns sentence and rating, are correlated with the scores.
     Minimal pairs (the folder of LI-Adger, a table with item and label, or `--pairs`) are evaluated
     by the BLiMP criterion (the acceptable sentence has the higher score) and by the Acceptability
-    Delta Criterion at each δ: differences in scores, as z-scores over all sentences, have the sign
-    of the differences in judgements, and are nearly as large. Writes tables (CSV), figures (PNG,
-    PDF) and a page. An interrupted run continues where it stopped.
+    Delta Criterion at each δ: the difference in scores (z-scores over all sentences) has the sign
+    of the difference in judgements, and differs from it by less than δ. Writes tables (CSV),
+    figures (PNG, PDF) and a page. An interrupted run continues where it stopped.
 
     Example: `contstim evaluate acceptability --data li-adger --model hf:gpt2 --model
     hf:bert-large-cased@pll-original --out adc`
@@ -232,7 +232,7 @@ class EvaluateAcceptability(
         if self.settings.scores_as_given and self.models:
             raise InputError(
                 "`scores_as_given` is for tables of scores, because scores of `models` are "
-                "not z-scores. Remove it, or set `scores`."
+                "not z-scores. Remove it, or replace `models` by `scores`."
             )
         judgements = read_judgements(self.data, self.pairs)
         # Scores of tables and of models become columns of one table

@@ -58,7 +58,7 @@ class Execution:
         if self.executor == "ray":
             return RayExecutor(self.workers, gpus_per_worker=self.gpus_per_worker)
         if self.gpus_per_worker is not None:
-            raise InputError("`gpus_per_worker` needs the `executor` ray. Remove it, or set that.")
+            raise InputError("`gpus_per_worker` needs `executor` ray. Set both, or neither.")
         if self.executor == "processes":
             return ProcessExecutor(self.workers)
         if self.executor == "interleaved":

@@ -47,9 +47,10 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
     word has the same part of speech, and about the same length and frequency. If two models never
     disagree on a sentence, it gives no pair.
 
-    In the table, `natural` is the natural sentence and `changed` the other one, which need not be
-    unacceptable; `paradigm` is the part of speech of the replaced word, and `pair_id` contains the
-    number of the sentence, from 1. The log-probabilities under all models follow.
+    In the table, `natural` is the natural sentence, and `changed` is the sentence with the new
+    word, which can be acceptable. `paradigm` is the part of speech of the replaced word, and
+    `pair_id` contains the number of the sentence, from 1. The other columns are the
+    log-probabilities under all models.
 
     Example: `contstim near-pairs --model kenlm:bigram.arpa --model kenlm:trigram.arpa
     --sentences natural.txt --vocabulary vocab.txt --out near-pairs.csv`

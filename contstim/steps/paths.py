@@ -94,7 +94,7 @@ def check_targets(step: Step[Any]) -> None:
 
 
 def _claim_input(owners: dict[Path, str], name: str, path: Path) -> None:
-    # Two inputs may be one file
+    # Inputs do not own their paths, because two inputs may be the same file
     if owner := owners.get(identity(path)):
         raise InputError(f"{owner} would overwrite {name}, {path}. Name another output.")
 

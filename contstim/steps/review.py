@@ -184,7 +184,7 @@ def _decided(review: Review, n_items: int, kind: ItemKind) -> Iterator[str]:
         rejected = decisions.count(Decision.REJECT)
         yield f"{name}: {len(decisions):,} of {of_all} decided, {rejected:,} rejected"
     yield (
-        f"rejected by anybody: {len(review.rejected & review.by_item.keys()):,}; "
+        f"rejected by at least one reviewer: {len(review.rejected & review.by_item.keys()):,}; "
         f"reviewers disagree: {len(review.disagreements):,}"
     )
 

@@ -76,7 +76,7 @@ class PairSettings(NaturalRules):
     ] = None
     counts: GivenCounts = None
     exclude: Annotated[
-        tuple[Path, ...], Reads("Leave out sentences of this file.", content="sentences")
+        tuple[Path, ...], Reads("Exclude the sentences of this file.", content="sentences")
     ] = ()
 
     def __post_init__(self) -> None:
@@ -212,8 +212,8 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
         distinct = [triplet for triplet in candidates if triplet.distinct]
         if len(distinct) < len(candidates):
             reporter.say(
-                f"Left out: {len(candidates) - len(distinct):,} of {len(candidates):,} triplets, "
-                "whose sentences are not all different."
+                f"Excluded: {len(candidates) - len(distinct):,} of {len(candidates):,} triplets, "
+                "because their sentences are not all different."
             )
         selection = select_triplets(
             distinct,
@@ -248,7 +248,7 @@ def _remark_objective(
         return
     if low := sum(not has_enough(triplet, question) for triplet in triplets):
         reporter.say(
-            f"Left out: {low:,} of {quantity(len(triplets), 'triplet')}, with less than "
+            f"Excluded: {low:,} of {quantity(len(triplets), 'triplet')}, with less than "
             f"{question.floor:g} nats on a side."
         )
     table = tag_table(question.tags)

@@ -200,8 +200,8 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
     Lines that are not sentences are excluded: lines that do not start and end like a sentence, that
     contain parts of addresses, abbreviations or blocked words, that are capitalised like headings,
     or that have no finite verb or no main clause (English). Of sentences that differ by one word,
-    the first is kept. With --judge, the tenth of the sentences that it finds least likely, and
-    sentences with a very unlikely word, are excluded as well.
+    the first is kept. With --judge, the command also excludes the tenth of the sentences that the
+    judge finds least likely, and sentences with a very unlikely word.
 
     With --for-models it also prints how many sentences a study of this many models needs. If there
     are too few, it prints how many more each rule would allow, and the exit status is 3.

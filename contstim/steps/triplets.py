@@ -52,7 +52,7 @@ class SearchTriplets(
     Step["TripletResults"],
     name="triplets",
     version=10,
-    saved_results="All results so far are kept in the store.",
+    saved_results="All results so far are saved in the store.",
 ):
     """Synthesize triplets for every pair of models: a natural sentence, and one that each rejects.
 
@@ -62,11 +62,11 @@ class SearchTriplets(
     the nats, and is repeated if it is fast (--restarts).
 
     Each pair of models uses the natural sentences in its own random order, until it has --per-pair
-    triplets. It skips a sentence if the search finds nothing, if a model finds the sentence
-    impossible, or if it contains an excluded word. Without a judge it also skips the quarter of the
-    sentences that a model finds least likely.
+    triplets. It skips sentences in which the search finds nothing, that a model finds impossible,
+    or that contain an excluded word. Without a judge, it also skips the quarter of the sentences
+    that a model finds least likely.
     A natural sentence may serve several pairs; `contstim select triplets` can use each only once,
-    limit the use of words, and leave out what reviewers reject.
+    limit the use of words, and exclude triplets that reviewers reject.
 
     Each result is stored at once, so an interrupted job continues where it stopped when the same
     command runs again. More triplets, models or sentences need only the additional searches. A

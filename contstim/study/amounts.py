@@ -257,7 +257,7 @@ def natural_supply(
     The current folder is the study's.
 
     Args:
-        study: as `read_study` reads it.
+        study: study from `read_study`.
         states: states of its stages.
         reporter: receives the progress of reading texts.
         deadline: value of `monotonic` at which reading of texts stops with an error.

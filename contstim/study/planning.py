@@ -251,7 +251,7 @@ def _rivals(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterato
         if number < n_pairs:
             yield (
                 f"[select.natural] {reject} and {accept} are very similar: about {number:,} "
-                f"natural sentences are below the median of {reject} and at or above that of "
+                f"natural sentences are below the median of {reject} and at or above the median of "
                 f"{accept}, but {quantity(n_pairs, 'pair')} need {n_pairs:,}. Give more sentences, "
                 "request fewer pairs, or compare other models."
             )

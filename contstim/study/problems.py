@@ -119,7 +119,7 @@ class Problems:
             for inner in value:
                 self.refuse_null_characters(inner, key)
         elif isinstance(value, str) and "\0" in value:
-            self.add(key, "holds a null character (\\u0000): leave it out.")
+            self.add(key, "contains a null character (\\u0000): remove it.")
 
     def concern(self, *key: str) -> bool:
         """Return True if a section or key has a problem, which may be the cause of others."""

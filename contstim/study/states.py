@@ -1,8 +1,8 @@
 """State of each stage: whether it is done and up to date.
 
 The record next to the output of a stage has the checksums of its inputs and outputs, the options
-that are not the defaults, and the step's version. The current inputs are compared with it. Only
-content counts, never the time of a file, nor a new option at its default.
+that differ from the defaults, and the version of the step. They are compared with the current files
+and options. The time of a file and a new option with its default make no difference.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def examine(stage: StudyStage) -> StageState:
     if begun is not None:
         now = basis_of(stage)
         changes = _changes(stage, now, begun) if begun.keys() == now.keys() else ()
-        reasons = ("a run ended before it was done", *changes)
+        reasons = ("a run ended before the stage was done", *changes)
         return StageState(stage, "interrupted", reasons, record)
     if record is None:
         path = stage.step.record_path()

@@ -333,7 +333,7 @@ class _Chain:
     def _why_stale(self, name: str) -> str:
         """Return why a file is stale, although its content is as written; empty if it is not."""
         if name not in self._stale:
-            self._stale[name] = ""  # ends the recursion if records name each other in a circle
+            self._stale[name] = ""  # ends the recursion if records refer to each other in a circle
             self._stale[name] = self._found_stale(name)
         return self._stale[name]
 

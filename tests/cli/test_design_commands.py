@@ -87,7 +87,7 @@ def test_triplets_whose_sentences_are_the_same_are_left_out(folder: Path) -> Non
     write_table(folder / "some.csv", columns_of(Triplet, [found_nothing, *others]))
     options = "--triplets some.csv --per-pair 3 --quantiles 0 --out d.csv"
     done = run(folder, "select", "triplets", *options.split(), status=0)
-    assert f"Left out: 1 of {len(others) + 1} triplets" in done.stderr
+    assert f"Excluded: 1 of {len(others) + 1} triplets" in done.stderr
     assert first.triplet_id not in {t.triplet_id for t in read_triplets(folder / "d.csv")}
 
 
@@ -100,7 +100,7 @@ def test_readable_triplets_have_enough_nats(folder: Path) -> None:
     (folder / "tags.csv").write_text("word,tag,count\nnature,noun,1\n")
     options = "--triplets poor.csv --per-pair 3 --quantiles 0 --tags tags.csv --out r.csv"
     done = run(folder, "select", "triplets", *options.split(), status=0)
-    assert f"Left out: 1 of {len(others) + 1} triplets, with less than 5 nats on" in done.stderr
+    assert f"Excluded: 1 of {len(others) + 1} triplets, with less than 5 nats on" in done.stderr
     assert poor.triplet_id not in {t.triplet_id for t in read_triplets(folder / "r.csv")}
     assert "tags.csv has less than half of the words" in done.stderr
     assert "tags.csv" in json.loads((folder / "r.csv.meta.json").read_text())["inputs"]

@@ -135,7 +135,7 @@ def test_several_reviews_are_counted_and_shown_together(folder: Path) -> None:
     assert printed.splitlines() == [
         "Ann: 4 of 6 triplets decided, 2 rejected",
         "bea: 3 of 6 triplets decided, 2 rejected",
-        "rejected by anybody: 3; reviewers disagree: 1",
+        "rejected by at least one reviewer: 3; reviewers disagree: 1",
     ]
     items = facts(folder / "r.html")["items"]
     assert [each["decision"] for each in items[:2]] == [[["keep", ""]], [["reject", "odd"]]]
