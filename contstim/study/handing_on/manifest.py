@@ -300,8 +300,8 @@ def left_out_names(files: Iterable[str], without: Iterable[str]) -> frozenset[st
     names = list(files)
     excluded: set[str] = set()
     for text in without:
-        path = Path(text)
-        matching = {name for name in names if path in (Path(name), *Path(name).parents)}
+        beginning = f"{Path(text).as_posix()}/"
+        matching = {name for name in names if f"{name}/".startswith(beginning)}
         if not matching:
             raise InputError(
                 f"--without {text}: there is no such file in the archive. Use the name in the "
