@@ -255,10 +255,8 @@ class EvaluateAcceptability(
         for reason, number in evaluation.excluded_for().items():
             if number:
                 reporter.say(f"Not evaluated: {quantity(number, 'pair')}, {reason}.")
-        findings = acceptability_findings(evaluation)
-        return written_findings(
-            evaluation, findings, self.out, models=models, data=evaluation.files
-        )
+        findings, data = acceptability_findings(evaluation), evaluation.files
+        return written_findings(evaluation, findings, self.out, models=models, data=data)
 
 
 class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desiderata", version=2):

@@ -97,9 +97,8 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
             for two, (position, word) in near.items():
                 part = tags.part_of_speech(tags.tags(natural)[position])
                 pair_id = f"{sentences.index(natural) + 1}: {' × '.join(two)}"
-                pairs_found.append(
-                    SentencePair(part, pair_id, natural, natural.replace(position, word))
-                )
+                changed = natural.replace(position, word)
+                pairs_found.append(SentencePair(part, pair_id, natural, changed))
                 counts[two] += 1
             reporter.progress("natural sentences", n_done, len(usable))
         good, bad = [pair.good for pair in pairs_found], [pair.bad for pair in pairs_found]
