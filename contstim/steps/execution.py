@@ -58,7 +58,10 @@ class Execution:
         if self.executor == "ray":
             return RayExecutor(self.workers, gpus_per_worker=self.gpus_per_worker)
         if self.gpus_per_worker is not None:
-            raise InputError("`gpus_per_worker` needs `executor` ray. Set both, or neither.")
+            raise InputError(
+                "`gpus_per_worker` needs the `executor` ray. Set `executor`, or remove "
+                "`gpus_per_worker`."
+            )
         if self.executor == "processes":
             return ProcessExecutor(self.workers)
         if self.executor == "interleaved":

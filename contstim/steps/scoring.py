@@ -113,7 +113,7 @@ class ScoreSentences(
                 "`by` and `boundary_correction` need `per_word`. Set it, or remove them."
             )
         if self.per_word and self.out.suffix.lower() == ".npz":
-            raise InputError(f"A table of words cannot be .npz. Use {' or '.join(TABLE_KINDS)}.")
+            raise InputError(f"A table of words cannot be .npz. Use {', '.join(TABLE_KINDS)}.")
         if self.bounds is not None:
             _require_mixture(parse_models(self.models), per_word=self.per_word)
 
