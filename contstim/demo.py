@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from itertools import product
+from itertools import compress, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,9 @@ from contstim.english import generate
 from contstim.errors import InputError
 from contstim.files.documents import read_json_object, write_json
 from contstim.files.files import write_text
-from contstim.files.records import record_path, write_record
+from contstim.files.records import Record, record_path, write_record
 from contstim.files.tables import columns_of, write_table
-from contstim.items.stimuli import Pair, Triplet, read_triplets
+from contstim.items.stimuli import Triplet, read_triplets
 from contstim.models.base import conventions
 from contstim.models.catalog import load_model, model_files
 from contstim.models.scoring import score_sentences
@@ -31,11 +31,10 @@ from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.optimization.selection.natural import select_natural
-from contstim.optimization.selection.question import NaturalQuestion
 from contstim.reporter import SILENT, Reporter
 from contstim.reporting.stimuli_page import stimuli_report
 from contstim.steps.review import flags_of
+from contstim.steps.selection import PairSettings, SelectPairs
 from contstim.steps.training import tell_training
 from contstim.store import Store
 from contstim.version import __version__
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from contstim.items.reviews import Stimulus
+    from contstim.items.stimuli import Pair
     from contstim.models.base import LanguageModel
     from contstim.models.training.loop import Progress
     from contstim.words.sentence import Sentence
@@ -162,28 +162,22 @@ def run_demo(
     judge_text = _read_or_write(out / "judge.txt", lambda: generate(n_judging, seed=seed + 2))
     judge = train("judge", judge_text, out, seed=seed)
     judged = judge.log_probs(natural)
-    floor = float(np.quantile(judged, _FLOOR_QUANTILE))
+    likely = [*compress(natural, judged >= np.quantile(judged, _FLOOR_QUANTILE))]
     triplets: list[Triplet] = []
     path = out / "triplets.csv"
     # The record is written last; if it is missing, an earlier run was interrupted
-    finished = path.is_file() and record_path(path).is_file()
-    earlier = read_triplets(path) if finished else ()
-    earlier_models: Any = (
-        read_json_object(record_path(path)).get("models") or {} if finished else {}
-    )
+    record = Record.from_file(record_path(path)) if path.is_file() else None
+    earlier = read_triplets(path) if record else ()
+    earlier_models = record.facts.get("models", {}) if record else {}
     for number, (first, second) in enumerate(_DUELS):
         for name in NAMES[len(models) : NAMES.index(second) + 1]:
             vocabulary, _ = shared_vocabulary([train_next(name)], vocabulary)
         duel = [t for t in earlier if (t.model_1, t.model_2) == (first, second)]
-        if (
-            not duel
-            or earlier_models | conventions([models[first], models[second]]) != earlier_models
-        ):
+        pair = models[first], models[second]
+        if not duel or earlier_models | conventions(pair) != earlier_models:
             reporter.say(f"Searching: {first} against {second} …")
             # Every duel starts from different sentences
-            likely = [s for s, p in zip(natural, judged, strict=True) if p >= floor]
             starts = likely[number :: len(_DUELS)][:_STARTS]
-            pair = models[first], models[second]
             duel = _search_duel(*pair, starts, vocabulary, judge, seed)
         triplets += duel
         for triplet in duel:
@@ -199,17 +193,14 @@ def run_demo(
         to_score = list(filter_sentences(natural, [in_vocabulary(vocabulary)]))
         scores = score_sentences([*models.values()], to_score, store=store)
     scores.write(out / "scores.csv")
-    selection = select_natural(scores, NaturalQuestion(per_pair=1))
-    write_table(out / "pairs.csv", columns_of(Pair, selection.pairs))
-    certificate = out / "pairs.csv.certificate.json"
-    selection.certificate.save(certificate)
     write_record(out / "scores.csv", [out / "natural.txt", *loaded], **facts)
-    write_record(out / "pairs.csv", [out / "scores.csv"], [certificate], **facts)
+    one_pair = PairSettings(per_pair=1)
+    pairs = SelectPairs(scores=out / "scores.csv", out=out / "pairs.csv", settings=one_pair).run()
     title = f"Where {', '.join(NAMES[:-1])} and {NAMES[-1]} disagree"
-    stimuli: list[Stimulus] = [*triplets, *selection.pairs]
+    stimuli: list[Stimulus] = [*triplets, *pairs.pairs]
     page = stimuli_report(title, stimuli, scores=scores, flagged=flags_of(stimuli))
     write_text(out / "report.html", page.html())
-    return tuple(triplets), selection.pairs
+    return tuple(triplets), pairs.pairs
 
 
 def train(
@@ -234,11 +225,9 @@ def train(
     Raises:
         InputError: if the folder has a model of that name with another text or other settings.
     """
-    architecture, epochs, learning_rate = _MODELS[name]
+    architecture, epochs, rate = _MODELS[name]
     epochs = min(epochs, most_epochs or epochs)
-    settings = TrainingSettings(
-        epochs=epochs, batch_size=32, learning_rate=learning_rate, seed=seed
-    )
+    settings = TrainingSettings(epochs=epochs, batch_size=32, learning_rate=rate, seed=seed)
     out, kind = folder / name, "ngram" if isinstance(architecture, int) else architecture.kind
     # Both trainers reuse the results of an earlier call. Only the library of one kind is loaded.
     if isinstance(architecture, int):
@@ -265,9 +254,7 @@ def _claim_folder(out: Path, settings: Mapping[str, object]) -> None:
                 + ". Name another folder with --out, or delete this one."
             )
     elif out.is_dir() and any(out.iterdir()):
-        raise InputError(
-            f"{out} is not empty and contains no demo. Name another folder with --out."
-        )
+        raise InputError(f"{out} is not empty and has no demo. Name another folder with --out.")
     write_json(path, settings)
 
 

@@ -145,6 +145,11 @@ class Reads(Help):
     argument: bool = False
 
 
+def reads_kind(text: str, kind: str) -> Reads:
+    """Return an input with a kind that is also its required content."""
+    return Reads(text, kind=kind, content=kind)
+
+
 @dataclass(frozen=True)
 class Writes(Help):
     """An output file or folder.
@@ -226,9 +231,10 @@ Judges = Annotated[
 ]
 
 
-Seed = Annotated[
-    int, Help("Decides everything that is left to chance.", at_least=0, at_most=2**63 - 1)
-]
+Share = partial(Help, at_least=0, at_most=1)
+"""A proportion."""
+
+Seed = Annotated[int, Help("Random seed.", at_least=0, at_most=2**63 - 1)]
 AnswerScale = Annotated[
     Scale | None,
     Help(

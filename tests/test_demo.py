@@ -107,5 +107,5 @@ def test_a_folder_of_another_demo_is_refused(out: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"another seed \(0, now 1\)"):
         run_small_demo(out, seed=1)
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match="contains no demo"):
+    with pytest.raises(InputError, match="has no demo"):
         run_small_demo(tmp_path)

@@ -232,12 +232,7 @@ class ProgressBars(Reporter):
         while not over.wait(_SECONDS_PER_LINE):
             for task in bars.tasks:
                 if task.total is None or task.completed < task.total:
-                    minutes, fields = f"{(task.elapsed or 0) / 60:,.0f} min", task.fields
-                    texts = (
-                        task.description,
-                        fields["amount"],
-                        fields["note"],
-                        minutes,
-                        fields["left"],
-                    )
-                    print(", ".join(filter(None, texts)), file=sys.stderr, flush=True)
+                    minutes = f"{(task.elapsed or 0) / 60:,.0f} min"
+                    amount, note, left = (task.fields[name] for name in ("amount", "note", "left"))
+                    texts = filter(None, (task.description, amount, note, minutes, left))
+                    print(", ".join(texts), file=sys.stderr, flush=True)

@@ -193,9 +193,8 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
 
     parameters = [*map(option, _order_fields(step)), *further, parameter("quiet", Quiet, False)]
     if hasattr(step, "context"):
-        parameters.append(
-            parameter("prompt", Annotated[str | None, typer.Option(hidden=True)], None)
-        )
+        hidden = Annotated[str | None, typer.Option(hidden=True)]
+        parameters.append(parameter("prompt", hidden, None))
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = cleandoc(step.__doc__ or "")

@@ -16,6 +16,14 @@ from contstim.errors import InputError, needing
 from contstim.steps.review import WriteReviewPage
 from contstim.wording import quantity
 
+_Port = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free port.")]
+_Serve = Annotated[
+    bool,
+    typer.Option("--serve", help="Serve the page and save each decision in review.csv next to it."),
+]
+REVIEW_OPTIONS = (parameter("serve", _Serve, False), parameter("port", _Port, 8001))
+"""Additional options of `contstim review`."""
+
 
 def collect(
     folder: Annotated[Path, typer.Argument(help="An experiment, from `export jspsych`.")],
@@ -29,9 +37,7 @@ def collect(
             help="Network address of the server; 0.0.0.0 allows access from other machines."
         ),
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the server; 0 for any free port.")
-    ] = 8000,
+    port: _Port = 8000,
     code: Annotated[
         str | None,
         typer.Option(
@@ -110,15 +116,25 @@ def collect(
     Example: `contstim collect experiment --port 8000`
     """
     with needing("collect", "Collecting"):
-        from contstim.experiments.collection.participants import StudyOptions
+        from contstim.experiments.collection import participants as stored
         from contstim.experiments.collection.server import database_of, serve
+        from contstim.experiments.collection.service import read_study
     from contstim.experiments.platforms.jspsych import unfilled_warning
     from contstim.files.records import Record, record_path
 
     path = database or database_of(folder)
     if links is not None:
-        _print_links(folder, path, links, _public_address(url, host, port))
-    _find_person(path, whose, withdraw)
+        read_study(folder.resolve())
+        pairs = stored.participant_links(path, links, _public_address(url, host, port))
+        csv.writer(sys.stdout, lineterminator="\n").writerows([("participant", "link"), *pairs])
+    if whose is not None:
+        print(stored.whose(path, whose))
+    if withdraw is not None:
+        message = stored.withdraw(path, withdraw, datetime.now(UTC).date().isoformat())
+        print(
+            f"{message} Download responses.csv and participants.csv again, and run the study "
+            "again; earlier copies and archives still contain the deleted answers."
+        )
     if (links, whose, withdraw) != (None, None, None):
         return
     warn(unfilled_warning(folder))
@@ -152,7 +168,7 @@ def collect(
     serve(
         folder,
         path,
-        StudyOptions(
+        stored.StudyOptions(
             dropout=dropout,
             participants=participants,
             code=code,
@@ -165,30 +181,6 @@ def collect(
         behind_proxy=behind_proxy,
         opened=report_start,
     )
-
-
-def _print_links(folder: Path, database: Path, identities: Path, url: str) -> None:
-    """Print the link of each participant as CSV."""
-    from contstim.experiments.collection.participants import participant_links
-    from contstim.experiments.collection.service import read_study
-
-    read_study(folder.resolve())
-    pairs = participant_links(database, identities, url)
-    csv.writer(sys.stdout, lineterminator="\n").writerows([("participant", "link"), *pairs])
-
-
-def _find_person(database: Path, whose: str | None, withdraw: str | None) -> None:
-    """Print the participant named by `whose`; delete the participant named by `withdraw`."""
-    from contstim.experiments.collection import participants
-
-    if whose is not None:
-        print(participants.whose(database, whose))
-    if withdraw is not None:
-        message = participants.withdraw(database, withdraw, datetime.now(UTC).date().isoformat())
-        print(
-            f"{message} Download responses.csv and participants.csv again, and run the study "
-            "again; earlier copies and archives still contain the deleted answers."
-        )
 
 
 def _public_address(url: str, host: str, port: int) -> str:
@@ -205,15 +197,6 @@ def _public_address(url: str, host: str, port: int) -> str:
             "--url, such as --url https://experiment.example.org/."
         )
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
-
-
-_SERVE = Annotated[
-    bool,
-    typer.Option("--serve", help="Serve the page and save each decision in review.csv next to it."),
-]
-_PORT = Annotated[
-    int, typer.Option(min=0, max=65535, help="Port of the server; 0 for any free port.")
-]
 
 
 def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> bool:
@@ -242,7 +225,3 @@ def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> boo
 
     serve_review(file, port=port, opened=report_start)
     return True
-
-
-REVIEW_OPTIONS = (parameter("serve", _SERVE, False), parameter("port", _PORT, 8001))
-"""Additional options of `contstim review`."""

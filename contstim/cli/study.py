@@ -89,9 +89,8 @@ def run(
     )
     for name in done.edited:
         warn(f"{name} was changed by hand; later stages use the changed file.")
-    remark(
-        f"{quantity(len(done.done), 'stage')} done, {len(done.unchanged):,} unchanged.", quiet=quiet
-    )
+    counts = f"{quantity(len(done.done), 'stage')} done, {len(done.unchanged):,} unchanged."
+    remark(counts, quiet=quiet)
     for name, warnings in done.incomplete.items():
         for text in warnings:  # repeated, because they may be far above or from an earlier run
             warn(text)
@@ -225,11 +224,11 @@ def verify(
 
     Example: `contstim verify my-study`
     """
-    from contstim.study.verification import FileState, grouped, summary, verify_folder
+    from contstim.study.verification import FileState, group_files, summary, verify_folder
 
     check = verify_folder(folder, reporter=ProgressBars(quiet=quiet))
     unrecorded = (file for file in check.files if file.state is FileState.UNRECORDED)
-    rows = check.files if list_all else grouped((*check.wrong, *unrecorded))
+    rows = check.files if list_all else group_files((*check.wrong, *unrecorded))
     if rows:
         files = ((row.path, row.state, row.sentence) for row in rows)
         print_rows(("file", "state", "why"), files, texts=3)

@@ -5,7 +5,6 @@ report         headings, paragraphs, tables and figures as a self-contained HTML
 templates      reports from a Markdown template and values; the bibliography
 
 canvas         sizes and fonts of figures, heat maps, and saving as PDF and PNG
-frontier       figure of the effect of each new word in synthetic sentences
 stimuli_page   page of stimuli with highlighted changes
 review/        page on which reviewers keep or reject each stimulus
 """

@@ -1,9 +1,9 @@
 """A report of headings, paragraphs, lists, tables and figures, as an HTML or a Markdown page.
 
 Report("Power", (
-Heading("Assumptions"),
-Paragraph(("All trials but ", code("catch"), ".")),
-Table(("model", "accuracy"), [("gpt2", 0.81)]),
+    Heading("Assumptions"),
+    Paragraph(("All trials except ", code("catch"), ".")),
+    Table(("model", "accuracy"), [("gpt2", 0.81)]),
 ))
 """
 

@@ -257,9 +257,7 @@ def _select_columns(
         return log_probs(stimulus, scores, models)
     if scores is None:
         if stimulus.sentence_1 is None:
-            raise InputError(
-                f"{stimulus.trial_id} has no texts. Show pairs together with their scores."
-            )
+            raise InputError(f"{stimulus.trial_id} has no texts. Show pairs with their scores.")
         return {
             stimulus.model_1: (stimulus.rank_1_model_1, stimulus.rank_2_model_1),
             stimulus.model_2: (stimulus.rank_1_model_2, stimulus.rank_2_model_2),

@@ -1,4 +1,4 @@
-"""The steps of a study: each reads files, writes files, and records both in a file.
+"""The steps of a study: each reads files, writes files, and lists both in a record.
 
 A step is declared once, as a dataclass with annotated fields (`contstim.options`). The command with
 its options, the section of a study file, the stage, the record and the reference pages follow from
@@ -47,12 +47,12 @@ BY_DEFAULT = ("sentences", "score")
 """Steps that a study runs without a section if another step reads their output."""
 
 STEPS = {name: f"contstim.steps.{target}" for name, target in _PLACES.items()}
-"""`module:name` of each step, or of a dictionary of steps and the key in it; those of platforms,
-such as `import jspsych`, are made of the registry of platforms."""
+"""Words of a command → `module:name` of its step, or `module:name.key` if the step is a value of a
+dictionary. Steps of platforms, such as `import jspsych`, follow from the registry of platforms."""
 
 
 def import_target(target: str) -> Any:
-    """What `module:name` or `module:name.key` names."""
+    """Import the object that `module:name` or `module:name.key` names."""
     module, _, name = target.partition(":")
     name, _, key = name.partition(".")
     value = getattr(import_module(module), name)
@@ -60,7 +60,7 @@ def import_target(target: str) -> Any:
 
 
 def step_names() -> list[str]:
-    """The words of all commands that are steps."""
+    """Return the words of all commands that are steps."""
     from contstim.experiments.platforms.platform import platform_names
 
     names = platform_names()
@@ -68,7 +68,7 @@ def step_names() -> list[str]:
 
 
 def step_named(name: str) -> type[Step[Any]] | None:
-    """The step of a command; None where nothing is exported to a platform, or imported."""
+    """Return the step of a command; None if a platform has no such export or import."""
     word, _, kind = name.partition(" ")
     if word in ("export", "import"):
         of_platform = import_target(f"contstim.steps.platforms:{word}_step")

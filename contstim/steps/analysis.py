@@ -1,4 +1,4 @@
-"""Comparison of people's answers with the predictions of models, and mixed models of answers."""
+"""Comparison of participants' answers with the predictions of models; mixed models of answers."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
 from contstim.models.loading import Loading
 from contstim.models.training_text import read_contamination, tell_contamination
-from contstim.options import AnswerScale, Help, Models, Reads, Writes
+from contstim.options import AnswerScale, Help, Models, Reads, Share, Writes, reads_kind
 from contstim.reporting.report import Table
-from contstim.steps.fields import ModelContexts, TrustRemoteCode
+from contstim.steps.fields import SHOWN_TRIALS, ModelContexts, TrialScores, TrustRemoteCode
 from contstim.steps.step import Outcome, Step, Value
 from contstim.wording import quantity
 from contstim.words.frequencies import read_frequencies
@@ -54,38 +54,27 @@ Excluding = TypeVar("Excluding", bound=Exclusions)
 
 
 class OfAnswers(Step[Value], name=""):
-    """Base of steps about what people answered, and how models score the sentences they saw."""
+    """Base of steps that compare participants' answers with models' scores of the sentences."""
 
-    trials: Annotated[
-        Path, Reads("The table of trials that participants saw.", content="trials", kind="trials")
-    ]
-    responses: Annotated[
-        Path, Reads("The table of responses.", content="responses", kind="responses")
-    ]
-    scores: Annotated[
-        Path,
-        Reads(
-            "Scores of the sentences of the trials, written by `score`.",
-            content="scores",
-            kind="scores of trials",
-        ),
-    ]
+    trials: Annotated[Path, SHOWN_TRIALS]
+    responses: Annotated[Path, reads_kind("The table of responses.", "responses")]
+    scores: TrialScores
     scale: AnswerScale = None
 
     def with_answers(self, exclusions: Excluding) -> Excluding:
-        """The rules, in which `require` is by default about the answers next to the responses."""
+        """Return the rules; by default, `require` applies to the answers next to the responses."""
         if not exclusions.require or exclusions.participants is not None:
             return exclusions
         return replace(exclusions, participants=questions_beside(self.responses))
 
     def further_reads(self) -> list[Path]:
-        """Answers to questions that `require` is about."""
+        """Return the tables of answers to questions to which `require` applies."""
         rules = (value for value in vars(self).values() if isinstance(value, Exclusions))
         tables = (self.with_answers(rule).participants for rule in rules)
         return [path for path in tables if path is not None]
 
     def read_inputs(self) -> tuple[Sequence[Trial], Sequence[Response], ScoreTable]:
-        """The trials, the responses and the scores."""
+        """Read the trials, the responses and the scores."""
         design = read_trials(self.trials)
         responses = read_responses(self.responses, design, scale=self.scale)
         return design, responses, ScoreTable.from_file(self.scores)
@@ -93,7 +82,13 @@ class OfAnswers(Step[Value], name=""):
     def ratings_of(
         self, exclusions: Exclusions, reporter: Reporter, *, unfinished: bool = False
     ) -> tuple[Admission, Ratings]:
-        """Who is kept, as for `analyze`, and their ratings, perhaps of unfinished sessions too."""
+        """Return the admission of participants, and the ratings of admitted participants.
+
+        Args:
+            exclusions: rules for the admission.
+            reporter: reporter of the admission.
+            unfinished: whether to include ratings of unfinished sessions.
+        """
         design, responses, table = self.read_inputs()
         admission = admit(design, responses, exclusions=self.with_answers(exclusions))
         reporter.say(str(admission))
@@ -128,9 +123,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
         Correction,
         Help("Correction of p-values: false discovery rate (bh) or family-wise error rate (holm)."),
     ] = "bh"
-    smallest_effect: Annotated[
-        float, Help("Smallest difference of interest.", at_least=0, at_most=1)
-    ] = SMALLEST_EFFECT
+    smallest_effect: Annotated[float, Share("Smallest difference of interest.")] = SMALLEST_EFFECT
     primary: Annotated[
         Literal["accuracy", "signed-rank-cosine"] | None,
         Help(
@@ -138,9 +131,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
             "measure."
         ),
     ] = None
-    fdr: Annotated[
-        float, Help("False discovery rate, or family-wise error rate.", at_least=0, at_most=1)
-    ] = 0.05
+    fdr: Annotated[float, Share("False discovery rate, or family-wise error rate.")] = 0.05
     unanimous: Annotated[
         float,
         Help("Proportion of participants that counts as near-unanimous.", at_least=0.5, at_most=1),
@@ -190,17 +181,10 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
             progress=partial(reporter.progress, "comparing"),
         )
         reporter.warn(analysis.origin.warning)
-        # Sentences of a training text say little: those of catch trials are not judged by.
-        natural = [
-            sentence
-            for trial in design
-            if trial.condition in TESTING
-            for kind, sentence in (
-                (trial.kind_1, trial.sentence_1),
-                (trial.kind_2, trial.sentence_2),
-            )
-            if kind is Kind.NATURAL
-        ]
+        # Natural sentences in a training text may bias the comparison of the models
+        testing = (trial for trial in design if trial.condition in TESTING)
+        sides = (s for t in testing for s in ((t.kind_1, t.sentence_1), (t.kind_2, t.sentence_2)))
+        natural = [sentence for kind, sentence in sides if kind is Kind.NATURAL]
         seen = read_contamination(self.scores, table.models, natural)
         title = "Which models people agree with"
         write_analysis(analysis, self.out, title=title, pair=self.pair, seen=seen)
@@ -214,20 +198,18 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
 
 
 def shown_of(analysis: Analysis) -> list[str | Table]:
-    """How consistent each model is with people, for the terminal."""
+    """Return the parts that a command prints: each model's agreement with the participants."""
     results = results_with_figures(analysis)
-    columns = [{row.model: row.value for row in result.models} for result in results]
-    # A dash where the model is not judged on these trials; a space keeps digits aligned.
-    rows = [
-        (
-            model,
-            *(
-                f"{column[model]:.2f}{'*' if model in result.below_ceiling() else ' '}"
-                if model in column
-                else "–"
-                for result, column in zip(results, columns, strict=True)
-            ),
+    columns = []
+    for result in results:
+        below = result.below_ceiling()
+        # A space instead of an asterisk keeps digits aligned
+        columns.append(
+            {r.model: f"{r.value:.2f}{'*' if r.model in below else ' '}" for r in result.models}
         )
+    # A dash if a result does not include a model
+    rows = [
+        (model, *(column.get(model, "–") for column in columns))
         for model in analysis.ratings.models
     ]
     headings = [f"{r.scope.name.lower()}\n{r.measure.name.rpartition('-')[2]}" for r in results]
@@ -247,7 +229,7 @@ def shown_of(analysis: Analysis) -> list[str | Table]:
 
 
 def analysis_facts(analysis: Analysis) -> dict[str, object]:
-    """Facts about an analysis for its record."""
+    """Return facts about an analysis for its record."""
     return {
         "verdict": " ".join(verdict_texts(analysis)),
         "participants": len(analysis.ratings.participants),
@@ -262,7 +244,7 @@ def analysis_facts(analysis: Analysis) -> dict[str, object]:
     }
 
 
-# Columns that a terminal shows of tables
+# Columns of tables that the commands print, with their headings
 _FITS = {"models": "model", "log_likelihood": "log-likelihood", "aic": "AIC", "gain": "gain"}
 _INTERVAL = {"low": "95 % from", "high": "to", "adjusted": "p"}
 _COMPARISONS = {"first": "model", "second": "against", "difference": "difference", **_INTERVAL}
@@ -289,9 +271,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
     """
 
     out: Annotated[Path, Writes("The folder to write.", record="fits.csv")]
-    together: Annotated[
-        bool, Help("Also fit models together, to estimate the contribution of each.")
-    ] = False
+    together: Annotated[bool, Help("Also fit models together (additions.csv).")] = False
     condition: Annotated[
         tuple[Condition, ...], Help("Conditions to analyse; by default all except catch.")
     ] = ()
@@ -357,9 +337,9 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
 class CompareControls(OfAnswers[Controls], name="controls", version=2):
     """Test whether token counts or other features of sentences predict preferences of models.
 
-    Writes token_counts.csv (whether models prefer the sentence with fewer tokens, a binomial test
-    each) and feature_preferences.csv (whether models prefer more of a feature than people do, on
-    synthetic controversial pairs).
+    Writes token_counts.csv (whether a model prefers the sentence with fewer tokens, with a binomial
+    test for each model) and feature_preferences.csv (whether a model prefers more of a feature than
+    participants do, on synthetic controversial pairs).
 
     Example: `contstim controls --trials trials.csv --responses responses.csv --scores scores.csv
     --text corpus.txt --model hf:gpt2 --out controls`
@@ -376,9 +356,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
         Path | None,
         Reads("A table with the column sentence, and the number of tokens under each model."),
     ] = None
-    models: Annotated[
-        tuple[str, ...], Models("Model whose tokens are counted.", flag="--model")
-    ] = ()
+    models: Annotated[tuple[str, ...], Models("Model whose tokens to count.", flag="--model")] = ()
     context: ModelContexts = ()
     exclusions: Exclusions = Exclusions()
     trust_remote_code: TrustRemoteCode = False
@@ -396,7 +374,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
             zipf = read_frequencies(self.text).mean_zipf
             measured["zipf"] = {sentence.text: zipf(sentence) for sentence in sentences}
         counts = {} if self.tokens is None else read_features(self.tokens)
-        # Tokens are counted by tokenizers alone, so the networks' weights stay where they are.
+        # Tokenizers count the tokens, so the weights of networks are not loaded
         loading = Loading(trust_remote_code=self.trust_remote_code, weights=False)
         models = load_scorers(self.models, loading)
         tests = token_count_control(ratings, counts | count_tokens(models, sentences))
@@ -406,23 +384,21 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
             ("token_counts", tests, _TESTS),
             ("feature_preferences", preferences, _PREFERENCES),
         ):
-            if rows:  # a control without tests writes no file, not an empty one
+            if rows:  # a control without tests writes no file
                 table = rows_table(rows)
                 write_table(self.out / f"{name}.csv", table)
-                title = (
-                    f"P-values are adjusted over {rows[0]['family']} (Benjamini & Hochberg 1995):"
-                )
+                title = f"P-values adjusted over {rows[0]['family']} (Benjamini & Hochberg 1995):"
                 parts += [title, page_table(table, columns)]
         facts = {"models": conventions(models), **_facts_of_people(admission)}
         return Outcome((tests, preferences), facts, parts=parts)
 
 
 def _facts_of_people(admission: Admission, *, unfinished: bool = False) -> dict[str, object]:
-    """Facts about who was left out, and who is no person, for a record.
+    """Return the excluded participants and the number of artificial participants, for a record.
 
     Args:
-        admission: who is kept.
-        unfinished: whether sessions that are kept in part take part.
+        admission: admission of participants.
+        unfinished: whether the ratings of unfinished sessions are included.
     """
     unfinished_participants = {response.participant for response in admission.partial if unfinished}
     excluded = [

@@ -1,4 +1,4 @@
-"""The trials of an experiment, shared out to groups of participants."""
+"""The trials of an experiment, assigned to groups of participants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from contstim.items.stimuli import (
     read_triplets,
     trial_columns,
 )
-from contstim.options import Help, Reads, Seed, WritesTable
+from contstim.options import Help, Seed, WritesTable, reads_kind
 from contstim.reporting.canvas import write_figure
 from contstim.reporting.stimuli_page import figures_table
 from contstim.steps.fields import Reviews, read_sentence_file
@@ -45,15 +45,16 @@ class MakeDesign(Step[Design], name="design", version=5):
     """Turn stimuli into the trials of an experiment, and assign them to groups.
 
     Each triplet gives a trial of its two synthetic sentences; with `--twins` it also gives trials
-    of the natural sentence and each synthetic one. In experiment 1 of 2023, one answer to such a
-    trial gave a quarter to a third as much evidence. No group sees a sentence twice, and all groups
-    have the same number of trials of each condition, model pair and role. The finished table is
-    checked independently. The command also writes a summary for ethics and preregistration
-    (`….summary.md`, `….summary.png`) and a certificate.
+    of the natural sentence and each synthetic one. In experiment 1 of 2023, an answer to such a
+    trial gave a quarter to a third of the evidence of an answer to a trial of the two synthetic
+    sentences. No group sees a sentence twice, and all groups have the same number of trials of each
+    condition, model pair and role. An independent check verifies the finished table. The command
+    also writes a summary for ethics and preregistration (`….summary.md`, `….summary.png`) and a
+    certificate.
 
-    After a review of trials, as many as possible stay in their groups. Rejected random and catch
-    trials are replaced; for rejected pairs, minimal pairs and triplets run `select natural`,
-    `select minimal-pairs` and `select triplets` with the same review first.
+    After a review, as many trials as possible stay in their groups, and rejected random and catch
+    trials are replaced. To replace rejected pairs, minimal pairs and triplets, first run `select
+    natural`, `select minimal-pairs` and `select triplets` with the same review.
 
     Examples: `contstim design --pairs pairs.csv --triplets selected.csv --sentences natural.txt
     --groups 10 --random-per-group 9 --catch-per-group 12 --out trials.csv`
@@ -71,31 +72,16 @@ class MakeDesign(Step[Design], name="design", version=5):
             name="trials.csv",
         ),
     ]
-    pairs: Annotated[
-        Path | None, Reads("Natural pairs, from select natural.", content="pairs", kind="pairs")
-    ] = None
-    triplets: Annotated[
-        Path | None, Reads("Triplets, from select triplets.", content="triplets", kind="triplets")
-    ] = None
+    pairs: Annotated[Path | None, reads_kind("Selected natural pairs.", "pairs")] = None
+    triplets: Annotated[Path | None, reads_kind("Selected triplets.", "triplets")] = None
     minimal_pairs: Annotated[
-        Path | None,
-        Reads(
-            "Minimal pairs, from select minimal-pairs.",
-            content="minimal pairs",
-            kind="minimal pairs",
-        ),
+        Path | None, reads_kind("Selected minimal pairs.", "minimal pairs")
     ] = None
     sentences: Annotated[
         Path | None,
-        Reads(
-            "Natural sentences for random pairs and catch trials.",
-            content="sentences",
-            kind="sentences",
-        ),
+        reads_kind("Natural sentences for random pairs and catch trials.", "sentences"),
     ] = None
-    groups: Annotated[
-        int, Help("Number of groups; each group sees different trials.", at_least=1)
-    ] = 10
+    groups: Annotated[int, Help("Number of groups; each sees different trials.", at_least=1)] = 10
     random_per_group: Annotated[int, Help("Random natural pairs per group.", at_least=0)] = 3
     catch_per_group: Annotated[int, Help("Catch trials per group.", at_least=0)] = 12
     attention: Annotated[
@@ -106,9 +92,7 @@ class MakeDesign(Step[Design], name="design", version=5):
             content="attention",
         ),
     ] = None
-    twins: Annotated[
-        bool, Help("Add trials of natural against synthetic sentences, as in 2023.")
-    ] = False
+    twins: Annotated[bool, Help("Add trials of condition natural-synthetic.")] = False
     scale: Annotated[
         Scale, Help("Scale of answers: confidence (1-6), choice (1-2) or slider (0-100).")
     ] = Scale.CONFIDENCE
@@ -125,7 +109,7 @@ class MakeDesign(Step[Design], name="design", version=5):
     review: Reviews = ()
 
     def check(self) -> None:
-        """Refuse random and catch trials without natural sentences."""
+        """Check that random and catch trials have natural sentences."""
         if self.sentences is None and (self.random_per_group or self.catch_per_group):
             raise InputError(
                 "Random pairs and catch trials need natural sentences. Set `sentences`, or "
@@ -137,7 +121,7 @@ class MakeDesign(Step[Design], name="design", version=5):
         natural = [] if self.sentences is None else read_sentence_file(self.sentences, reporter)
         review = read_reviews(self.review) if self.review else None
         triplets = () if self.triplets is None else read_triplets(self.triplets)
-        pairs = [] if self.pairs is None else [*read_pairs(self.pairs)]
+        pairs = () if self.pairs is None else read_pairs(self.pairs)
         minimal = self.minimal_pairs
         design = build_design(
             [*pairs, *(() if minimal is None else read_controversial_minimal_pairs(minimal))],
@@ -184,13 +168,13 @@ class MakeDesign(Step[Design], name="design", version=5):
     def _summary(
         self, design: Design, natural: Sequence[Sentence], triplets: Sequence[Triplet]
     ) -> DesignSummary:
-        """Summarise a design, with flags of its trials and figures of its triplets."""
+        """Return the summary of a design, with flags of its trials and figures of its triplets."""
         trials = design.trials
         frequencies = word_frequencies(self.text, natural, trials)
         summary = summarise(design, frequencies, seconds_per_trial=self.seconds_per_trial)
         if triplets:
             flags = flags_of(triplets, text=self.text)
-            # The selection states how many nats are enough
+            # The required nats are an option of the selection, and unknown here
             figures = figures_of(triplets, flags.share, flags.table, enough=None)
             summary = replace(summary, figures=figures_table(figures))
         flagged = {"flags": flags_of(trials, text=self.text).text}
@@ -198,16 +182,15 @@ class MakeDesign(Step[Design], name="design", version=5):
 
 
 def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
-    """Sentences that say which is to be chosen, the first, and others that ask for it.
+    """Read pairs of instructions: a sentence that participants are to choose, and another one.
 
     Args:
         path: a table of sentence_1, such as `Please choose this sentence to show that you read`,
-            and sentence_2, which asks for the other one.
+            and sentence_2, which asks participants to choose sentence_1.
 
     Raises:
-        InputError: the table cannot be read, lacks a column, or compares a sentence with itself.
+        InputError: if the table cannot be read, lacks a column, or compares a sentence with itself.
     """
-    # The first is to be chosen
     readers = {name: (Sentence.parse, name) for name in ("sentence_1", "sentence_2")}
     rows = list(zip(*parsed_columns(path, read_table(path), readers), strict=True))
     check_attention(rows, str(path))
@@ -217,10 +200,12 @@ def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
 def word_frequencies(
     text: Path | None, natural: Sequence[Sentence], trials: Sequence[Trial]
 ) -> WordFrequencies:
-    """Of the largest text there is: the user's, all natural sentences, the trials.
+    """Return word frequencies of the largest available text.
+
+    It is the text of the user; or else the natural sentences; or else the trials.
 
     Raises:
-        InputError: the text cannot be read, or there is no word anywhere.
+        InputError: if the text cannot be read, or there are no words.
     """
     if text is not None:
         return read_frequencies(text)

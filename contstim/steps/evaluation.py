@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from math import isnan
+from itertools import compress
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
 
 from contstim.errors import ContstimError, InputError
 from contstim.evaluation import comparison, desiderata, minimal_pairs
@@ -60,11 +62,11 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
     from contstim.words.sentence import Sentence
 
-_LONG, _MANY = 3600.0, 100  # seconds of scoring, and sentences, from which a quick way is named
+_LONG, _MANY = 3600.0, 100  # seconds and sentences from which a warning names a faster rule
 
 
 class _Evaluation(Step[Value], name="", saved_results="Finished scores are saved in the store."):
-    """Base of steps that write a page about scores of models."""
+    """Base of steps that write a report about scores of models."""
 
     out: ReportFolder
     loading: Loading = DEFAULT_LOADING
@@ -74,7 +76,7 @@ class _Evaluation(Step[Value], name="", saved_results="Finished scores are saved
     ] = None
 
     def store_path(self) -> Path:
-        """Path of the store of scores."""
+        """Return the path of the store of scores."""
         return self.store or self.out / STORE_NAME
 
 
@@ -88,7 +90,7 @@ def written_findings(
     holds: bool = True,
     **about: Any,
 ) -> Outcome[Value]:
-    """Write findings, and show their summary; see `write_findings`."""
+    """Write findings, and return an outcome that shows their summary; see `write_findings`."""
     facts, written = write_findings(findings, folder, **about)
     parts = (f"{findings.title}:", findings.summary, *parts)
     return Outcome(value, facts, writes=(*written, *writes), parts=parts, holds=holds)
@@ -99,8 +101,8 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
 
     Writes a page (`report.html`, `report.md`), tables (CSV) and figures (PDF and PNG): accuracy by
     paradigm, phenomenon and overall, compared with people and published models; ties; contrasts;
-    accuracy by length, perplexity, log-probability and confidence. Every score is saved as soon as
-    it is known: an interrupted run continues where it stopped.
+    accuracy by length, perplexity, log-probability and confidence. Every score is saved at once, so
+    an interrupted run continues where it stopped.
 
     Example: `contstim evaluate blimp --model kenlm:trigram.arpa --data blimp --out results`
     """
@@ -202,9 +204,9 @@ class EvaluateAcceptability(
     Plain ratings, a table with the columns sentence and rating, are correlated with the scores.
     Minimal pairs (the folder of LI-Adger, a table with item and label, or `--pairs`) are evaluated
     by the BLiMP criterion (the acceptable sentence has the higher score) and by the Acceptability
-    Delta Criterion at each δ: differences in scores, as z-scores over all sentences, have the sign
-    of the differences in judgements, and are nearly as large. Writes tables (CSV), figures (PNG,
-    PDF) and a page. An interrupted run continues where it stopped.
+    Delta Criterion at each δ: the difference in scores (z-scores over all sentences) has the sign
+    of the difference in judgements, and differs from it by less than δ. Writes tables (CSV),
+    figures (PNG, PDF) and a page. An interrupted run continues where it stopped.
 
     Example: `contstim evaluate acceptability --data li-adger --model hf:gpt2 --model
     hf:bert-large-cased@pll-original --out adc`
@@ -218,7 +220,7 @@ class EvaluateAcceptability(
     execution: ScoringExecution = LOCAL_SCORING
 
     def files_of_data(self) -> Iterable[Path | None]:
-        """The judgements."""
+        """Return the files of judgements and of pairs."""
         return judgement_files(self.data, self.pairs)
 
     def work(self, reporter: Reporter) -> Outcome[AcceptabilityEvaluation | RatingEvaluation]:
@@ -230,15 +232,15 @@ class EvaluateAcceptability(
         if self.settings.scores_as_given and self.models:
             raise InputError(
                 "`scores_as_given` is for tables of scores, because scores of `models` are "
-                "not z-scores. Remove it, or set `scores`."
+                "not z-scores. Remove it, or replace `models` by `scores`."
             )
         judgements = read_judgements(self.data, self.pairs)
-        # One table has columns for scores of tables and of models.
+        # Scores of tables and of models become columns of one table
         parts = [published_scores(judgements, table, self.settings) for table in self.scores]
         with self.execution.scorers(self.models, self.loading, reporter.say) as models:
             if models:
                 tell_unknown_words(models, judgements.texts, reporter)
-                # A sentence that several items share is scored once.
+                # A sentence of several items is scored once
                 progress = self.execution.progress(reporter, len(set(judgements.texts)))
                 with Store(self.store_path()) as store:
                     parts.append(model_scores(judgements, models, store=store, progress=progress))
@@ -253,10 +255,8 @@ class EvaluateAcceptability(
         for reason, number in evaluation.excluded_for().items():
             if number:
                 reporter.say(f"Not evaluated: {quantity(number, 'pair')}, {reason}.")
-        findings = acceptability_findings(evaluation)
-        return written_findings(
-            evaluation, findings, self.out, models=models, data=evaluation.files
-        )
+        findings, data = acceptability_findings(evaluation), evaluation.files
+        return written_findings(evaluation, findings, self.out, models=models, data=data)
 
 
 class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desiderata", version=2):
@@ -278,9 +278,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
         Reads("Text, counts or model for word frequencies.", folder=True, kind="training text"),
     ]
     reference: Annotated[str | None, Models("Causal model to correlate scores with.")] = None
-    word_list: Annotated[Path | None, Reads("The words, one per line, instead of random ones.")] = (
-        None
-    )
+    word_list: Annotated[Path | None, Reads("Words, one per line, instead of random ones.")] = None
     sample: Annotated[int, Help("Number of random sentences; 0 for all.", at_least=0)] = 0
     words: Annotated[int, Help("Number of words to draw from the frequencies.", at_least=1)] = 500
     carrier: Annotated[tuple[str, ...], Help("Carrier sentence, with '_' for the word.")] = (
@@ -290,7 +288,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
     execution: ScoringExecution = LOCAL_SCORING
 
     def specifications(self) -> tuple[str, ...]:
-        """Specifications of the models, and of a reference that is none of them."""
+        """Return the specifications of the models, and of a reference that is none of them."""
         texts, _ = desiderata.with_reference(self.models, self.reference)
         return tuple(model.specification for model in parse_models(texts))
 
@@ -304,10 +302,10 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
             words = [*counts.sample(self.words, seed=self.seed)]
         else:
             words = [*read_lines(self.word_list)]
-        # Of a model in a folder, the counts of its words
+        # If frequencies are those of a model in a folder, the file is its table of counts
         of_folder = self.frequencies.is_dir()
         words_from = frequency_file(self.frequencies) if of_folder else self.frequencies
-        # Every word is scored in every carrier.
+        # Each word is scored in each carrier sentence
         total = len(chosen) + len(self.carrier) * len(words)
         specifications, compared = desiderata.with_reference(self.models, self.reference)
         with (
@@ -316,7 +314,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
         ):
             tell_unknown_words(loaded, chosen, reporter)
             results = desiderata.evaluate_desiderata(
-                # A separate reference is the last loaded model, and is not evaluated
+                # A reference that is none of the models is loaded last, and not evaluated
                 loaded[: len(self.models)],
                 chosen,
                 words,
@@ -354,25 +352,21 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
         tuple[Path, ...], Reads("A table of scores, written by `score`.", content="scores")
     ] = ()
     models: GivenModels = ()
-    sentences: Annotated[
-        Path | None, Reads("Sentences to score; by default those of the tables.")
-    ] = None
+    sentences: Annotated[Path | None, Reads("Sentences; by default those of the tables.")] = None
     top: Annotated[int, Help("Number of sentences for each pair of models.", at_least=1)] = 10
     vocabulary: Annotated[Path | None, Reads("Vocabulary for synthesis.")] = None
-    synthesize: Annotated[bool, Help("Also synthesize sentences, and write synthesized.csv.")] = (
-        False
-    )
+    synthesize: Annotated[bool, Help("Also synthesize sentences (synthesized.csv).")] = False
     seed: Seed = 0
 
     def check(self) -> None:
-        """Refuse models without sentences, and synthesis without two models."""
+        """Check that models have sentences, and that synthesis has two models."""
         if self.synthesize and len(self.models) < 2:
             raise InputError("`synthesize` needs two models. Set `models`.")
         if self.models and self.sentences is None and not self.scores:
             raise InputError("`sentences` must be set if there are no `scores`. Name a file.")
 
     def work(self, reporter: Reporter) -> Outcome[Findings]:
-        """Score the sentences, write the findings, and search where that is asked for."""
+        """Score the sentences, write the findings, and with `synthesize` search for sentences."""
         tables = comparison.read_tables(self.scores)
         models = load_scorers(self.models, self.loading)
         texts = read_sentence_file(self.sentences, reporter) if self.sentences else None
@@ -385,15 +379,14 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
             )
         tell_unknown_words(models, table.sentences or (), reporter)
         commands, contest = [comparison.select_command(self.out, table)], None
-        # A contest between two models needs both loaded, not their scores alone
+        # A search needs two loaded models; tables of scores are not enough
         if len(models) > 1:
             try:
                 start, words = comparison.contest_start(models, table, self.vocabulary)
                 contest = start, words, comparison.contest_search(words)
                 commands += comparison.contest_commands(models, start, contest[2], self.vocabulary)
             except ContstimError as error:
-                # Tables are worth having without commands, unless the user asked for what these
-                # need.
+                # An error ends the step only if the user set an option of the synthesis
                 if self.synthesize or self.vocabulary:
                     raise
                 reporter.say(f"No commands to synthesize sentences: {error}")
@@ -427,20 +420,17 @@ def _tell_left_out(item_name: str, names: Collection[object], reporter: Reporter
 def _tell_slow(
     models: Sequence[Scorer], sentences: Sequence[Sentence], store: Store, reporter: Reporter
 ) -> None:
-    """Warn of models whose rule averages over orders of the words, if that takes hours."""
+    """Warn about models whose rule averages over orders of the words, if scoring takes hours."""
     distinct = list(dict.fromkeys(sentences))
+    texts = [sentence.text for sentence in distinct]
     for model in models:
-        log_probs = store.log_probs(
-            model.convention.fingerprint, [sentence.text for sentence in distinct]
-        )
-        unscored = [
-            sentence for sentence, value in zip(distinct, log_probs, strict=True) if isnan(value)
-        ]
+        log_probs = store.log_probs(model.convention.fingerprint, texts)
+        unscored = [*compress(distinct, np.isnan(log_probs))]
         sample = unscored[:: len(unscored) // 3 + 1]
-        # Only rules over orders sample where these are many
+        # Only rules that average over orders can sample
         if not model.convention.sampling or len(unscored) < _MANY or any(model.unscorable(sample)):
             continue
-        model.scores(sample)  # warms up
+        model.scores(sample)  # the first call is slower
         began = perf_counter()
         model.scores(sample)
         if (seconds := (perf_counter() - began) / len(sample) * len(unscored)) > _LONG:

@@ -1,4 +1,4 @@
-"""Execution of a step's work: in this process, in several, or on a Ray cluster."""
+"""Execution of a step's work: in this process, in several processes, or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -47,18 +47,21 @@ class Execution:
     gpus_per_worker: Annotated[float | None, Aside("With ray: GPUs per worker.", at_least=0)] = None
 
     def new_executor(self) -> Executor:
-        """Executor of the work, as the settings say.
+        """Return a new executor for the work.
 
         Raises:
-            InputError: a setting is for another executor.
+            InputError: if a setting is for another executor.
         """
         from contstim.jobs import InterleavedExecutor, LocalExecutor, ProcessExecutor, RayExecutor
 
-        # An option that would change nothing is a mistake of the user's, so it is refused.
+        # An option that has no effect is an error, because the user expects an effect
         if self.executor == "ray":
             return RayExecutor(self.workers, gpus_per_worker=self.gpus_per_worker)
         if self.gpus_per_worker is not None:
-            raise InputError("`gpus_per_worker` needs the `executor` ray. Remove it, or set that.")
+            raise InputError(
+                "`gpus_per_worker` needs the `executor` ray. Set `executor`, or remove "
+                "`gpus_per_worker`."
+            )
         if self.executor == "processes":
             return ProcessExecutor(self.workers)
         if self.executor == "interleaved":
@@ -78,7 +81,7 @@ class Execution:
 class ScoringExecution(Execution):
     """Options of running the scoring of sentences: the executor and its number of processes."""
 
-    # Batches of sentences are full anyway, so that nothing is gained by sharing them
+    # Not interleaved: batches of sentences are full already, so sharing them would save no time
     executor: Annotated[
         Literal["local", "processes", "ray"],
         Aside("Where tasks run: in this process, in several processes, or on Ray."),
@@ -90,16 +93,14 @@ class ScoringExecution(Execution):
             at_least=1,
         ),
     ] = None
-    models_in_memory: Annotated[
-        int, Aside("Number of models that a worker keeps loaded.", at_least=1)
-    ] = 1
+    models_in_memory: Annotated[int, Aside("Number of loaded models per worker.", at_least=1)] = 1
 
     @property
     def is_local(self) -> bool:
-        """True if this process does the scoring itself.
+        """True if this process scores the sentences, without workers.
 
         Raises:
-            InputError: a setting is for another executor.
+            InputError: if a setting is for another executor.
         """
         if self.executor != "local":
             return False
@@ -115,7 +116,7 @@ class ScoringExecution(Execution):
     def scorers(
         self, models: Models, loading: Loading, say: Callable[[str], None]
     ) -> Iterator[list[Scorer]]:
-        """Load models in this process or in workers, which end with the context.
+        """Load models in this process, or in workers that end with the `with` statement.
 
         Args:
             models: parsed specifications, or texts `[NAME=]SPECIFICATION`.

@@ -12,7 +12,7 @@ from contstim.files.files import is_file
 from contstim.items.stimuli import read_stimuli
 from contstim.models.loading import Loading
 from contstim.optimization.search.settings import SearchSettings
-from contstim.options import Aside, Help, Models, Reads, Writes
+from contstim.options import Aside, Help, Models, Reads, Writes, reads_kind
 from contstim.words.corpus import TextNotes, read_sentences
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary, read_repeatable
 from contstim.words.word_rules import WordRules, read_words
@@ -27,13 +27,15 @@ if TYPE_CHECKING:
 _Limits = TypeVar("_Limits", bound=SearchSettings)
 _WORDS = ("allow", "exclude")  # fields with words, or files of words
 
-_MODEL = Models(
-    "A model, such as kenlm:trigram.arpa or gpt2=hf:gpt2@chain; NAME is its name in files, "
-    "figures and tables.",
-    flag="--model",
-    kind="models",
-)
-GivenModels = Annotated[tuple[str, ...], _MODEL]
+GivenModels = Annotated[
+    tuple[str, ...],
+    Models(
+        "A model, such as kenlm:trigram.arpa or gpt2=hf:gpt2@chain; NAME is its name in files, "
+        "figures and tables.",
+        flag="--model",
+        kind="models",
+    ),
+]
 ModelContexts = Annotated[
     tuple[str, ...],
     Help(
@@ -43,21 +45,21 @@ ModelContexts = Annotated[
     ),
 ]
 
-Text = Annotated[
-    Path,
-    Reads("UTF-8 text, one sentence per line; - for stdin.", content="text", kind="training text"),
-]
-Sentences = Annotated[
+TEXT = Reads("UTF-8 text, one sentence a line; - for stdin.", content="text", kind="training text")
+SENTENCES = reads_kind("Sentences, one a line, or a table with columns of sentences.", "sentences")
+Text = Annotated[Path, TEXT]
+Sentences = Annotated[Path, SENTENCES]
+TRIALS = reads_kind("The table of trials, from `design`.", "trials")
+SHOWN_TRIALS = replace(TRIALS, text="The table of trials that participants saw.")
+TrialScores = Annotated[
     Path,
     Reads(
-        "Sentences, one per line, or a table with columns of sentences.",
-        content="sentences",
-        kind="sentences",
+        "Scores of the sentences of the trials, from `score`.",
+        content="scores",
+        kind="scores of trials",
     ),
 ]
-Language = Annotated[
-    Literal["en", "any"], Help("Word rules of English, or of any script by Unicode.")
-]
+Language = Annotated[Literal["en", "any"], Help("Word rules: English, or any script by Unicode.")]
 Blocked = Annotated[Path | None, Help("The list of blocked words, one per line.", content="words")]
 Prose = Annotated[bool, Help("Split running prose into sentences.")]
 TrustRemoteCode = Annotated[bool, Help("Run Python code of a checkpoint. Read it first.")]
@@ -66,7 +68,7 @@ StoreBeside = Annotated[
     Path | None, Aside("Database of scores; by default contstim.sqlite in the folder of --out.")
 ]
 
-# Of a folder's other files, the store in it goes on changing
+# Only these files, because the folder can contain the store, which later commands change
 ReportFolder = Annotated[
     Path, Writes("The folder to write.", beside=("/report.md", "/report.html"), stem=True)
 ]
@@ -82,10 +84,8 @@ Reviews = Annotated[
 
 OfferedWords = Annotated[
     Path | None,
-    Reads(
-        "Vocabulary; by default the frequent words of the models' training text.",
-        content="vocabulary",
-        kind="vocabulary",
+    reads_kind(
+        "Vocabulary; by default the frequent words of the models' training text.", "vocabulary"
     ),
 ]
 Uncapped = Annotated[
@@ -95,35 +95,30 @@ Uncapped = Annotated[
 
 
 def words_read(limits: _Limits) -> _Limits:
-    """Return the settings with the words of files in place of the files.
+    """Return the settings with the words of files in place of the names of the files.
 
     Raises:
         InputError: if a file cannot be read.
     """
-    read: dict[str, Any] = {
-        name: tuple(sorted({word for text in getattr(limits, name) for word in _words(text)}))
-        for name in _WORDS
-        if hasattr(limits, name)
-    }
+    read: dict[str, Any] = {}
+    for name in (name for name in _WORDS if hasattr(limits, name)):
+        # A text is the name of a file if such a file exists, otherwise a word
+        lists = (Vocabulary.load(t).words if is_file(t) else (t,) for t in getattr(limits, name))
+        read[name] = tuple(sorted({word.lower() for words in lists for word in words}))
     return replace(limits, **read)
 
 
-def _words(text: str) -> list[str]:
-    # The name of an existing file means this file of words
-    return [word.lower() for word in (Vocabulary.load(text).words if is_file(text) else (text,))]
-
-
 def files_of_words(limits: SearchSettings) -> list[Path]:
-    """Return the files that settings of a search name: lists of words, and the table of tags."""
+    """Return the files that the settings of a search name: word lists, and the table of tags."""
     words = [Path(text) for name in _WORDS for text in getattr(limits, name, ()) if is_file(text)]
     return words if limits.tags is None else [*words, Path(limits.tags)]
 
 
 def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str]:
-    """Return the words that are exempt from a cap.
+    """Return the words that are exempt from the cap on words.
 
     Raises:
-        InputError: there is no cap, or the file cannot be read.
+        InputError: if there is no cap, or the file cannot be read.
     """
     if uncapped is None:
         return REPEATABLE_ENGLISH
@@ -133,20 +128,20 @@ def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str
 
 
 def language_rules(language: str, blocked: Path | None) -> WordRules:
-    """Rules for the words of a language, names included, with the block list that is given."""
+    """Return the rules for the words of a language, which admit names, with a block list."""
     rules = english_rules(names=True) if language == "en" else WordRules()
     return rules if blocked is None else replace(rules, blocked=read_words(blocked))
 
 
 def read_text(path: Path, reporter: Reporter, *, prose: bool = False) -> Iterator[Sentence]:
-    """The sentences of a text, see `read_sentences`; reports progress and, at the end, oddities."""
+    """Yield the sentences of a text; report progress and, at the end, normalised lines."""
     notes = TextNotes()
     yield from reporter.reading("sentences", read_sentences(path, prose=prose, notes=notes))
     _report(path, notes, reporter)
 
 
 def read_sentence_file(path: Path, reporter: Reporter) -> list[Sentence]:
-    """The sentences of a text or table, see `read_stimuli`; reports oddities."""
+    """Return the sentences of a text or table; report normalised and tokenised sentences."""
     notes = TextNotes()
     sentences = read_stimuli(path, notes)
     _report(path, notes, reporter)
@@ -154,7 +149,7 @@ def read_sentence_file(path: Path, reporter: Reporter) -> list[Sentence]:
 
 
 def report_sentences(path: Path, sentences: Iterable[Sentence], reporter: Reporter) -> None:
-    """Report oddities of sentences that were read already, such as those of minimal pairs."""
+    """Report sentences that need normalisation, or are tokenised, such as those of a benchmark."""
     notes = TextNotes()
     for sentence in sentences:
         notes.normalise(sentence.text)

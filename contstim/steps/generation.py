@@ -27,13 +27,11 @@ class GenerateSentences(Step[None], name="generate sentences"):
 
     out: Annotated[Path, Writes("The text to write.")]
     number: Annotated[int, Help("Number of sentences.", at_least=1)]
-    words: Annotated[int | None, Help("Words per sentence; by default any number.", at_least=1)] = (
-        None
-    )
+    words: Annotated[int | None, Help("Words per sentence; by default any.", at_least=1)] = None
     seed: Seed = 0
 
     def sentences(self) -> list[Sentence]:
-        """The sentences, without writing them."""
+        """Generate the sentences, without writing them."""
         return generate(self.number, seed=self.seed, words=self.words)
 
     def work(self, reporter: Reporter) -> Outcome[None]:
@@ -52,9 +50,7 @@ class GenerateMinimalPairs(Step[None], name="generate minimal-pairs"):
     Example: `contstim generate minimal-pairs --per-paradigm 1000 --out pairs`
     """
 
-    out: Annotated[
-        Path, Writes("The output folder, with a file per paradigm.", record="minimal-pairs")
-    ]
+    out: Annotated[Path, Writes("Output folder, with a file per paradigm.", record="minimal-pairs")]
     per_paradigm: Annotated[int, Help("Number of distinct pairs per paradigm.", at_least=1)] = 1000
     paradigms: Annotated[tuple[Path, ...], Reads("TOML file of your own paradigms.")] = ()
     only: Annotated[tuple[str, ...], Help("A paradigm or phenomenon to make.")] = ()

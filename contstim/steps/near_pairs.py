@@ -1,4 +1,4 @@
-"""Minimal pairs from any text: a natural sentence, and the same sentence with a new word."""
+"""Minimal pairs from any text: a natural sentence, and the same sentence with one new word."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
     word has the same part of speech, and about the same length and frequency. If two models never
     disagree on a sentence, it gives no pair.
 
-    In the table, `natural` is the natural sentence and `changed` the other one, which need not be
-    unacceptable; `paradigm` is the part of speech of the replaced word, and `pair_id` contains the
-    number of the sentence, from 1. The log-probabilities under all models follow.
+    In the table, `natural` is the natural sentence, and `changed` is the sentence with the new
+    word, which can be acceptable. `paradigm` is the part of speech of the replaced word, and
+    `pair_id` contains the number of the sentence, from 1. The other columns are the
+    log-probabilities under all models.
 
     Example: `contstim near-pairs --model kenlm:bigram.arpa --model kenlm:trigram.arpa
     --sentences natural.txt --vocabulary vocab.txt --out near-pairs.csv`
@@ -63,14 +64,11 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
     loading: Loading = DEFAULT_LOADING
     context: ModelContexts = ()
     leave_out = frozenset(
-        {
-            *("max_changes", "enough", "judge", "judge_drop", "max_scored"),
-            *("recipe", "restarts", "seconds"),
-        }
+        "max_changes enough judge judge_drop max_scored recipe restarts seconds".split()
     )
 
     def further_reads(self) -> list[Path]:
-        """Files of words."""
+        """Return the files of words."""
         return files_of_words(self.search)
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairScores]:
@@ -99,9 +97,8 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
             for two, (position, word) in near.items():
                 part = tags.part_of_speech(tags.tags(natural)[position])
                 pair_id = f"{sentences.index(natural) + 1}: {' × '.join(two)}"
-                pairs_found.append(
-                    SentencePair(part, pair_id, natural, natural.replace(position, word))
-                )
+                changed = natural.replace(position, word)
+                pairs_found.append(SentencePair(part, pair_id, natural, changed))
                 counts[two] += 1
             reporter.progress("natural sentences", n_done, len(usable))
         good, bad = [pair.good for pair in pairs_found], [pair.bad for pair in pairs_found]

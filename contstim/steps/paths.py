@@ -1,4 +1,4 @@
-"""Paths that a step reads and writes: each written path has one owner, each input its content."""
+"""Checks of paths that a step reads and writes: each output has one owner, inputs are readable."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import os
 import unicodedata
 import warnings
 from collections import deque
-from importlib import import_module
 from itertools import combinations, islice
-from operator import attrgetter
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
@@ -27,21 +26,21 @@ if TYPE_CHECKING:
 
 
 def identity(path: Path | str) -> Path:
-    """A path that is equal for all names of one file: without links, `..` and upper case.
+    """Return a path that is equal for all names of a file: without links, `..` and upper case.
 
-    Case does not count on many file systems, and neither does the form of accented letters.
+    Accented letters are normalised. Many file systems ignore case and the form of these letters.
     """
     return Path(unicodedata.normalize("NFC", os.path.realpath(path)).casefold())
 
 
 def store_paths(store: Path) -> tuple[Path, ...]:
-    """The files of a store: the database, those next to it, and its record."""
+    """Return the files of a store: the database, the files next to it, and its record."""
     endings = ("", "-wal", "-shm", "-journal", ".times.json")
     return (*(Path(f"{store}{ending}") for ending in endings), record_path(store))
 
 
 def targets(step: Step[Any]) -> Iterator[tuple[str, Path]]:
-    """Every path that a step writes, with the name of its field; devices are left out."""
+    """Yield each path that a step writes, with the name of its field."""
     for field, value in step.values():
         if isinstance(field.note, Writes) and value is not None:
             for ending in field.note.endings:
@@ -49,10 +48,10 @@ def targets(step: Step[Any]) -> Iterator[tuple[str, Path]]:
 
 
 def check_targets(step: Step[Any]) -> None:
-    """Refuse outputs that are an input, another output, a record, or a file of the store.
+    """Check that no output is also an input, another output, a record, or a file of the store.
 
     Raises:
-        InputError: names both, and the path.
+        InputError: if a path has two uses; the message names both uses and the path.
     """
     owners: dict[Path, str] = {}
 
@@ -95,65 +94,57 @@ def check_targets(step: Step[Any]) -> None:
 
 
 def _claim_input(owners: dict[Path, str], name: str, path: Path) -> None:
-    # Two inputs may be one file
+    # Inputs do not own their paths, because two inputs may be the same file
     if owner := owners.get(identity(path)):
         raise InputError(f"{owner} would overwrite {name}, {path}. Name another output.")
 
 
 def check_writable(step: Step[Any]) -> None:
-    """Refuse outputs whose folder is a file, or may not be written.
+    """Check that the folders of outputs are writable folders; missing folders will be made.
 
     Raises:
-        InputError: names the field and the folder.
+        InputError: if a folder is a file or not writable; the message names field and folder.
     """
     for name, path in targets(step):
-        if not is_device(path):
-            _check_folder(name, path)
+        folder = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
+        if is_device(path) or (folder.is_dir() and os.access(folder, os.W_OK)):
+            continue
+        problem = "not writable" if folder.is_dir() else "a file, not a folder"
+        raise InputError(f"Cannot write {path}: {folder} is {problem}. Name another `{name}`.")
 
 
-def _check_folder(name: str, path: Path) -> None:
-    folder = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
-    if not folder.is_dir():
-        raise InputError(
-            f"Cannot write {path}: {folder} is a file, not a folder. Name another `{name}`."
-        )
-    if not os.access(folder, os.W_OK):
-        raise InputError(f"Cannot write {path}: {folder} is not writable. Name another `{name}`.")
-
-
-_LINES = 1_000  # of a text; a corpus may be large
-
+_MAX_LINES = 1_000  # lines of a text that are checked, because a corpus may be large
 _READERS = {
-    "attention": "contstim.steps.design:read_attention",
-    "minimal pair scores": "contstim.items.minimal_pair_scores:MinimalPairScores.from_file",
-    "minimal pairs": "contstim.items.stimuli:read_controversial_minimal_pairs",
-    "pair counts": "contstim.items.scores:read_pair_counts",
-    "pairs": "contstim.items.stimuli:read_pairs",
-    "practice": "contstim.experiments.platforms.jspsych.folder:check_practice",
-    "questions": "contstim.experiments.responses.questionnaire:read_questions",
-    "repeatable words": "contstim.words.vocabulary:read_repeatable",
-    "scores": "contstim.items.scores:ScoreTable.from_file",
-    "sentences": "contstim.items.stimuli:read_stimuli",
-    "stimuli": "contstim.items.stimuli:read_stimulus_table",
-    "tags": "contstim.english.words:tag_table",
-    "token counts": "contstim.items.scores:read_token_counts",
-    "trials": "contstim.items.stimuli:read_trials",
-    "triplets": "contstim.items.stimuli:read_triplets",
-    "vocabulary": "contstim.words.vocabulary:Vocabulary.load",
-    "words": "contstim.words.word_rules:read_words",
+    "attention": "steps.design:read_attention",
+    "minimal pair scores": "items.minimal_pair_scores:MinimalPairScores.from_file",
+    "minimal pairs": "items.stimuli:read_controversial_minimal_pairs",
+    "pair counts": "items.scores:read_pair_counts",
+    "pairs": "items.stimuli:read_pairs",
+    "practice": "experiments.platforms.jspsych.folder:check_practice",
+    "questions": "experiments.responses.questionnaire:read_questions",
+    "repeatable words": "words.vocabulary:read_repeatable",
+    "scores": "items.scores:ScoreTable.from_file",
+    "sentences": "items.stimuli:read_stimuli",
+    "stimuli": "items.stimuli:read_stimulus_table",
+    "tags": "english.words:tag_table",
+    "token counts": "items.scores:read_token_counts",
+    "trials": "items.stimuli:read_trials",
+    "triplets": "items.stimuli:read_triplets",
+    "vocabulary": "words.vocabulary:Vocabulary.load",
+    "words": "words.word_rules:read_words",
 }
 
 
 def check_input(path: Path, note: Help, models: Sequence[str] = ()) -> None:
-    """Check a file or folder that is read, as its field declares it.
+    """Check that an input exists and has the content that its field requires.
 
     Args:
         path: the file or folder.
         note: declaration of the field.
-        models: names of models that tables may be about.
+        models: names of the models that tables may contain.
 
     Raises:
-        ContstimError: if it is missing, or holds something else.
+        ContstimError: if the input is missing, or has another content.
     """
     if not is_file(path) and not (note.folder and is_folder(path)):
         name = shortened(str(path))
@@ -175,12 +166,11 @@ def check_input(path: Path, note: Help, models: Sequence[str] = ()) -> None:
 
 
 def check_content(path: Path, content: str) -> None:
-    """Check the content of a file, or of the beginning of a text.
+    """Check the content of a file; of a text, the first 1,000 lines.
 
     Args:
-        path: a file, or of minimal pairs a folder.
-        content: `text`, `reviews`, `responses`, `minimal pair data`, or a name of a table or list
-            of words.
+        path: a file; for `minimal pair data`, also a folder.
+        content: `text`, `reviews`, `responses`, `minimal pair data`, or a key of `_READERS`.
 
     Raises:
         InputError: if the file has another content.
@@ -192,17 +182,17 @@ def check_content(path: Path, content: str) -> None:
     from contstim.words.corpus import read_lines
 
     if content == "text":
-        deque(islice(read_lines(path), _LINES), maxlen=0)
+        deque(islice(read_lines(path), _MAX_LINES), maxlen=0)
     elif content == "reviews":
         read_reviews([path])
     elif content == "responses":
-        # Any scale will do where no record names one
+        # The scale of a file without a record is unknown here, and any scale allows the check
         scale = None if record_path(path).is_file() else Scale.CONFIDENCE
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # said by the step that reads them
+            # The step that reads the responses will print the warnings
+            warnings.simplefilter("ignore", UserWarning)
             read_responses(path, scale=scale)
     elif content == "minimal pair data":
         read_minimal_pairs(pair_files(path))
     else:
-        module, _, name = _READERS[content].partition(":")
-        attrgetter(name)(import_module(module))(path)
+        resolve_name(f"contstim.{_READERS[content]}")(path)

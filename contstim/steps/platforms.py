@@ -22,6 +22,7 @@ from contstim.files.files import visible_files
 from contstim.files.tables import write_table
 from contstim.items.stimuli import on_scale, read_trials, trial_columns
 from contstim.options import AnswerScale, Help, Reads, Writes, WritesTable
+from contstim.steps.fields import SHOWN_TRIALS, TRIALS
 from contstim.steps.step import Outcome, Step, page_of, variant
 from contstim.wording import quantity
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
     from contstim.reporter import Reporter
 
-_DATA = (".csv", ".tsv", ".txt", ".json", ".jsonl")  # of files in a folder
-_SHOWN = 20  # unreadable rows that a warning names
+_DATA = (".csv", ".tsv", ".txt", ".json", ".jsonl")  # endings of data files in a folder
+_MAX_ROWS = 20  # maximum number of unreadable rows in a warning
 
 
 class ExportTrials(Step[Exported], name="export", version=2):
@@ -39,19 +40,17 @@ class ExportTrials(Step[Exported], name="export", version=2):
 
     exporter: ClassVar[Exporter]
 
-    separate_fields: ClassVar[frozenset[str]] = frozenset({"seed"})  # lists have a separate seed
-    trials: Annotated[Path, Reads("The table of trials.", content="trials", kind="trials")]
-    out: Annotated[
-        Path, Writes("The output folder, or the file for the platform.", name="export/{}")
-    ]
+    separate_fields: ClassVar[frozenset[str]] = frozenset({"seed"})  # not the study's seed
+    trials: Annotated[Path, TRIALS]
+    out: Annotated[Path, Writes("Output folder, or file for the platform.", name="export/{}")]
     settings: Any
 
     def texts_to_edit(self) -> tuple[Path, ...]:
-        """Texts in the folder that the user may edit."""
+        """Return the texts in the folder that users may edit."""
         return tuple(self.out / name for name in self.exporter.to_edit)
 
     def further_reads(self) -> list[Path]:
-        """Texts in the folder that the user may have edited."""
+        """Return the texts in the folder, which users may have edited."""
         return [text for text in self.texts_to_edit() if text.is_file()]
 
     def work(self, reporter: Reporter) -> Outcome[Exported]:
@@ -70,7 +69,7 @@ class WriteQuestions(Step[None], name="questions"):
     out: Annotated[Path, WritesTable("The table to write.")]
 
     def work(self, reporter: Reporter) -> Outcome[None]:
-        """Write a row for each."""
+        """Write a row for each question."""
         columns = dict.fromkeys((*COLUMNS, *(name for row in self.questions for name in row)))
         cells = {name: [row.get(name, "") for row in self.questions] for name in columns}
         write_table(self.out, cells)
@@ -79,7 +78,7 @@ class WriteQuestions(Step[None], name="questions"):
 
 
 def export_step(platform: Platform | str) -> type[ExportTrials] | None:
-    """The step that exports trials to a platform; None where nothing is exported to it."""
+    """Return the step that exports trials to a platform; None if there is no such export."""
     known_platform = platform_named(platform) if isinstance(platform, str) else platform
     if known_platform is None or known_platform.exporter is None:
         return None
@@ -98,7 +97,7 @@ def export_step(platform: Platform | str) -> type[ExportTrials] | None:
 class ImportResponses(Step[Imported], name="import", version=2):
     """Write the data of a platform as a table of responses.
 
-    Answers to questions, and columns that are kept, are written to `….questions.csv`.
+    Answers to questions, and the columns named by `keep`, are written to `….questions.csv`.
     """
 
     platform: ClassVar[str]
@@ -107,14 +106,8 @@ class ImportResponses(Step[Imported], name="import", version=2):
     files: Annotated[
         tuple[Path, ...], Reads("Data files of the platform.", argument=True, folder=True)
     ] = ()
-    trials: Annotated[
-        Path | None,
-        Reads("The table of trials that participants saw.", content="trials", kind="trials"),
-    ] = None
-    out: Annotated[
-        Path,
-        WritesTable("The table of responses to write.", kind="responses", name="responses.csv"),
-    ]
+    trials: Annotated[Path | None, SHOWN_TRIALS] = None
+    out: Annotated[Path, WritesTable("The table to write.", kind="responses", name="responses.csv")]
     trials_out: Annotated[Path | None, WritesTable("The table of trials to write.")] = None
     settings: Any
     duplicates: Annotated[
@@ -124,7 +117,7 @@ class ImportResponses(Step[Imported], name="import", version=2):
     keep: Annotated[tuple[str, ...], Help("Columns about participants to keep, such as age.")] = ()
 
     def writes(self) -> tuple[Path, ...]:
-        """The tables, and that of answers to questions where there are some."""
+        """Return the tables; the table of answers to questions only if it exists."""
         beside = questions_beside(self.out)
         return (*super().writes(), *([beside] if beside.is_file() else []))
 
@@ -153,11 +146,11 @@ class ImportResponses(Step[Imported], name="import", version=2):
         if self.duplicates != "all":
             imported = keep_one(imported, self.duplicates)
         if scale is None:
-            # As shown to participants: 2 becomes 5 if sentence_2 was on the left
-            seen = (
+            # Ratings as shown to participants: 2 becomes 5 if sentence_2 was on the left
+            ratings = (
                 r.scale.mirrored(r.rating) if r.left == 2 else r.rating for r in imported.responses
             )
-            scale = scale_of(f"{self.platform}, from left to right,", imported.trials, seen)
+            scale = scale_of(f"{self.platform}, from left to right,", imported.trials, ratings)
         report, origin = imported.report, origin_of(imported.responses)
         facts = {
             "responses": report.responses,
@@ -176,20 +169,27 @@ class ImportResponses(Step[Imported], name="import", version=2):
         write_responses(self.out, imported.responses)
         if imported.questions:
             write_answers(questions_beside(self.out), imported.questions)
-        else:  # answers of an earlier import would seem to belong to this one
+        else:  # answers of an earlier import would seem to belong to these responses
             questions_beside(self.out).unlink(missing_ok=True)
         for note in imported.notes:
             reporter.say(note)
-        reporter.warn(_unreadable_warning(imported))
+        if rows := imported.unreadable:
+            lines = [
+                f"{quantity(len(rows), 'unreadable row')} skipped:",
+                *map(str, rows[:_MAX_ROWS]),
+            ]
+            if len(rows) > _MAX_ROWS:
+                lines.append(f"… and {len(rows) - _MAX_ROWS:,} more (see the record)")
+            reporter.warn("\n  ".join(lines))
         reporter.warn(origin.warning)
         return Outcome(imported, facts, parts=[str(report)])
 
 
 def _data_files(paths: Iterable[Path]) -> list[Path]:
-    """The files themselves, and of folders the files whose names end as those of data do.
+    """Return the paths, with a folder replaced by the files in it that have a usual ending.
 
     Raises:
-        InputError: if a folder holds none.
+        InputError: if a folder contains no such file.
     """
     files: list[Path] = []
     for path in paths:
@@ -201,18 +201,8 @@ def _data_files(paths: Iterable[Path]) -> list[Path]:
     return files
 
 
-def _unreadable_warning(imported: Imported) -> str:
-    """The unreadable rows, the first of them in full; empty if there are none."""
-    if not imported.unreadable:
-        return ""
-    rows = imported.unreadable
-    further = [f"… and {len(rows) - _SHOWN:,} more (see the record)"] if len(rows) > _SHOWN else []
-    head = f"{quantity(len(rows), 'unreadable row')} skipped:"
-    return "\n  ".join([head, *map(str, rows[:_SHOWN]), *further])
-
-
 def import_step(platform: Platform | str) -> type[ImportResponses] | None:
-    """The step that reads the data of a platform; None where they are not read."""
+    """Return the step that reads the data of a platform; None if there is no such import."""
     known_platform = platform_named(platform) if isinstance(platform, str) else platform
     if known_platform is None or known_platform.reader is None:
         return None

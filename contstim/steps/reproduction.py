@@ -1,4 +1,4 @@
-"""Published analyses done again from the published data, claim by claim."""
+"""Published analyses repeated with the published data, and compared claim by claim."""
 
 from __future__ import annotations
 
@@ -44,12 +44,10 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
         ),
     ]
     out: Annotated[Path, Writes("The folder to write.", record="report.html")]
-    ratings: Annotated[Path | None, Reads("The file of ratings, if it is in another folder.")] = (
-        None
-    )
+    ratings: Annotated[Path | None, Reads("File of ratings, if in another folder.")] = None
 
     def files_of_data(self) -> Iterable[Path | None]:
-        """The file of ratings."""
+        """Return the file of ratings."""
         return golan2023.locate(self.data, self.ratings)[1:]
 
     def work(self, reporter: Reporter) -> Outcome[tuple[Analysis, Claims]]:

@@ -1,4 +1,4 @@
-"""A page on which people keep or reject items, and what stays of stimuli after their review."""
+"""A page on which reviewers keep or reject items, and changes of a selection after a review."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.english.words import tag_table
 from contstim.errors import InputError
@@ -17,7 +17,7 @@ from contstim.files.files import write_text
 from contstim.items.item_flags import FlagSettings, flag_items
 from contstim.items.reviews import Decision, Review, naturals_of, read_reviews, undecided_items
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import Pair, Trial, Triplet, read_stimulus_table
+from contstim.items.stimuli import Trial, read_stimulus_table
 from contstim.models.catalog import load_models
 from contstim.models.scoring import mean_word_log_probs
 from contstim.options import AnswerScale, Help, Judges, Reads, Writes
@@ -39,22 +39,21 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
     from contstim.words.sentence import Sentence
 
-_Item = TypeVar("_Item", Pair, Triplet, Trial)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewSettings:
-    """Options of flagging items on a page of review."""
+    """Options of the flags on a review page."""
 
     text: Annotated[
         Path | None,
-        Help("Text, counts or model, to find rare words and names.", kind="training text"),
+        Help("Text, counts or model, which shows rare words and names.", kind="training text"),
     ] = None
     rare: Annotated[
-        float, Help("Words below it are rare, on the Zipf scale.", at_least=0, at_most=9)
+        float, Help("Zipf frequency below which a word is rare.", at_least=0, at_most=9)
     ] = 3.0
     often: Annotated[
-        int | None, Help("Flag words in more items; by default 5, or 2 in 100.", at_least=1)
+        int | None,
+        Help("Flag words that are in more items than this; by default 5, or 2 %.", at_least=1),
     ] = None
     language: Language = "en"
     blocked: Blocked = None
@@ -64,10 +63,10 @@ class ReviewSettings:
     judge: Judges = ()
 
     def flags(self) -> FlagSettings:
-        """The same with files read, but for the judge.
+        """Return the settings of flags, with files loaded and without the judge.
 
         Raises:
-            InputError: a file cannot be read.
+            InputError: if a file cannot be read.
         """
         return FlagSettings(
             language_rules(self.language, self.blocked),
@@ -80,12 +79,16 @@ class ReviewSettings:
 
 
 def flags_of(stimuli: Iterable[Stimulus], **settings: Any) -> FlaggedItems:
-    """The flags of stimuli, as `contstim review` finds them with these settings.
+    """Return the flags of stimuli, as `contstim review` shows them with these settings.
 
-    Sentences are of another language if English tables lack most of their words.
+    If the table of English words lacks most of the words, the rules for all languages are used.
+
+    Args:
+        stimuli: pairs, triplets or trials.
+        settings: fields of `ReviewSettings`.
 
     Raises:
-        InputError: a pair has no texts, or a file cannot be read.
+        InputError: if a pair has no texts, or a file cannot be read.
     """
     all_stimuli = list(stimuli)
     words = {w for item in undecided_items(all_stimuli) for s in item.sentences for w in s.words}
@@ -95,16 +98,17 @@ def flags_of(stimuli: Iterable[Stimulus], **settings: Any) -> FlaggedItems:
 
 
 class WriteReviewPage(Step[ReviewPage], name="review", version=3):
-    """Write a page on which people look at every item and keep or reject it.
+    """Write a page on which reviewers look at every item and keep or reject it.
 
-    The page is one file that needs no network: open it in a browser, or send it to somebody. It
+    The page is one file that needs no network: open it in a browser, or send it to a colleague. It
     shows the sentences of each item with changed words marked, the models' log-probabilities, and
-    flags: words on the block list, rare words, names, repetitions, items that are alike, and what
-    does not fit between a synthetic sentence and its natural one. Decisions are kept in the browser
-    and downloaded as review.csv, or saved as they are made with --serve.
+    flags: words on the block list, rare words, names, repetitions, similar items, and differences
+    between a synthetic sentence and its natural sentence. Decisions are stored in the browser and
+    downloaded as review.csv; with --serve, each decision is saved at once.
 
-    With --responses each trial says how sure people are of it, and the least sure can come first.
-    Decisions of several people come together by giving each file with --review.
+    With --responses, the page shows for each trial how sure the participants were, and can sort the
+    trials by this, the least sure first. To combine the decisions of several reviewers, pass each
+    of their files with --review.
 
     Example: `contstim review triplets.csv --text corpus.txt --out review.html`
     """
@@ -124,16 +128,14 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
             "The page to write.", name="review/pairs.html|review/triplets.html|review/trials.html"
         ),
     ]
-    scores: Annotated[
-        Path | None, Reads("Scores of the sentences, as of `score`.", kind="scores||")
-    ] = None
-    responses: Annotated[Path | None, Reads("Answers to these trials: how sure people are.")] = None
+    scores: Annotated[Path | None, Reads("Scores of the sentences.", kind="scores||")] = None
+    responses: Annotated[Path | None, Reads("Responses to the trials of the table.")] = None
     scale: AnswerScale = None
     review: Annotated[
         tuple[Path, ...],
-        Reads("Reviews to show on their items, in the order of rounds.", content="reviews"),
+        Reads("Reviews to show with the items, in the order of rounds.", content="reviews"),
     ] = ()
-    reviewer: Annotated[str, Help("Who reviews; by default to be filled in on the page.")] = ""
+    reviewer: Annotated[str, Help("Reviewer's name; by default entered on the page.")] = ""
     settings: ReviewSettings = ReviewSettings()
 
     def work(self, reporter: Reporter) -> Outcome[ReviewPage]:
@@ -143,8 +145,10 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
         review = read_reviews(self.review).about(stimuli) if self.review else None
         scores = None if self.scores is None else ScoreTable.from_file(self.scores)
         judged = _judged(stimuli, self.settings.judge)
-        settings = replace(self.settings.flags(), scores=scores, judged=judged)
-        flags = flag_items(stimuli, settings)
+        flags = flag_items(stimuli, replace(self.settings.flags(), scores=scores, judged=judged))
+        answers = {}
+        if self.responses is not None:
+            answers = _answers(self.table, self.responses, self.scale, reporter)
         content = ReviewPage(
             stimuli,
             f"Review of {self.table.name}",
@@ -152,9 +156,7 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
             scores=scores,
             review=review,
             reviewer=reviewer,
-            answers={}
-            if self.responses is None
-            else _answers(self.table, self.responses, self.scale, reporter),
+            answers=answers,
         )
         kind, n_items = content.items[0].kind, len(content.items)
         write_text(self.out, content.html())
@@ -164,9 +166,9 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
 
 
 def _judged(stimuli: Iterable[Stimulus], judges: Sequence[str]) -> dict[Sentence, FloatArray]:
-    """Return the mean log-probability of each word under the judges, (n_words,), nats."""
+    """Return sentence → mean log-probability of each word under the judges, (n_words,), nats."""
     all_stimuli = list(stimuli)
-    # Trials of two synthetic sentences have a natural one, which is in no item
+    # The natural sentence of a trial of two synthetic sentences is in no item
     item_sentences = chain.from_iterable(item.sentences for item in undecided_items(all_stimuli))
     naturals = filter(None, chain.from_iterable(naturals_of(all_stimuli).values()))
     sentences = [*dict.fromkeys((*item_sentences, *naturals))]
@@ -182,7 +184,7 @@ def _decided(review: Review, n_items: int, kind: ItemKind) -> Iterator[str]:
         rejected = decisions.count(Decision.REJECT)
         yield f"{name}: {len(decisions):,} of {of_all} decided, {rejected:,} rejected"
     yield (
-        f"rejected by anybody: {len(review.rejected & review.by_item.keys()):,}; "
+        f"rejected by at least one reviewer: {len(review.rejected & review.by_item.keys()):,}; "
         f"reviewers disagree: {len(review.disagreements):,}"
     )
 
@@ -190,17 +192,18 @@ def _decided(review: Review, n_items: int, kind: ItemKind) -> Iterator[str]:
 def _answers(
     table: Path, responses: Path, scale: Scale | None, reporter: Reporter
 ) -> dict[str, tuple[str, float | None]]:
-    """People's answers to each trial, and how sure they are of them.
+    """Return identifier of a trial → text about the answers, and how sure participants are.
 
-    They are those whom `analyze` keeps: who finished and passed their catch trials.
+    The answers are those of participants that `analyze` includes: participants who finished, and
+    passed the catch trials.
     """
     import numpy as np
 
     trials = [trial for trial in read_stimulus_table(table) if isinstance(trial, Trial)]
     if not trials:
         raise InputError(
-            f"{responses} holds answers to trials, and {table} holds no trials. Review the table "
-            "of trials that people saw, or leave out `responses`."
+            f"{responses} has responses to trials, but {table} has no trials. Review the table of "
+            "trials that participants saw, or remove `responses`."
         )
     admission = admit(trials, read_responses(responses, trials, scale=scale))
     reporter.say(str(admission))
@@ -230,10 +233,10 @@ def _answers(
 def report_changes(
     changed: Sequence[ChangedItem], item_name: str, reporter: Reporter
 ) -> list[dict[str, str]]:
-    """Warn about reviewed items that were not rejected and change; return them for the record."""
+    """Warn about reviewed items that change although no reviewer rejected them; return them."""
     if changed:
         reporter.warn(
             f"{quantity(len(changed), f'reviewed {item_name}')} that no reviewer rejected "
-            "cannot stay. " + "; ".join(map(str, changed)) + ". Give more candidates to keep more."
+            f"cannot stay. {'; '.join(map(str, changed))}. Give more candidates to keep more."
         )
     return [asdict(item) for item in changed]

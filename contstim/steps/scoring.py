@@ -1,8 +1,9 @@
-"""Sentences under models: a table of scores."""
+"""Scoring of sentences under models: a table of scores."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -23,9 +24,10 @@ from contstim.models.scoring import (
 from contstim.models.specifications import parse_models
 from contstim.models.training_text import tell_contamination
 from contstim.models.transforms import tell_vocabulary
-from contstim.options import Help, Reads, Writes, WritesTable
+from contstim.options import Help, Writes, WritesTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
 from contstim.steps.fields import (
+    SENTENCES,
     STORE_NAME,
     GivenModels,
     ModelContexts,
@@ -56,9 +58,9 @@ class ScoreSentences(
 ):
     """Score sentences under models: log-probabilities, a row per sentence, a column per model.
 
-    Every score is saved as soon as it is known: an interrupted run continues where it stopped, and
-    no sentence is scored twice. With `--executor processes` or `ray`, workers share the sentences
-    of all models, and give the same table.
+    Every score is saved at once, so an interrupted run continues where it stopped, and no sentence
+    is scored twice. With `--executor processes` or `ray`, workers share the sentences of all
+    models; the table is the same.
 
     Prints how many of the sentences occur in the training text of a model that contstim trained,
     and saves this in the record.
@@ -78,14 +80,7 @@ class ScoreSentences(
     """
 
     models: GivenModels
-    sentences: Annotated[
-        Path,
-        Reads(
-            "Sentences, one a line, or a table with columns of sentences.",
-            content="sentences",
-            kind="sentences|trials",
-        ),
-    ]
+    sentences: Annotated[Path, replace(SENTENCES, kind="sentences|trials")]
     out: Annotated[
         Path,
         Writes(
@@ -101,28 +96,24 @@ class ScoreSentences(
         bool, Help("With --per-word: assign the probability of a word's end to this word.")
     ] = False
     standard_errors: Annotated[Path | None, WritesTable("Also write the standard errors.")] = None
-    bounds: Annotated[Path | None, WritesTable("Also write the lower bounds of chain-mixture.")] = (
-        None
-    )
+    bounds: Annotated[Path | None, WritesTable("Also write lower bounds of chain-mixture.")] = None
     execution: ScoringExecution = LOCAL_SCORING
     loading: Loading = DEFAULT_LOADING
     context: ModelContexts = ()
     store: StoreBeside = None
 
     def store_path(self) -> Path | None:
-        """Path of the store of sums; scores of words are not stored."""
+        """Return the path of the store of sentences' scores; scores of words are not stored."""
         return None if self.per_word else self.store or self.out.parent / STORE_NAME
 
     def check(self) -> None:
-        """Refuse options of words without `per_word`, and words in a file of arrays."""
+        """Check the options that `per_word` or `bounds` require."""
         if not self.per_word and (self.by == "word" or self.boundary_correction):
             raise InputError(
                 "`by` and `boundary_correction` need `per_word`. Set it, or remove them."
             )
         if self.per_word and self.out.suffix.lower() == ".npz":
-            raise InputError(
-                "A table of words cannot be .npz. Name one of " + ", ".join(TABLE_KINDS)
-            )
+            raise InputError(f"A table of words cannot be .npz. Use {', '.join(TABLE_KINDS)}.")
         if self.bounds is not None:
             _require_mixture(parse_models(self.models), per_word=self.per_word)
 
@@ -149,16 +140,17 @@ class ScoreSentences(
                 sums: Sequence[FloatArray | None] = [None] * len(models)
                 if store is not None:
                     advance = progress
-                    if self.execution.is_local:  # several workers' sentences take turns
+                    if self.execution.is_local:  # with workers, several models score at a time
                         advance = _measuring(progress, store.times, specifications)
                     sums = [*score_each(models, stimuli, store=store, progress=advance).T]
                 scores += [
                     ModelScores.of(*pair, stimuli, requested, progress)
-                    for pair in zip(models, sums, strict=True)  # held by no name, as models are not
+                    # Without a loop variable for the model, which would stay in memory
+                    for pair in zip(models, sums, strict=True)
                 ]
         self._write(scores, stimuli)
         contaminations = {scored.name: scored.contamination for scored in scores}
-        # How each model scored, without which numbers mean nothing
+        # The conventions are recorded, because scores can only be interpreted with them
         conventions = {scored.name: scored.convention for scored in scores}
         facts = {"models": conventions, **tell_contamination(contaminations, reporter)}
         for scored in scores:
@@ -170,7 +162,7 @@ class ScoreSentences(
         return Outcome(scores, facts)
 
     def _write(self, scores: Sequence[ModelScores], stimuli: Sequence[Sentence]) -> None:
-        """Write the tables that are asked for."""
+        """Write the requested tables."""
         if self.per_word:
             terms = {scored.name: scored.terms for scored in scores if scored.terms is not None}
             write_table(self.out, term_table(terms, stimuli, by_word=self.by == "word"))
@@ -185,7 +177,7 @@ class ScoreSentences(
 def _measuring(
     progress: Callable[[Scorer, int], None], times: Times, specifications: Iterable[Specification]
 ) -> Callable[[Scorer, int], None]:
-    """Wrap a progress callback to measure seconds per sentence, without stored scores."""
+    """Wrap a progress callback so that it adds the time of newly scored sentences to `times`."""
     names = {model.name: model.specification for model in specifications}
     last: dict[str, float] = {}
 
@@ -214,7 +206,7 @@ def _tell(scored: ModelScores, reporter: Reporter) -> None:
 
 
 def _require_mixture(models: Sequence[Specification], *, per_word: bool) -> None:
-    """Refuse a table of bounds that would be empty."""
+    """Check that a table of bounds would not be empty."""
     if per_word:
         raise InputError("`bounds` is for scores of sentences. Remove `bounds` or `per_word`.")
     if not any(m.rule in RULES and RULES[m.rule].mixture and not m.transform for m in models):

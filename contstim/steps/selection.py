@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -37,7 +38,7 @@ from contstim.optimization.selection.question import (
     TripletSelection,
 )
 from contstim.optimization.selection.triplets import has_enough, select_triplets
-from contstim.options import Reads, WritesTable
+from contstim.options import Reads, WritesTable, reads_kind
 from contstim.reporting.report import Table
 from contstim.reporting.stimuli_page import figures_table
 from contstim.steps.fields import Reviews, Uncapped, uncapped_words
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.reporter import Reporter
+
+_WritesSelection = partial(WritesTable, "The table to write.", beside=(".certificate.json",))
 
 GivenCounts = Annotated[
     Path | None,
@@ -73,21 +76,23 @@ class PairSettings(NaturalRules):
     ] = None
     counts: GivenCounts = None
     exclude: Annotated[
-        tuple[Path, ...], Reads("Leave out sentences of this file.", content="sentences")
+        tuple[Path, ...], Reads("Exclude the sentences of this file.", content="sentences")
     ] = ()
 
     def __post_init__(self) -> None:
         if self.repeatable is not None and not self.no_repeats:
-            raise InputError("`repeatable` names the exceptions of `no_repeats`: give both.")
+            raise InputError("`repeatable` needs `no_repeats`. Set both, or neither.")
 
 
 class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
     """Select natural sentence pairs on which each pair of models disagrees most (2023, Eq. 5).
 
-    Exact: the certificate next to the table has the objective and its proven bound.
+    The selection is exact: the certificate next to the table has the objective and its proven
+    bound.
 
     After a review, no sentence of a rejected item is selected. As many other reviewed pairs as
-    possible stay; a warning names the others, and the rule that forces each change.
+    possible stay selected. A warning names each reviewed pair that does not, with the rule that
+    forces the change.
 
     Examples: `contstim select natural --scores scores.csv --per-pair 10 --out pairs.csv`
 
@@ -95,19 +100,8 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
     --out pairs-2.csv`
     """
 
-    scores: Annotated[
-        Path,
-        Reads("Scores: .csv, .tsv, .parquet, .jsonl or .npz.", content="scores", kind="scores"),
-    ]
-    out: Annotated[
-        Path,
-        WritesTable(
-            "The table of pairs to write.",
-            beside=(".certificate.json",),
-            kind="pairs",
-            name="pairs.csv",
-        ),
-    ]
+    scores: Annotated[Path, reads_kind("Scores: .csv, .tsv, .parquet, .jsonl or .npz.", "scores")]
+    out: Annotated[Path, _WritesSelection(kind="pairs", name="pairs.csv")]
     settings: PairSettings = PairSettings()
     review: Reviews = ()
 
@@ -138,7 +132,7 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
 
 
 def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter) -> None:
-    """Report pairs that differ in form or length, and those whose models agree."""
+    """Report pairs whose sentences differ in form or length, and pairs on which models agree."""
     of_all = f"of {quantity(len(pairs), 'pair')}"
     sides = [(p.sentence_1, p.sentence_2) for p in pairs if p.sentence_1 and p.sentence_2]
     unequal = sum(len(a) != len(b) for a, b in sides)
@@ -151,13 +145,13 @@ def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter
     if unequal:
         reporter.warn(
             f"in {unequal:,} {of_all} the sentences differ in their number of words, and longer "
-            "ones are less likely under every model: ask for `same_length`."
+            "ones are less likely under every model. Set `same_length`."
         )
     if agreed:
         reporter.warn(
             f"in {len(agreed):,} {of_all} both models prefer the same sentence, so that "
-            f"responses cannot distinguish them: {join_names(agreed)}. Leave out `agreeing` to "
-            "have none."
+            f"responses cannot distinguish the models: {join_names(agreed)}. Remove `agreeing` to "
+            "exclude such pairs."
         )
 
 
@@ -174,21 +168,24 @@ class SelectionSettings(TripletRules):
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.token_balance is None) != (self.tokens is None):
-            raise InputError("`tokens` are the numbers that `token_balance` is about: give both.")
+            raise InputError("`tokens` and `token_balance` need each other. Set both, or neither.")
 
 
 class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
     """Select triplets of a natural and two synthetic sentences, those with the fewest new words.
 
-    Of the triplets in which each model finds the sentence that it rejects less likely by enough
-    nats, those with the fewest new words of another part of speech, and then with the fewest new
-    words. Triplets with less, and those whose three sentences are not all different, because a
-    search found nothing better than the natural sentence, are left out and counted.
+    In a candidate, the sentence that a model rejects is less likely than the natural sentence, by
+    at least --enough nats. Other triplets are excluded and counted, and so are triplets whose
+    sentences are not all different, because a search found nothing better than the natural
+    sentence. The selected triplets have the fewest new words of another part of speech and, among
+    selections with equally many of these, the fewest new words.
 
-    Exact: the certificate next to the table has the objective and its proven bound.
+    The selection is exact: the certificate next to the table has the objective and its proven
+    bound.
 
     After a review, no rejected triplet is selected. As many other reviewed triplets as possible
-    stay; a warning names the others, and the rule that forces each change.
+    stay selected. A warning names each reviewed triplet that does not, with the rule that forces
+    the change.
 
     Examples: `contstim select triplets --triplets triplets.csv --per-pair 10 --enough 5
     --out selected.csv`
@@ -197,19 +194,8 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
     --out selected-2.csv`
     """
 
-    triplets: Annotated[
-        Path,
-        Reads("Triplets to choose from, for all model pairs.", content="triplets", kind="triplets"),
-    ]
-    out: Annotated[
-        Path,
-        WritesTable(
-            "The table to write.",
-            beside=(".certificate.json",),
-            kind="triplets",
-            name="selected.csv",
-        ),
-    ]
+    triplets: Annotated[Path, reads_kind("Candidate triplets of all model pairs.", "triplets")]
+    out: Annotated[Path, _WritesSelection(kind="triplets", name="selected.csv")]
     settings: SelectionSettings = SelectionSettings()
     review: Reviews = ()
 
@@ -222,12 +208,12 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
             counts=_counts(settings.counts),
         )
         candidates = read_triplets(self.triplets)
-        # Left out here and not refused: searches that found nothing belong to any study
+        # Excluded without an error, because some searches of every study find nothing
         distinct = [triplet for triplet in candidates if triplet.distinct]
         if len(distinct) < len(candidates):
             reporter.say(
-                f"Left out: {len(candidates) - len(distinct):,} of {len(candidates):,} triplets, "
-                "whose sentences are not all different."
+                f"Excluded: {len(candidates) - len(distinct):,} of {len(candidates):,} triplets, "
+                "because their sentences are not all different."
             )
         selection = select_triplets(
             distinct,
@@ -248,45 +234,48 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
 def _remark_objective(
     question: TripletQuestion, triplets: Sequence[Triplet], reporter: Reporter
 ) -> None:
-    """Report how many triplets have too few nats, or why not to choose by nats."""
+    """Report how many triplets have too few nats; with other objectives, warn about them."""
     if question.objective != "readable":
         by_nats = {
-            "controversiality": "names the better of two models less often than drawing triplets "
-            "by lot (.66 against .85 of the time with one triplet of the 2023 study)",
-            "worst-rank": "chooses by nats too, as `controversiality` does",
+            "controversiality": "identifies the better of two models less often than a random "
+            "selection (.66 against .85 of the time with one triplet of the 2023 study)",
+            "worst-rank": "prefers triplets with many nats, as `controversiality` does",
         }[question.objective]
         reporter.warn(
-            f"`objective` {question.objective} {by_nats}: leave it out, unless you repeat an "
-            "earlier selection."
+            f"`objective` {question.objective} {by_nats}. Remove it, unless you repeat an earlier "
+            "selection."
         )
         return
     if low := sum(not has_enough(triplet, question) for triplet in triplets):
         reporter.say(
-            f"Left out: {low:,} of {quantity(len(triplets), 'triplet')}, with less than "
+            f"Excluded: {low:,} of {quantity(len(triplets), 'triplet')}, with less than "
             f"{question.floor:g} nats on a side."
         )
     table = tag_table(question.tags)
     if not table.fits({word for t in triplets for word in t.natural.words}):
         reporter.warn(
-            f"{table.name} has less than half of the words of the natural sentences, and new words "
-            "in place of others count as fitting: give `tags` of their language, or `objective` "
-            "readable counts hardly more than new words."
+            f"{table.name} has less than half of the words of the natural sentences. If a "
+            "replaced word is not in the table, its new word counts as fitting, so `objective` "
+            "readable mostly counts new words. Set `tags` for the language of the sentences."
         )
 
 
 class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs", version=4):
     """Select minimal pairs on which two models prefer different sentences.
 
-    For every two models, each alone prefers the acceptable sentence in half of the pairs. A share
-    is the number of pairs of one paradigm in one half. Shares are as even as possible: the fewest
-    are 0, then the fewest are 1, and so on. Of all such sets, the chosen one has the best
-    objective. No sentence is in two of the chosen pairs. A second table (`….verdicts.csv`) counts
-    the verdicts in each paradigm.
+    For every two models, one model prefers the acceptable sentence in half of the selected pairs,
+    and the other model in the other half. A share is the number of pairs of one paradigm in one
+    half. Shares are as even as possible: as few as possible are 0, then as few as possible are 1,
+    and so on. Of all selections with such shares, the command chooses one with the best objective.
+    No sentence is in two selected pairs. A second table (`….verdicts.csv`) counts the verdicts in
+    each paradigm.
 
     After a review, no sentence of a rejected item is selected. As many other reviewed minimal pairs
-    as possible stay; a warning names the others, and the rule that forces each change.
+    as possible stay selected. A warning names each reviewed pair that does not, with the rule that
+    forces the change.
 
-    Exact: the certificate next to the table has the objective and its proven bound.
+    The selection is exact: the certificate next to the table has the objective and its proven
+    bound.
 
     Example: `contstim select minimal-pairs --pairs results/pairs.csv --per-pair 20
     --out minimal_pairs.csv`
@@ -294,16 +283,11 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
 
     pairs: Annotated[
         Path,
-        Reads(
-            "Minimal pairs with scores: pairs.csv of evaluate blimp.",
-            content="minimal pair scores",
-            kind="minimal pair scores",
-        ),
+        reads_kind("Minimal pairs with scores, from evaluate blimp.", "minimal pair scores"),
     ]
     out: Annotated[
         Path,
-        WritesTable(
-            "The table to write.",
+        _WritesSelection(
             beside=(".certificate.json", ".verdicts.csv"),
             kind="minimal pairs",
             name="minimal-pairs.csv",
@@ -345,10 +329,10 @@ def report_selection(
     item_name: str,
     reporter: Reporter,
 ) -> dict[str, list[dict[str, str]]]:
-    """Write the certificate next to a table; report its value, and kept items that change.
+    """Write the certificate next to a table; report its objective, and kept items that change.
 
     Returns:
-        Kept items that change, for the record.
+        Facts for the record: kept items that change, if any.
     """
     certificate = selection.certificate
     certificate.save(Path(f"{out}.certificate.json"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,9 +18,9 @@ from contstim.experiments.design.summary import sentences_needed
 from contstim.files.files import write_text
 from contstim.models.catalog import load_models
 from contstim.models.scoring import mean_word_log_probs
-from contstim.options import Help, Judges, Reads, Writes
+from contstim.options import Help, Judges, Reads, Writes, reads_kind
 from contstim.reporting.report import Table
-from contstim.steps.fields import Blocked, Language, Prose, language_rules, read_text
+from contstim.steps.fields import TEXT, Blocked, Language, Prose, language_rules, read_text
 from contstim.steps.step import Outcome, Step, fields_of
 from contstim.wording import quantity
 from contstim.words.corpus import read_lines, read_sentences
@@ -59,10 +60,10 @@ class SentenceSettings:
     prose: Prose = False
 
     def lengths(self) -> tuple[int, int | None]:
-        """The least and, where two numbers are asked for, the largest number of words.
+        """Return the smallest number of words and, if `words` is a range, the largest one.
 
         Raises:
-            InputError: it is not a number or two.
+            InputError: if `words` is not a number or a range.
         """
         length = re.fullmatch(r"([1-9][0-9]{0,3})(?:-([0-9]{1,4}))?", self.words)
         if length is None or (length[2] and int(length[2]) < int(length[1])):
@@ -77,10 +78,10 @@ class SentenceSettings:
         vocabulary: Vocabulary | None = None,
         exclude: Iterable[Iterable[Sentence]] = (),
     ) -> FoundSentences:
-        """The natural sentences of a text.
+        """Find the natural sentences of a text.
 
         Args:
-            sentences: all of the text, which also say which of its words are names.
+            sentences: all sentences of the text, which also show which of its words are names.
             vocabulary: allowed words; None for any word.
             exclude: texts whose sentences are excluded.
 
@@ -98,7 +99,7 @@ class SentenceSettings:
             rules.append(without(read_lines(self.without)))
         rules += map(not_in, exclude)
 
-        # A sentence is left out for the first rule that it breaks, so that reasons add up.
+        # A sentence counts for the first rule that it violates, so that the numbers add up
         left_out: Counter[str] = Counter()
         if not self.every_line:
             text_rules = language_rules(self.language, self.blocked)
@@ -128,12 +129,12 @@ class SentenceSettings:
 
 @dataclass(frozen=True)
 class FoundSentences:
-    """The natural sentences of a text, and what became of the others.
+    """The natural sentences of a text, and the numbers of excluded sentences.
 
     Attributes:
-        sentences: that stay, distinct.
-        left_out: number of others, by the reason.
-        rules: that were asked, in order.
+        sentences: distinct natural sentences.
+        left_out: reason → number of sentences excluded for it.
+        rules: rules in the order in which they were applied.
     """
 
     sentences: tuple[Sentence, ...]
@@ -141,10 +142,10 @@ class FoundSentences:
     rules: tuple[SentenceRule, ...]
 
     def without_unusual(self, judges: Sequence[str]) -> FoundSentences:
-        """Exclude sentences that judges find unusual.
+        """Return the result without the sentences that judges find unusual.
 
-        These are the tenth with the lowest mean log-probability of a word, and those with a word
-        below the lowest percentile of all words.
+        These are the tenth of the sentences with the lowest mean log-probability per word, and
+        sentences with a word whose log-probability is in the lowest percentile of all words.
         """
         words = mean_word_log_probs(load_models(judges), self.sentences)
         means = np.array([values.mean() for values in words.values()])
@@ -163,7 +164,7 @@ class FoundSentences:
         return len(self.sentences) + self.left_out.total()
 
     def lines(self, needs: SentenceNeeds | None) -> Iterator[str]:
-        """Yield lines with the number of sentences in the text, and after each rule.
+        """Yield lines with the number of sentences in the text, and the number after each rule.
 
         Args:
             needs: sentences that a study needs, to state in each line whether there are enough.
@@ -188,8 +189,9 @@ class FoundSentences:
 
 
 _STUDY = "Sentences that a study needs"
+_StudyNumber = partial(Help, at_least=0, panel=_STUDY)
 _UNUSUAL = "the judge finds it or one of its words unusual"
-_ODD_SENTENCES, _ODD_WORDS = 0.1, 0.01  # shares that are unusual
+_ODD_SENTENCES, _ODD_WORDS = 0.1, 0.01  # shares of sentences and words that count as unusual
 
 
 class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
@@ -198,8 +200,8 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
     Lines that are not sentences are excluded: lines that do not start and end like a sentence, that
     contain parts of addresses, abbreviations or blocked words, that are capitalised like headings,
     or that have no finite verb or no main clause (English). Of sentences that differ by one word,
-    the first is kept. With --judge, the tenth of the sentences that it finds least likely, and
-    sentences with a very unlikely word, are excluded as well.
+    the first is kept. With --judge, the command also excludes the tenth of the sentences that the
+    judge finds least likely, and sentences with a very unlikely word.
 
     With --for-models it also prints how many sentences a study of this many models needs. If there
     are too few, it prints how many more each rule would allow, and the exit status is 3.
@@ -209,17 +211,11 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
     `contstim sentences --text corpus.txt --for-models 3 --triplets-per-pair 40 --out natural.txt`
     """
 
-    text: Annotated[
-        Path,
-        Reads("UTF-8 text, one sentence a line; - for stdin.", content="text", kind="natural text"),
-    ]
-    out: Annotated[
-        Path,
-        Writes("The file of natural sentences to write.", kind="sentences", name="natural.txt"),
-    ]
+    text: Annotated[Path, replace(TEXT, kind="natural text")]
+    out: Annotated[Path, Writes("The text to write.", kind="sentences", name="natural.txt")]
     vocabulary: Annotated[
         Path | None,
-        Reads("Keep sentences of these words only.", content="vocabulary", kind="vocabulary"),
+        reads_kind("Keep sentences of these words only.", "vocabulary"),
     ] = None
     exclude: Annotated[
         tuple[Path, ...],
@@ -228,31 +224,21 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
     settings: SentenceSettings = SentenceSettings()
     judge: Judges = ()
     for_models: Annotated[
-        int | None, Help("Number of models in the study.", at_least=2, metavar="M", panel=_STUDY)
+        int | None, _StudyNumber("Number of models in the study.", at_least=2, metavar="M")
     ] = None
-    triplets_per_pair: Annotated[
-        int, Help("Value of triplets --per-pair.", at_least=0, panel=_STUDY)
-    ] = 100
-    pairs_per_pair: Annotated[
-        int, Help("Value of select natural --per-pair.", at_least=0, panel=_STUDY)
-    ] = 10
-    groups: Annotated[
-        int, Help("Value of the same option of design.", at_least=0, panel=_STUDY)
-    ] = 10
-    random_per_group: Annotated[
-        int, Help("Value of the same option of design.", at_least=0, panel=_STUDY)
-    ] = 3
-    catch_per_group: Annotated[
-        int, Help("Value of the same option of design.", at_least=0, panel=_STUDY)
-    ] = 12
+    triplets_per_pair: Annotated[int, _StudyNumber("Value of triplets --per-pair.")] = 100
+    pairs_per_pair: Annotated[int, _StudyNumber("Value of select natural --per-pair.")] = 10
+    groups: Annotated[int, _StudyNumber("Value of the same option of design.")] = 10
+    random_per_group: Annotated[int, _StudyNumber("Value of the same option of design.")] = 3
+    catch_per_group: Annotated[int, _StudyNumber("Value of the same option of design.")] = 12
 
     def check(self) -> None:
-        """Refuse a length that is none, and numbers of a study without its models."""
+        """Check the length of sentences, and that the numbers of a study include its models."""
         self.settings.lengths()
         self.needs()
 
     def needs(self) -> SentenceNeeds | None:
-        """Numbers of sentences needed, by use; None where no study was asked about."""
+        """Return the numbers of sentences that a study needs; None without `for_models`."""
         names = (field.name for field in fields_of(type(self)) if field.panel == _STUDY)
         numbers = {name: getattr(self, name) for name in names}
         models = numbers.pop("for_models")
@@ -293,7 +279,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
                 "use a longer text, request fewer items, or loosen a rule. The effect of rules is "
                 "counted for files only:"
             )
-            # The sentences were consumed, and a pipe cannot be read again
+            # The sentences are read again; a pipe cannot be read twice
             piped = str(self.text) == "-"
             again = () if piped else read_sentences(self.text, prose=self.settings.prose)
             for gain, reason, loosened_by in costs_of_rules(again, result.rules):

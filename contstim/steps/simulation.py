@@ -1,4 +1,4 @@
-"""Simulated participants: power of an experiment, and artificial responses."""
+"""Simulated participants: power of an experiment, and responses of artificial participants."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ from contstim.files.tables import write_table
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, read_trials
 from contstim.models.scoring import require_log_probabilities
-from contstim.options import Aside, Help, Reads, Seed, Writes, WritesTable
+from contstim.options import Aside, Help, Reads, Seed, Share, Writes, WritesTable
 from contstim.reporting.canvas import write_figure
 from contstim.reporting.report import Picture
+from contstim.steps.fields import TRIALS, TrialScores
 from contstim.steps.step import Outcome, Step
 from contstim.wording import quantity
 
@@ -49,22 +50,6 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
 
 
-_Trials = Annotated[
-    Path, Reads("The table of trials, from `design`.", content="trials", kind="trials")
-]
-_Scores = Annotated[
-    Path,
-    Reads(
-        "Scores of the sentences of the trials, from `score`.",
-        content="scores",
-        kind="scores of trials",
-    ),
-]
-
-
-_POWER_ENDINGS = (".power.csv", ".power-sizes.csv", ".power.md", ".power.png")
-
-
 class SimulatePower(Step[DesignPower], name="power", version=2):
     """Simulate an experiment with new people and items, to estimate its power to compare models.
 
@@ -73,13 +58,13 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
     Example: `contstim power --trials trials.csv --scores trial-scores.csv --out trials.csv`
     """
 
-    trials: _Trials
-    scores: _Scores
+    trials: Annotated[Path, TRIALS]
+    scores: TrialScores
     out: Annotated[
         Path,
         Writes(
             "Beginning of the names of output files.",
-            beside=_POWER_ENDINGS,
+            beside=(".power.csv", ".power-sizes.csv", ".power.md", ".power.png"),
             stem=True,
             name="trials.csv",
         ),
@@ -101,18 +86,18 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
         Path | None,
         Aside("Output folder of `analyze` for a pilot, whose agreement is used.", folder=True),
     ] = None
-    smallest_effect: Annotated[
-        float, Help("Smallest difference of accuracies of interest.", at_least=0, at_most=1)
-    ] = SMALLEST_EFFECT
+    smallest_effect: Annotated[float, Share("Smallest difference of accuracies of interest.")] = (
+        SMALLEST_EFFECT
+    )
     simulations: Annotated[int, Help("Simulated experiments per planted model.", at_least=1)] = 1000
     seed: Seed = 0
 
     def check(self) -> None:
-        """Refuse a pilot that lacks a table."""
+        """Check that the folder of a pilot has the required tables."""
         self.measured()
 
     def further_reads(self) -> list[Path]:
-        """The tables of a pilot."""
+        """Return the tables of a pilot."""
         if self.pilot is None:
             return []
         return [self.pilot / "tables" / f"{name}.csv" for name in ("models", "groups")]
@@ -143,19 +128,20 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
         return Outcome(power, {"seed": self.seed})
 
     def measured(self) -> MeasuredPeople:
-        """Measurements to which simulated participants are calibrated.
+        """Return the measurements to which simulated participants are calibrated.
 
         Raises:
-            InputError: if a table of the pilot's folder is missing or damaged.
+            InputError: if a table in the folder of the pilot is missing or damaged.
         """
-        # The stated ceiling has priority over the pilot, and the pilot over the 2023 study.
+        # The option `ceiling` has priority over the pilot, and the pilot over the 2023 study
         measured = MeasuredPeople() if self.pilot is None else read_measured(self.pilot)
         return measured if self.ceiling is None else measured.with_random(self.ceiling)
 
 
-# Of 200 draws from 343 or 1,485 natural sentences, nine in ten were calibrated within a factor of
-# 2.8 of one another on 10 pairs, of 6 to 7 on 3 pairs, and of 2 on 20
-_FEW_PAIRS = 10
+# Pairs needed for calibration. In 200 random draws from 343 or 1,485 natural sentences, the middle
+# 90 % of the calibrated noises differed by a factor of up to 2.8 with 10 pairs, 6 to 7 with 3, and
+# 2 with 20
+_MIN_PAIRS = 10
 
 
 class SimulateResponses(
@@ -173,8 +159,8 @@ class SimulateResponses(
     --model kenlm:trigram.arpa --participants 100 --out responses.csv`
     """
 
-    trials: _Trials
-    scores: _Scores
+    trials: Annotated[Path, TRIALS]
+    scores: TrialScores
     model: Annotated[
         str,
         Help(
@@ -186,14 +172,12 @@ class SimulateResponses(
     questions: Annotated[
         Path | None,
         Reads(
-            "Table of questions to answer, too; answers are written to OUT.questions.csv.",
+            "Table of questions that participants also answer; the answers are written to "
+            "OUT.questions.csv.",
             kind="questions",
         ),
     ] = None
-    out: Annotated[
-        Path,
-        WritesTable("The table of responses to write.", kind="responses", name="responses.csv"),
-    ]
+    out: Annotated[Path, WritesTable("The table to write.", kind="responses", name="responses.csv")]
     participants: Annotated[
         int | None,
         Help(
@@ -211,14 +195,10 @@ class SimulateResponses(
         float,
         Help("Lower noise ceiling on random natural pairs, with ten raters.", above=0.5, below=1),
     ] = PUBLISHED_CEILING
-    lapses: Annotated[
-        float, Help("Proportion of trials answered at random.", at_least=0, at_most=1)
-    ] = 0.02
+    lapses: Annotated[float, Share("Proportion of trials answered at random.")] = 0.02
     server: Annotated[str | None, Help("Take part in a study of `collect --rehearsal`.")] = None
     browser: Annotated[bool, Help("With --server: use Chromium (Playwright).")] = False
-    at_once: Annotated[
-        int, Aside("With --server: number of participants at the same time.", at_least=1)
-    ] = 50
+    at_once: Annotated[int, Aside("With --server: simultaneous participants.", at_least=1)] = 50
     pause: Annotated[float, Aside("With --server: seconds between two answers.", at_least=0)] = 0.0
     patience: Annotated[
         float, Aside("With --server: time limit of an answer of the server, seconds.", at_least=1)
@@ -226,7 +206,7 @@ class SimulateResponses(
     seed: Seed = 0
 
     def writes(self) -> tuple[Path, ...]:
-        """The table, and that of answers to questions."""
+        """Return the table, and the table of answers to questions if there are questions."""
         return (self.out, *([questions_beside(self.out)] if self.questions else []))
 
     def work(self, reporter: Reporter) -> Outcome[Sequence[Response]]:
@@ -234,14 +214,13 @@ class SimulateResponses(
         require_log_probabilities(self.scores, [self.model], "A participant with noise in nats")
         trials = read_trials(self.trials)
         random = sum(trial.condition is Condition.RANDOM_NATURAL for trial in trials)
-        if self.noise is None and 0 < random < _FEW_PAIRS:
+        if self.noise is None and 0 < random < _MIN_PAIRS:
             times = "a third or three times" if random < 5 else "half or twice"
             reporter.warn(
                 f"noise is calibrated on {quantity(random, 'random natural pair')} only, and "
-                f"may be {times} as large on others. Use at least {_FEW_PAIRS} "
+                f"may be {times} as large on other pairs. Use at least {_MIN_PAIRS} "
                 "(`random_per_group` of the design), or set `noise` in nats."
             )
-        # Noise and ceiling say the same in two ways: `people.noise` is the noise in nats
         people = artificial_participants(
             trials,
             ScoreTable.from_file(self.scores),
@@ -276,20 +255,20 @@ class SimulateResponses(
             "server": self.server,
             "browser": self.browser,
         }
-        # Only now: before the table is written, the journal is all there is
+        # Until the table is written, only the journal has the answers
         if self.server is not None:
             self._journal.unlink(missing_ok=True)
         return Outcome(responses, facts)
 
     @property
     def _journal(self) -> Path:
-        """File of answers to a served study as they come."""
+        """Path of the file to which answers to a served study are saved during the run."""
         return Path(f"{self.out}.journal")
 
     def _answers(
         self, people: ArtificialParticipants, number: int, progress: Callable[[int, int], None]
     ) -> Sequence[Response]:
-        """Return answers of `number` participants to the trials, or to a served study."""
+        """Return the answers of `number` participants to the trials, or to a served study."""
         if self.server is None:
             if self.browser:
                 raise InputError(

@@ -17,12 +17,12 @@ docstring is the help page. The annotation of a field marks an input, an output,
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
+from collections import defaultdict
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
-from functools import cache
-from inspect import getdoc
+from functools import cache, partial
+from inspect import getdoc, signature
 from pathlib import Path
 from time import perf_counter
 from types import new_class
@@ -47,7 +47,7 @@ from contstim.reporter import SILENT, Reporter, forwarding
 from contstim.wording import grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pydantic import TypeAdapter
     from pydantic_core import ErrorDetails
@@ -64,7 +64,7 @@ _SECTION = re.compile(r"\n\n(Args|Returns|Raises|Yields|Attributes):\n")
 
 @dataclass(frozen=True)
 class ChangedSentences:
-    """Sentences with log-probabilities, to be printed with new words highlighted.
+    """Sentences with log-probabilities, which are printed with their new words highlighted.
 
     Attributes:
         natural: the natural sentence.
@@ -89,11 +89,11 @@ class Outcome(Generic[Value]):
     Attributes:
         value: what `run` returns.
         facts: seed, conventions, counts and other facts.
-        complete: False if some requested items could not be found.
-        writes: additional files that were written.
+        complete: False if fewer items were found than requested.
+        writes: written files that `Step.writes` does not name.
         parts: parts that a command prints on standard output.
-        holds: False if a check failed, such as a published claim.
-        private: whether only the owner may read the record, because it contains a secret.
+        holds: False if a check failed, such as that of a published claim.
+        private: whether only the owner may read the record file, because it contains a secret.
     """
 
     value: Value
@@ -107,15 +107,15 @@ class Outcome(Generic[Value]):
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a step, or of a dataclass that one of its fields is.
+    """A field of a step, or of a group: a dataclass that is the value of a field of the step.
 
     Attributes:
         name: name of the key and, with dashes, of the option.
         hint: type with annotations.
         note: annotation of the field.
         default: default value; `MISSING` if the field is required.
-        group: field of the step that contains this field; empty for fields of the step itself.
-        panel: heading of its group of options in the help.
+        group: name of the step's field that is the group; empty for fields of the step itself.
+        panel: heading in the help under which the option is listed.
     """
 
     name: str
@@ -125,20 +125,16 @@ class Field:
     group: str
     panel: str
 
-    @property
-    def is_list(self) -> bool:
-        """True if the field has several values."""
-        return get_origin(get_args(self.hint)[0]) is tuple
-
     def as_list(self, value: Any) -> Any:
-        """Return the value; a single value of a list becomes a tuple."""
-        return (value,) if isinstance(value, str | Path) and self.is_list else value
+        """Return the value; if the field has several values, a single text or path as a tuple."""
+        is_list = get_origin(get_args(self.hint)[0]) is tuple
+        return (value,) if isinstance(value, str | Path) and is_list else value
 
     def checked(self, value: Any) -> Any:
         """Convert a value to the type of the field: text to path, single value to tuple.
 
         Raises:
-            InputError: it has another type, or is out of range.
+            InputError: if the value has another type, or is out of range.
         """
         from pydantic import ValidationError
 
@@ -152,33 +148,31 @@ class Field:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class Step(Generic[Value]):
-    """Base of all steps; see the module."""
+    """Base class of all steps; the docstring of the module describes a step."""
 
     name: ClassVar[str]
-    version: ClassVar[int]
-    saved_results: ClassVar[str]
-    leave_out: ClassVar[frozenset[str]] = frozenset()
-    separate_fields: ClassVar[frozenset[str]] = frozenset()  # fields that a study does not fill in
+    version: ClassVar[int] = 1
+    saved_results: ClassVar[str] = ""
+    leave_out: ClassVar[frozenset[str]] = frozenset()  # fields of groups that are no options
+    # Fields that keep their defaults in a study, although the study has a value of this name
+    separate_fields: ClassVar[frozenset[str]] = frozenset()
 
-    def __init_subclass__(
-        cls, *, name: str, version: int | None = None, saved_results: str | None = None
-    ) -> None:
+    def __init_subclass__(cls, *, name: str, version: int = 0, saved_results: str = "") -> None:
         """Make a dataclass of the step.
 
         Args:
             name: words of the command.
-            version: version to raise when the step computes other results from the same files; by
-                default that of the base class, or 1.
-            saved_results: sentence on results that an interrupted run saves; empty for none.
+            version: number to increase when the step computes other results from the same files;
+                by default the number of the base class.
+            saved_results: sentence about the results that an interrupted run saves; by default the
+                sentence of the base class.
         """
-        cls.name, cls.version = name, getattr(cls, "version", 1) if version is None else version
-        cls.saved_results = (
-            getattr(cls, "saved_results", "") if saved_results is None else saved_results
-        )
+        cls.name, cls.version = name, version or cls.version
+        cls.saved_results = saved_results or cls.saved_results
         dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
-        """Check every field."""
+        """Convert and check the values of all fields."""
         for group, group_fields in _by_group(type(self)).items():
             holder: Any = getattr(self, group) if group else self
             checked = {
@@ -189,7 +183,7 @@ class Step(Generic[Value]):
         self._move_contexts_to_models()
 
     def _move_contexts_to_models(self) -> None:
-        """Add contexts to the specifications, which identify models in stores and workers."""
+        """Move contexts into the specifications, by which stores and workers identify models."""
         contexts = getattr(self, "context", ())
         if not contexts:
             return
@@ -210,54 +204,56 @@ class Step(Generic[Value]):
         return f"{clause[:1].lower()}{clause[1:]}"
 
     def check(self) -> None:
-        """Refuse settings that do not go together, before anything is read or computed.
+        """Check that the settings are compatible, before anything is read or computed.
 
         Raises:
-            InputError: names the settings.
+            InputError: if settings contradict each other; the message names them.
         """
 
     def work(self, reporter: Reporter) -> Outcome[Value]:
-        """Do the work and write the outputs, but for the record."""
+        """Do the work, and write all outputs except the record."""
         raise NotImplementedError
 
     def run(self, reporter: Reporter = SILENT) -> Value:
-        """Do the work, and write its outputs and their record.
+        """Do the work, and write the outputs and their record.
 
         Raises:
-            InputError: a file cannot be read or written, or settings do not go together.
-            ContstimError: whatever else the work raises.
+            InputError: if a file cannot be read or written, or settings contradict each other.
+            ContstimError: if the work raises it.
         """
         return perform(self, reporter).value
 
     @classmethod
     def of(cls: type[_Step], values: Mapping[str, Any]) -> _Step:
-        """The step with values by the names of its fields, those of groups among them."""
+        """Create a step.
+
+        Args:
+            values: name of a field of the step or of a group → value.
+        """
         values_by_field: dict[str, Any] = {}
         for group, group_fields in _by_group(cls).items():
             chosen = {e.name: e.checked(values[e.name]) for e in group_fields if e.name in values}
             if group:
                 default = getattr(cls, group, None)
-                if default is None:
-                    chosen = {group: get_type_hints(cls)[group](**chosen)}
-                else:
-                    chosen = {group: replace(default, **chosen)}
+                kind = get_type_hints(cls)[group] if default is None else partial(replace, default)
+                chosen = {group: kind(**chosen)}
             values_by_field |= chosen
         return cls(**values_by_field)
 
     def values(self) -> Iterator[tuple[Field, Any]]:
-        """Every field with its value, those of groups among them."""
+        """Yield each field of the step and of its groups, with its value."""
         for field in fields_of(type(self)):
             holder = getattr(self, field.group) if field.group else self
             yield field, getattr(holder, field.name)
 
     def reads(self) -> tuple[Path, ...]:
-        """Files and folders that are read and may be there, those of models among them."""
+        """Return the files and folders to read, including those of models; some may not exist."""
         from contstim.models.catalog import model_files
         from contstim.models.vocabularies import counts_path
 
         try:
             inside = [path for path in self.files_of_data() if path is not None]
-        except InputError:  # they are not there yet
+        except InputError:  # an earlier stage has not written the folder yet
             inside = []
         input_files = [
             path
@@ -265,7 +261,7 @@ class Step(Generic[Value]):
             if not isinstance(field.note, Aside | Writes) and not (inside and field.name == "data")
             for path in _paths(value)
         ]
-        # A trained model for word frequencies has a file of counts next to it
+        # A model that gives word frequencies has a file of counts next to it
         counts = [path for path in map(counts_path, input_files) if path.exists()]
         paths = (
             *inside,
@@ -277,19 +273,19 @@ class Step(Generic[Value]):
         return tuple(dict.fromkeys(path for path in paths if str(path) != "-"))
 
     def files_of_data(self) -> Iterable[Path | None]:
-        """Return the files to read in a folder `data` with other files; by default all."""
+        """Return the files to read in the folder `data`; by default, the whole folder is read."""
         return ()
 
     def further_reads(self) -> Iterable[Path]:
-        """Return files that settings name indirectly."""
+        """Return files to read that are not values of fields, such as files that settings name."""
         return ()
 
     def texts_to_edit(self) -> tuple[Path, ...]:
-        """Files in the output folder that are written if missing, for the user to edit."""
+        """Return files in the output folder that users may edit; the work writes missing ones."""
         return ()
 
     def specifications(self) -> tuple[str, ...]:
-        """Specifications of the models that are loaded, without names."""
+        """Return the specifications, without names, of the models that the work loads."""
         from contstim.models.specifications import parse_models
 
         texts = [
@@ -302,37 +298,37 @@ class Step(Generic[Value]):
         return tuple(model.specification for model in parse_models(texts))
 
     def writes(self) -> tuple[Path, ...]:
-        """Files and folders that are written, the output itself first."""
+        """Return the files and folders that the work writes, beginning with the main output."""
         from contstim.steps.paths import targets
 
         return tuple(path for _, path in targets(self))
 
     def store_path(self) -> Path | None:
-        """Path of the store that the work reads and writes; None where it uses none."""
+        """Return the path of the store that the work reads and writes; None without a store."""
         return None
 
     def options(self) -> dict[str, Any]:
-        """All choices that are not the defaults and that results depend on, as JSON has them.
+        """Return the settings that differ from the defaults and can change results, for JSON.
 
-        A new option with a default makes no earlier result stale.
+        So a new option, which has its default, makes no earlier result stale.
         """
         chosen = {
             field.name: value
             for field, value in self.values()
             if value != field.default and not isinstance(field.note, Aside | Reads | Writes)
-            if not any(_paths(value))  # of a file the content counts
+            if not any(_paths(value))  # checksums represent files
         }
         as_json: dict[str, Any] = json.loads(json.dumps(chosen, default=str))
         return as_json
 
     def commits(self) -> dict[str, str]:
-        """Commits of the models in the local cache of the hub, by their names there."""
+        """Return hub name → commit in the local cache, for the models from the hub."""
         from contstim.models.catalog import hub_commits
 
         return hub_commits(self.specifications())
 
     def record_path(self) -> Path | None:
-        """Return the path of the record, next to the first output; None without output."""
+        """Return the path of the record, next to the main output; None without an output file."""
         from contstim.files.records import record_path
 
         for field, value in self.values():
@@ -344,7 +340,7 @@ class Step(Generic[Value]):
 
 
 def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
-    """Do a step's work and write its record; see `Step.run`."""
+    """Do the work of a step, write its record, and return the outcome; see `Step.run`."""
     from contstim.files.records import Record, checksums, path_from
     from contstim.steps.paths import check_targets, check_writable
 
@@ -356,7 +352,7 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
     check_writable(step)
     step.check()
     path = step.record_path()
-    # Checksums of the inputs before the work, because files may change during the work
+    # Checksums are computed before the work, because files may change during the work
     inputs = {} if path is None else checksums(step.reads(), path.parent)
     started = perf_counter()
     warnings: list[str] = []
@@ -366,10 +362,10 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
             warnings.append(text)
             reporter.warn(text)
 
-    recorded: dict[str, dict[str, object]] = {}
+    recorded: defaultdict[str, dict[str, object]] = defaultdict(dict)
 
     def record(name: str, facts: Mapping[str, object]) -> None:
-        recorded.setdefault(name, {}).update(facts)
+        recorded[name].update(facts)
 
     with reporter:
         outcome = step.work(forwarding(reporter, warn=warn, record=record))
@@ -377,7 +373,7 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
             if tokens := convention.get("context_tokens"):
                 reporter.say_once(f"{name} reads {' '.join(tokens)} before the first word.")
     if path is not None:
-        # Editable texts and models from the Hub may have been written during the work
+        # The work may have written texts to edit, and downloaded models from the Hub
         new = [
             file
             for file in step.reads()
@@ -401,10 +397,10 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
 
 
 def _check_inputs(step: Step[Any]) -> None:
-    """Refuse folders in place of files, and missing files before a model is loaded.
+    """Check that no input file is a folder; if models are loaded, also that all inputs exist.
 
     Raises:
-        InputError: see above.
+        InputError: if an input is a folder, or missing.
     """
     loads_models = bool(step.specifications())
     for field, value in step.values():
@@ -418,15 +414,7 @@ def _check_inputs(step: Step[Any]) -> None:
                     path.stat()
 
 
-def fields_of(kind: type[Any]) -> tuple[Field, ...]:
-    """The fields of a step or of a dataclass of settings that say something of themselves."""
-    cached_fields: Any = _fields_of  # mypy takes no class for hashable whose values may not be
-    step_fields: tuple[Field, ...] = cached_fields(kind)
-    return step_fields
-
-
-@cache
-def _fields_of(kind: Any) -> tuple[Field, ...]:
+def _fields_of(kind: type[Any]) -> tuple[Field, ...]:
     hints = get_type_hints(kind, include_extras=True)
     left_out = getattr(kind, "leave_out", ())
     noted_fields: list[Field] = []
@@ -438,11 +426,13 @@ def _fields_of(kind: Any) -> tuple[Field, ...]:
             noted_fields.append(Field(member.name, hint, note, default, "", panel))
         elif isinstance(hint, type) and is_dataclass(hint):
             for inner in fields_of(hint):
-                inner_default = (
-                    inner.default if default is MISSING else getattr(default, inner.name)
-                )
-                noted_fields.append(replace(inner, group=member.name, default=inner_default))
+                value = inner.default if default is MISSING else getattr(default, inner.name)
+                noted_fields.append(replace(inner, group=member.name, default=value))
     return tuple(field for field in noted_fields if field.name not in left_out)
+
+
+fields_of: Callable[..., tuple[Field, ...]] = cache(_fields_of)
+"""Return the fields with a note (`Help`) of a step or of a dataclass of settings."""
 
 
 def variant(
@@ -452,17 +442,20 @@ def variant(
     leave_out: frozenset[str] = frozenset(),
     **settings: Any,
 ) -> type[_Step]:
-    """A step like another, about one kind of several, such as one platform.
+    """Return a subclass of a step for one of several kinds, such as one platform.
 
     Args:
-        base: the step.
+        base: step of all kinds.
         name: words of the command.
         page: help of the command.
-        leave_out: names of fields that are not asked for.
+        leave_out: names of fields that are no options of the subclass.
         settings: values of fields, or their types; a type without required fields is instantiated.
     """
     for field, kind in settings.items():
-        if isinstance(kind, type) and not any(_is_needed(inner) for inner in fields(kind)):
+        if isinstance(kind, type) and all(
+            parameter.default is not parameter.empty
+            for parameter in signature(kind).parameters.values()
+        ):
             settings[field] = kind()
     types = {field: v if isinstance(v, type) else type(v) for field, v in settings.items()}
     values = {field: v for field, v in settings.items() if not isinstance(v, type)}
@@ -470,12 +463,8 @@ def variant(
     return new_class(base.__name__, (base,), {"name": name}, lambda body: body.update(namespace))
 
 
-def _is_needed(field: dataclasses.Field[Any]) -> bool:
-    return field.default is MISSING and field.default_factory is MISSING
-
-
 def page_of(function: Any) -> str:
-    """Docstring of a function up to its sections about arguments and errors."""
+    """Return the docstring of a function up to its sections about arguments and errors."""
     return _SECTION.split(getdoc(function) or "", maxsplit=1)[0]
 
 
@@ -499,7 +488,7 @@ def _each(value: Any) -> tuple[Any, ...]:
 
 @cache
 def adapter(hint: Any) -> TypeAdapter[Any]:
-    """Check of values of a type, which knows ranges too."""
+    """Return an object that converts and checks values of a type, including their ranges."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(hint)
@@ -521,7 +510,7 @@ _EXPECTED = {
 
 
 def in_words(detail: ErrorDetails) -> str:
-    """Message of pydantic about a value, in the words of users."""
+    """Return a message about an invalid value, without the terms of pydantic."""
     value, kind, context = detail["input"], detail["type"], detail.get("ctx", {})
     if isinstance(context.get("error"), ValueError | ContstimError):
         return str(context["error"])

@@ -1,4 +1,4 @@
-"""One controversial sentence, or a pair of them."""
+"""Search for one controversial sentence, or for a pair of sentences."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
     cost. Several accept models must all accept the sentence, and several reject models must all
     reject it. If no sentence is found, the exit status is 3.
 
-    New words have the same part of speech, and few of them reach --enough nats. Of such sentences
-    the --judge chooses the most sensible one. With --frame none the search maximises the nats, and
-    is repeated with other seeds if that is cheap (--restarts, --seconds).
+    New words have the same part of speech as the words that they replace. The search looks for
+    sentences in which a few new words reach --enough nats, and the --judge chooses the most
+    sensible one. With --frame none, the search maximises the nats, and is repeated with other seeds
+    if it is fast (--restarts, --seconds).
 
     Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt --enough 3`
@@ -90,7 +91,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
     seed: Seed = 0
 
     def further_reads(self) -> Iterable[Path]:
-        """Files of words."""
+        """Return the files of words."""
         return files_of_words(self.search)
 
     def work(self, reporter: Reporter) -> Outcome[Synthesis | SymmetricPair]:
@@ -102,9 +103,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         recipe = recipe_named(search.recipe)  # an unknown one is refused before models are loaded
         symmetric = self.objective == "symmetric"
         if symmetric and (len(self.accept) != 1 or len(self.reject) != 1):
-            raise InputError(
-                "The symmetric `objective` needs one model each in `accept` and `reject`."
-            )
+            raise InputError("`objective` symmetric needs one model each in `accept` and `reject`.")
         if symmetric and (search.enough or search.judge):
             field = "enough" if search.enough else "judge"
             raise InputError(
@@ -136,7 +135,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
             options |= {"few_changes": search.few_changes, "judges": models[n_pair:]}
         if not self.as_json:
             options |= {"on_step": tell_step, "on_restart": tell_search}
-        # In the order of loading: models that accept, models that reject, judges
+        # Models are in the order in which they were loaded
         accepting, rejecting = models[: len(self.accept)], models[len(self.accept) : n_pair]
         result: Synthesis | SymmetricPair = (
             synthesize_pair(rejecting[0], accepting[0], natural, words, **options)
@@ -148,13 +147,13 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         if self.out is not None:
             write_text(self.out, as_json + "\n")
         if not result.changed:
-            sought, try_ = "on which these models disagree more", "another `seed`"
+            goal, remedy = "on which these models disagree more", "another `seed`"
             if search.nats and not symmetric:
-                sought = f"with few new words that reaches {search.nats:g} nats"
-                try_ = "a lower `enough`"
+                goal = f"with few new words that reaches {search.nats:g} nats"
+                remedy = "a lower `enough`"
             reporter.say(
-                f"No result: there is no sentence {sought}. Try {try_}, another sentence, more "
-                "words, or fewer constraints."
+                f"No result: the search found no sentence {goal}. Try {remedy}, another sentence, "
+                "more words, or fewer constraints."
             )
         rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)
         parts = [as_json] if self.as_json else [*_result_parts(result), f"Scoring rules: {rules}."]
@@ -168,7 +167,7 @@ def words_offered(
     search: SentenceSearchSettings,
     reporter: Reporter,
 ) -> tuple[Vocabulary, int]:
-    """Return the vocabulary, and how many words were dropped as unknown to a model.
+    """Return the vocabulary, and the number of words excluded because a model does not know them.
 
     Args:
         path: file of words; None for frequent words of the models' training text.
@@ -178,8 +177,8 @@ def words_offered(
         reporter: reporter of excluded words, and of unknown words in the sentences.
 
     Raises:
-        InputError: the file cannot be read, or most of the words have no tags.
-        VocabularyError: no word is left.
+        InputError: if the file cannot be read, or most of the words have no tags.
+        VocabularyError: if no word remains.
     """
     tell_unknown_words(models, sentences, reporter)
     words = default_vocabulary(models) if path is None else Vocabulary.load(path)
@@ -201,8 +200,8 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
     roles: tuple[str, ...] = ()
     if isinstance(result, SymmetricPair):
         climbs, about = result.climbs, f"Disagreement {result.disagreement:.2f} nats. "
-        # Log-probabilities are models × sentences; a row of the table is a sentence. The first
-        # climb scores model_2, which is to accept, before model_1.
+        # Log-probabilities are models × sentences, but a row of the table is a sentence. The first
+        # search has model_2, the accepting model, before model_1
         of_1, of_2 = zip(*result.log_probs, strict=True)
         second, first = climbs[0].start.log_probs.tolist()
         model_1, model_2 = names.values()
@@ -224,7 +223,7 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
         yield from _costs(result)
         return
     n_steps = sum(len(climb.steps) for climb in climbs)
-    # A later start counts if a word was replaced from there; the first one counts always.
+    # A start counts if a word was replaced after it; the first start always counts
     starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)
     visits = sum(climb.visits for climb in climbs)
     yield (
@@ -254,7 +253,7 @@ def _choice_text(result: Synthesis, choice: Choice) -> str:
 
 
 def _costs(result: Synthesis | SymmetricPair) -> Iterator[str]:
-    """Yield a line on the work of each network."""
+    """Yield a line with the numbers of sequences and tokens for each network."""
     for name, cost in result.costs.items():
         if cost.rows:
             tokens = quantity(cost.tokens, "token")

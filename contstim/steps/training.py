@@ -57,7 +57,7 @@ class TrainNgram(Step["Estimate"], name="train ngram", version=2):
             reporter.warn(str(warning.message))
         sizes = (f"{len(table.keys):,}" for table in trained.tables.orders)
         reporter.say(f"{self.out}: {' + '.join(sizes)} n-grams of order 1 to {self.order}.")
-        # Facts of the training's own record, for callers from Python
+        # `train_ngram` wrote a record; its facts are also those of this step
         record = Record.from_file(record_path(self.out))
         return Outcome(trained, {} if record is None else record.facts)
 
@@ -86,7 +86,7 @@ class TrainNetwork(
         from contstim.models.training.run import train_network
 
         read = read_text(self.text, reporter, prose=self.prose)
-        # Asked before the training, which leaves the same file when it is new
+        # Checked before the training, because a new training writes this file too
         already = (self.out / RECORD).is_file()
         train_network(
             [*read],
@@ -127,9 +127,7 @@ class TrainAcceptability(
     """
 
     leave_out: ClassVar[frozenset[str]] = frozenset({"weight_decay", "clip"})
-    data: Annotated[
-        Path, Reads("A .tsv file of CoLA, or a table with the columns label and sentence.")
-    ]
+    data: Annotated[Path, Reads("A .tsv file of CoLA, or a table with columns label and sentence.")]
     out: ReportFolder
     base: Annotated[str, Help("A folder, or a name on the Hugging Face Hub.")] = (
         settings.ClassifierSettings.base
@@ -201,7 +199,7 @@ class TrainAcceptability(
 
 
 def tell_training(reporter: Reporter, name: str, now: Progress) -> None:
-    """Say how far a training is, with its epoch and losses."""
+    """Report the progress of a training, with its epoch and losses."""
     losses = f"loss {now.loss:.3f}, perplexity {exp(now.loss):,.1f}"
     if now.validation_loss is not None:
         losses += f" (validation {exp(now.validation_loss):,.1f})"
@@ -225,7 +223,7 @@ def _training_of(kind: str) -> type[TrainNetwork]:
         f"train {kind}",
         f"Train {_NETWORKS[kind]}.\n\n{about}\n\n"
         f"    Example: `contstim train {kind} --text corpus.txt --out {kind} --epochs 4`\n",
-        # From left to right nothing is hidden
+        # A causal model has no masks
         frozenset({"mask_share", "masking"}) if kind == "gpt2" else frozenset(),
         network=network,
         training=training,

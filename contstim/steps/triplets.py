@@ -19,7 +19,7 @@ from contstim.optimization.jobs.tasks import SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.restarts import SINGLE
-from contstim.options import Reads, Seed, WritesTable
+from contstim.options import Seed, WritesTable
 from contstim.reporting.report import Table
 from contstim.reporting.stimuli_page import figures_table
 from contstim.steps.execution import LOCAL, Execution
@@ -28,6 +28,7 @@ from contstim.steps.fields import (
     GivenModels,
     ModelContexts,
     OfferedWords,
+    Sentences,
     StoreBeside,
     files_of_words,
     read_sentence_file,
@@ -51,26 +52,26 @@ class SearchTriplets(
     Step["TripletResults"],
     name="triplets",
     version=10,
-    saved_results="All results so far are kept in the store.",
+    saved_results="All results so far are saved in the store.",
 ):
     """Synthesize triplets for every pair of models: a natural sentence, and one that each rejects.
 
-    New words have the same part of speech as the old ones, and few of them reach --enough nats. Of
-    such sentences the --judge chooses the most sensible one. A small pretrained model is a good
-    judge. With --frame none the search is for as many nats as possible, several times if that is
-    fast (--restarts).
+    New words have the same part of speech as the words that they replace. A search looks for
+    sentences in which a few new words reach --enough nats, and the --judge chooses the most
+    sensible one. A small pretrained model is a good judge. With --frame none, the search maximises
+    the nats, and is repeated if it is fast (--restarts).
 
     Each pair of models uses the natural sentences in its own random order, until it has --per-pair
-    triplets. It skips a sentence if the search finds nothing, if a model finds the sentence
-    impossible, or if it contains an excluded word. Without a judge it also skips the quarter of the
-    sentences that a model finds least likely.
+    triplets. It skips sentences in which the search finds nothing, that a model finds impossible,
+    or that contain an excluded word. Without a judge, it also skips the quarter of the sentences
+    that a model finds least likely.
     A natural sentence may serve several pairs; `contstim select triplets` can use each only once,
-    limit the use of words, and leave out what reviewers reject.
+    limit the use of words, and exclude triplets that reviewers reject.
 
-    Each result is stored at once. So an interrupted job continues where it stopped if the same
+    Each result is stored at once, so an interrupted job continues where it stopped when the same
     command runs again. More triplets, models or sentences need only the additional searches. A
-    search that fails three times is listed at the end, and the next run tries it again. If
-    triplets are missing at the end, the exit status is 3.
+    search that fails three times is listed at the end, and the next run retries it. If triplets are
+    missing at the end, the exit status is 3.
 
     While it runs, a table next to --out has the triplets so far (triplets.so-far.csv), which
     `contstim show` displays. It is removed at the end.
@@ -82,13 +83,8 @@ class SearchTriplets(
     leave_out: ClassVar[frozenset[str]] = frozenset({"max_scored"})
 
     models: GivenModels
-    sentences: Annotated[
-        Path,
-        Reads("Natural sentences, one a line, or a table.", content="sentences", kind="sentences"),
-    ]
-    out: Annotated[
-        Path, WritesTable("The table of triplets to write.", kind="triplets", name="triplets.csv")
-    ]
+    sentences: Sentences
+    out: Annotated[Path, WritesTable("The table to write.", kind="triplets", name="triplets.csv")]
     vocabulary: OfferedWords = None
     settings: SearchRules = SearchRules()
     store: StoreBeside = None
@@ -110,7 +106,7 @@ class SearchTriplets(
         return SearchQuestion(**vars(words_read(self.settings)), seed=self.seed)
 
     def check(self) -> None:
-        """Refuse settings that do not go together."""
+        """Check that the settings do not contradict each other."""
         self.question()
 
     def store_path(self) -> Path:
@@ -120,8 +116,22 @@ class SearchTriplets(
     def work(self, reporter: Reporter) -> Outcome[TripletResults]:
         """Search, and write the triplets."""
         models, question = parse_models(self.models), self.question()
+        sentences = read_sentence_file(self.sentences, reporter)
+        vocabulary = None if self.vocabulary is None else Vocabulary.load(self.vocabulary)
         with Store(self.store_path()) as store:
-            results = self._search(question, models, store, reporter)
+            results = find_triplets(
+                question,
+                models,
+                sentences,
+                store,
+                self.execution.new_executor(),
+                SearchContext(
+                    self.loading, vocabulary=vocabulary, allow_unknown=question.allow_unknown
+                ),
+                task_limit=self.execution.task_timeout,
+                so_far=table_so_far(self.out),
+                reporter=reporter,
+            )
         write_table(self.out, columns_of(Triplet, results.triplets))
         table_so_far(self.out).unlink(missing_ok=True)
         naturals = [triplet.natural for triplet in results.triplets]
@@ -151,39 +161,17 @@ class SearchTriplets(
             **seen_facts,
         }
         header = ("model_1", "model_2", "triplets", "both drops (nats)", "no triplet", "failed")
-        rows = [
-            (p.model_1, p.model_2, p.triplets, _mean(p.controversiality), p.unchanged, p.failed)
-            for p in results.pairs
-        ]
+        rows = []
+        for pair in results.pairs:
+            mean = "–" if pair.controversiality is None else f"{pair.controversiality:.2f}"
+            names = (pair.model_1, pair.model_2)
+            rows.append((*names, pair.triplets, mean, pair.unchanged, pair.failed))
         parts = [Table(header, rows, texts=2)]
         if triplets := results.triplets:
             flagged = flags_of(triplets, tags=question.tags)
             facts["figures"] = figures_of(triplets, flagged.share, flagged.table, question.nats)
             parts.append(figures_table(facts["figures"]))
         return Outcome(results, facts, complete=results.complete, parts=parts)
-
-    def _search(
-        self,
-        question: SearchQuestion,
-        models: Sequence[Specification],
-        store: Store,
-        reporter: Reporter,
-    ) -> TripletResults:
-        return find_triplets(
-            question,
-            models,
-            read_sentence_file(self.sentences, reporter),
-            store,
-            self.execution.new_executor(),
-            SearchContext(
-                self.loading,
-                vocabulary=None if self.vocabulary is None else Vocabulary.load(self.vocabulary),
-                allow_unknown=question.allow_unknown,
-            ),
-            task_limit=self.execution.task_timeout,
-            so_far=table_so_far(self.out),
-            reporter=reporter,
-        )
 
 
 def _result_facts(results: TripletResults) -> dict[str, Any]:
@@ -201,29 +189,23 @@ def _result_facts(results: TripletResults) -> dict[str, Any]:
         ],
     }
     if results.wall_seconds:
-        seconds = (results.wall_seconds, results.network_seconds)
-        facts["time"] = dict(zip(("wall_seconds", "network_seconds"), seconds, strict=True))
+        names = ("wall_seconds", "network_seconds")
+        facts["time"] = {name: getattr(results, name) for name in names}
     return facts
 
 
 def _tell_time(results: TripletResults, reporter: Reporter) -> None:
     if wall := results.wall_seconds:
         network = round(100 * results.network_seconds / wall)
-        parts = f": {network} % in networks, {100 - network} % in everything around them"
-        reporter.say(
-            f"Searches took {wall:,.0f} s, all workers together{parts if network else ''}."
-        )
-
-
-def _mean(nats: float | None) -> str:
-    return "–" if nats is None else f"{nats:.2f}"
+        shares = f": {network} % in networks, {100 - network} % in other code" if network else ""
+        reporter.say(f"Searches took {wall:,.0f} s, all workers together{shares}.")
 
 
 def _tell_missing(results: TripletResults, reporter: Reporter) -> None:
     """Report missing triplets and skipped natural sentences, with the reasons."""
     if any(pair.missing for pair in results.pairs):
         reporter.warn(
-            "For the triplets named above as missing give more natural sentences or a larger "
+            "Some triplets are missing (see above). Use more natural sentences or a larger "
             "vocabulary, or lower `enough` or `per_pair`."
         )
     if results.failures:
@@ -246,7 +228,7 @@ def _tell_missing(results: TripletResults, reporter: Reporter) -> None:
 def _constraint_facts(
     question: SearchQuestion, results: TripletResults, models: Sequence[Specification]
 ) -> dict[str, Any]:
-    """Return the constraints on the sentences for the record, with floors in nats."""
+    """Return facts for the record: the constraints on the sentences, with floors in nats."""
     question = question.resolved
     names = ("fix", "max_changes", "tags", "same_length", "same_frequency")
     values = {
@@ -259,7 +241,6 @@ def _constraint_facts(
         "judge_drop": question.judge_drop if results.judges else None,
         "floors": results.floors,
     }
-    # Only constraints that are set
     facts = {name: value for name, value in values.items() if value not in (None, (), [], {})}
     if results.judges:
         specifications = {judge.name: judge.specification for judge in (*question.judges, *models)}

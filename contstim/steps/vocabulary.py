@@ -16,6 +16,7 @@ from contstim.models.loading import Loading
 from contstim.models.vocabularies import shared_vocabulary, tokens_of_words
 from contstim.options import Help, Models, Reads, Writes, WritesTable
 from contstim.steps.fields import (
+    TEXT,
     Blocked,
     Language,
     ModelContexts,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
     from contstim.words.word_rules import TextWords
 
-# Fields of the settings of a vocabulary that say which words are taken, and not how often
+# Fields that decide which strings of a text are words, independent of their counts
 _ABOUT_WORDS = ("language", "names", "without", "blocked", "zipf", "every_word")
 
 
@@ -59,18 +60,9 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     Example: `contstim vocabulary --text corpus.txt --model kenlm:trigram.arpa --out vocab.txt`
     """
 
-    out: Annotated[
-        Path, Writes("The vocabulary file to write.", kind="vocabulary", name="vocabulary.txt")
-    ]
-    text: Annotated[
-        Path | None,
-        Reads(
-            "UTF-8 text, one sentence a line; - for stdin.", content="text", kind="training text"
-        ),
-    ] = None
-    published: Annotated[
-        Path | None, Reads("The folder of resources of the 2023 study.", folder=True)
-    ] = None
+    out: Annotated[Path, Writes("Vocabulary to write.", kind="vocabulary", name="vocabulary.txt")]
+    text: Annotated[Path | None, TEXT] = None
+    published: Annotated[Path | None, Reads("Resources of the 2023 study.", folder=True)] = None
     models: Annotated[
         tuple[str, ...],
         Models("Keep only words that this model knows.", flag="--model", kind="models"),
@@ -82,9 +74,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     ] = None
     without: Annotated[Path | None, Help("Words to exclude, one per line.", content="words")] = None
     blocked: Blocked = None
-    zipf: Annotated[
-        str | None, Help("Range of Zipf frequencies, such as 3.5-7.", metavar="LOW-HIGH")
-    ] = None
+    zipf: Annotated[str | None, Help("Zipf frequencies, such as 3.5-7.", metavar="LOW-HIGH")] = None
     every_word: Annotated[bool, Help("Include every string between spaces.")] = False
     min_count: Annotated[int, Help("Minimum count of a word.", at_least=1)] = 5
     same_token_count: Annotated[
@@ -96,19 +86,18 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     context: ModelContexts = ()
 
     def writes(self) -> tuple[Path, ...]:
-        """The vocabulary, and the words of a text that were left out."""
+        """Return the vocabulary, the table of excluded words of a text, and further tables."""
         out, *further = super().writes()
         if self.text is None or self.every_word:
             return out, *further
         return out, Path(f"{out}.dropped.csv"), *further
 
     def check(self) -> None:
-        """Refuse options that exclude each other, or that would change nothing."""
+        """Check that no options exclude each other or have no effect."""
         if (self.text is None) == (self.published is None):
             raise InputError("The words come from `text` or `published`. Set one of them.")
         if (self.same_token_count or self.table) and not self.models:
             raise InputError("`same_token_count` and `table` need models. Set `models`.")
-        # Options that would change nothing are refused
         if self.published is not None and self.word_choice != _default_choice():
             raise InputError(
                 "The words of `published` are not filtered: options about words need `text`. "
@@ -124,7 +113,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         elif self.published is not None:
             words = read_vocabulary(self.published)
         offered = words
-        # Tokenizers and lists of words say which words a model knows; no network is needed.
+        # Tokenizers and word lists show which words a model knows, so no network is loaded
         loading = Loading(trust_remote_code=self.trust_remote_code, weights=False)
         scorers = load_scorers(self.models, loading)
         dropped: tuple[str, ...] = ()
@@ -138,8 +127,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
             write_table(left_out, columns_of(DroppedWord, text_words.dropped))
         if self.table is not None:
             write_table(self.table, tokens_of_words(scorers, offered))
-        # Count all words, not only those that remain: the smallest number shows the model that
-        # excludes most words
+        # Of all words, also excluded ones: the smallest number shows which model excludes most
         n_words = {m.name: int(m.knows(offered.words).sum()) for m in scorers}
         counts = {"initial": len(words.initial), "inner": len(words.inner), "dropped": len(dropped)}
         reporter.say(
@@ -165,17 +153,16 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
 
     @property
     def word_choice(self) -> dict[str, object]:
-        """Settings about the words of a text, by name: all but those of counting."""
+        """Name → value of the settings in `_ABOUT_WORDS`."""
         return {name: getattr(self, name) for name in _ABOUT_WORDS}
 
     def rules(self) -> WordRules | None:
-        """Rules for words; None where everything counts as a word.
+        """Return the rules for words; None if every string is a word.
 
         Raises:
-            InputError: every word is asked for and words are chosen, or `zipf` is not a band.
+            InputError: if `every_word` and another rule are set, or `zipf` is not a range.
         """
         if self.every_word:
-            # Whatever else was given would change nothing
             if self.word_choice != _default_choice() | {"every_word": True}:
                 raise InputError("`every_word` excludes no words. Remove it, or the other rules.")
             return None
@@ -214,7 +201,7 @@ def _default_choice() -> dict[str, object]:
 def _tell_of_dropped(
     words: TextWords, table: Path, reporter: Reporter, *, keeps_names: bool
 ) -> None:
-    """Say what of a text is not in its vocabulary."""
+    """Report the words of a text that are not in its vocabulary, by reason."""
     at = "counted separately for the first and other positions"
     reporter.say(f"{table}: {quantity(len(words.dropped), 'word')} of the text excluded, {at}")
     for reason, number in words.counts().items():

@@ -1,7 +1,7 @@
-"""The SQLite file: used by one process at a time, checked to be ours, written in transactions.
+"""The SQLite file of a study: one process at a time uses it, and writes in transactions.
 
-A second process is refused instead of waiting, because SQLite's locks are not reliable on network
-file systems.
+A second process gets an error instead of waiting, because SQLite's locks are not reliable on
+network file systems.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def make_tables(connection: sqlite3.Connection, package: str, kind: int, layout:
         kind: application_id of the file.
         layout: user_version of the file.
     """
-    # One by one, because a script would end the transaction
+    # Statement by statement, because `executescript` would end the transaction
     for statement in resources.files(package).joinpath("tables.sql").read_text().split(";\n"):
         connection.execute(statement)
-    # Last, in the same transaction: a file with our numbers has all of its tables
+    # Last, in the same transaction, so that a file with these numbers has all tables
     connection.execute(f"PRAGMA application_id = {kind}")
     connection.execute(f"PRAGMA user_version = {layout}")
 
@@ -89,12 +89,12 @@ class Store:
             raise StoreError(_explain(self.path, error)) from error
 
     def _claim(self) -> None:
-        """Lock the file for this process; refuse other programs' files before writing."""
+        """Lock the file for this process, after checking that this version of contstim made it."""
 
         def value(query: str) -> Any:
             return self._connection.execute(query).fetchone()[0]
 
-        # Before the first read, so that its lock is held until the file is closed
+        # Before the first read, so that the lock of this read is held until the file is closed
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         is_ours, layout = value("SELECT count(*) FROM sqlite_schema"), value("PRAGMA user_version")
         if is_ours and value("PRAGMA application_id") != APPLICATION_ID:
@@ -102,16 +102,17 @@ class Store:
         if is_ours and layout != LAYOUT:
             raise StoreError(
                 f"{self.path} was made by another version of contstim (its layout is "
-                f"{layout}, this version reads {LAYOUT}). Move it away, or set another `store`."
+                f"{layout}, this version reads {LAYOUT}). Move it to another folder, or set "
+                "another `store`."
             )
         # SQLite detects damage when it reads, so read everything before writing
         if is_ours and (verdict := value("PRAGMA quick_check(1)")) != "ok":
             raise sqlite3.DatabaseError(f"malformed: {shortened(verdict)}")
-        # A write-ahead log, synchronised at checkpoints. A power cut may lose the last
-        # transactions but never damages the file, and saving does not wait for the disk
+        # With a write-ahead log that is synchronised at checkpoints, transactions do not wait for
+        # the disk. A power failure may lose the last transactions, but never damages the file
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
-        # This refuses a second process even if no tables must be created
+        # An exclusive transaction fails if another process uses the file
         self._connection.execute("BEGIN EXCLUSIVE")
         if not is_ours:
             make_tables(self._connection, "contstim.store", APPLICATION_ID, LAYOUT)
@@ -133,15 +134,10 @@ class Store:
         Raises:
             StoreError: if the disk is full or the file cannot be written.
         """
-        with self._explaining():
-            try:
-                self._connection.execute("BEGIN")
-                yield self._connection
-                self._connection.execute("COMMIT")
-            finally:
-                # Also after other errors within the `with` statement, such as an interrupt
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+        # The connection as a context commits, or rolls back after any error, also an interrupt
+        with self._explaining(), self._connection:
+            self._connection.execute("BEGIN")
+            yield self._connection
 
     def log_probs(self, fingerprint: str, sentences: Sequence[str]) -> FloatArray:
         """Return stored log-probabilities of sentences, shape (n,), nats; nan if not stored.
@@ -170,7 +166,7 @@ class Store:
                 "INSERT OR IGNORE INTO model (fingerprint, convention) VALUES (?, ?)",
                 (fingerprint, convention),
             )
-            # The statement looks up the model's id: SELECT id, ?, ? gives a row of three columns
+            # `SELECT id, ?, ?` returns a row with the id of the model, a sentence and its score
             connection.executemany(
                 "INSERT OR REPLACE INTO score SELECT id, ?, ? FROM model WHERE fingerprint = ?",
                 [(s, p, fingerprint) for s, p in zip(sentences, log_probs.tolist(), strict=True)],

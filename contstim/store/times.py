@@ -1,9 +1,7 @@
 """Measurements next to a study's store: times of units of work, and contexts of models.
 
-Units of work are searches, scored sentences and training steps.
-
-Times are totals over runs. A resumed or mostly cached run measures few units and hardly changes
-the mean time.
+Units of work are searches, scored sentences and training steps. Times are totals over runs: a run
+that is mostly cached measures few units and hardly changes the mean time.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ _SECONDS = 30.0  # minimum time between two writes of the file
 
 @dataclass(frozen=True)
 class MeasuredTime:
-    """Time of some units of work.
+    """Total time of several units of work.
 
     Attributes:
         units: number of completed units.

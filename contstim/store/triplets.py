@@ -98,7 +98,7 @@ class TripletStore:
         """Store a result in one transaction, and replace an earlier result of the same search.
 
         Args:
-            key: digest of everything that determines it.
+            key: digest of everything that determines the result.
             result: result of the search.
             trails: trails of its searches.
 
@@ -141,7 +141,7 @@ class TripletStore:
     def keep_panel(self, fingerprints: Sequence[str]) -> None:
         """Store the fingerprints of the judges that are used by default."""
         with self._store.transaction() as connection:
-            # An empty text for no judges, so that the decision is known
+            # Without judges, an empty text is stored, so that this decision is known, too
             rows = [(name,) for name in fingerprints or [""]]
             connection.executemany("INSERT INTO panel VALUES (?)", rows)
 

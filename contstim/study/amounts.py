@@ -1,4 +1,4 @@
-"""Numbers of a study's design, and the natural sentences that it needs and has."""
+"""Numbers of items in a study, and the natural sentences that the study needs and has."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ Selection: TypeAlias = SelectPairs | SelectTriplets | SearchTriplets
 
 
 class StudyNumbers:
-    """Numbers that follow from the design; 0 if a study lacks the items.
+    """Numbers that follow from a study file; 0 for items that the study does not have.
 
     Attributes:
-        models: that are compared.
-        searched_each: triplets that are searched for each pair of models.
-        searched: triplets that are searched, in all.
-        selected_of: triplets that become trials of every pair of models.
-        selected: triplets that become trials, in all.
-        pairs_of: natural pairs of every pair of models.
-        pairs_each: natural pairs of a pair of models that no table of counts names.
-        natural_pairs: natural pairs, in all.
-        minimal_pairs: minimal pairs, in all.
-        model_pairs: pairs of models.
-        groups: of participants.
-        random_per_group: random natural pairs.
-        catch_per_group: catch trials.
-        trials: in all groups.
-        trials_each: trials for a participant, at most.
-        minutes: for a participant, without pauses and instructions.
-        new_sentences: sentences of the trials that are not natural sentences of the study.
+        models: number of compared models.
+        searched_each: number of triplets to search for each pair of models.
+        searched: total number of triplets to search.
+        selected_of: pair of models → number of triplets that become trials.
+        selected: total number of triplets that become trials.
+        pairs_of: pair of models → number of natural pairs.
+        pairs_each: number of natural pairs of a pair of models, without a table of counts.
+        natural_pairs: total number of natural pairs.
+        minimal_pairs: total number of minimal pairs.
+        model_pairs: number of pairs of models.
+        groups: number of groups of participants.
+        random_per_group: number of random natural pairs per group.
+        catch_per_group: number of catch trials per group.
+        trials: total number of trials.
+        trials_each: maximum number of trials of a participant.
+        minutes: duration for a participant, without pauses and instructions.
+        new_sentences: number of sentences in the trials that are not natural sentences.
     """
 
     def __init__(self, study: Study) -> None:
@@ -89,14 +89,13 @@ class StudyNumbers:
         self.trials_each = -(-self.trials // self.groups) if self.groups else 0
         seconds = design.seconds_per_trial if design else SECONDS_PER_TRIAL
         self.minutes = self.trials_each * seconds / 60
-        # Two synthetic sentences of each triplet, two of each minimal pair, and the shuffled one of
-        # each catch trial
-        of_items = 2 * (self.selected + self.minimal_pairs)
-        self.new_sentences = of_items + self.groups * self.catch_per_group
+        # Two synthetic sentences of a triplet, two of a minimal pair, one shuffled of a catch trial
+        self.new_sentences = 2 * (self.selected + self.minimal_pairs)
+        self.new_sentences += self.groups * self.catch_per_group
 
     @property
     def needs(self) -> SentenceNeeds | None:
-        """Natural sentences that the study needs, where each serves once; None for none."""
+        """Natural sentences that the study needs to use each once; None if it needs none."""
         if self.models < 2:
             return None
         needs = sentences_needed(
@@ -112,18 +111,18 @@ class StudyNumbers:
 
 
 def _of_pairs(study: Study, step: Selection | None) -> dict[ModelPair, int]:
-    """The number of items of each pair of models: of the file of counts, or that of all pairs."""
+    """Return pair of models → number of items, from the table of counts or `per_pair`."""
     counts: dict[ModelPair, int] = {}
     path = getattr(step.settings, "counts", None) if step else None
     if path is not None:
-        with suppress(ContstimError):  # said of the table itself
+        with suppress(ContstimError):  # the check of the table reports the error
             counts = read_pair_counts(path)
     per_pair = step.settings.per_pair if step else 0
     return {pair: counts.get(pair, per_pair) for pair in combinations(study.names, 2)}
 
 
 def most_sentences(study: Study) -> int | None:
-    """Largest possible number of natural sentences of the study's text; None where unknown."""
+    """Return the maximum number of natural sentences in the study's text; None if unknown."""
     if (embedded := embedded_text(study.texts.natural)) is not None:
         return embedded
     path = study.texts.natural_text or study.files.get("sentences")
@@ -134,9 +133,9 @@ def most_sentences(study: Study) -> int | None:
 
 
 def check_numbers(study: Study, problems: Problems) -> None:
-    """Check that numbers of items can be selected, and assigned evenly to groups."""
+    """Check that enough items can be selected, and that groups can get equal numbers of them."""
     numbers = StudyNumbers(study)
-    # A number that was refused has its default here, from which nothing follows
+    # An invalid number of groups is reported already, and the default in its place proves nothing
     groups = 0 if problems.concern("design", "groups") else numbers.groups
     search, selection = study.step(SearchTriplets), study.step(SelectTriplets)
     quantiles = selection.settings.quantiles if selection and search else 0
@@ -149,15 +148,15 @@ def check_numbers(study: Study, problems: Problems) -> None:
     if design and design.twins and numbers.selected and 0 < numbers.groups < 3:
         problems.add(
             ("design", "groups"),
-            "with `twins` a triplet gives three trials for three different groups, and there are "
-            f"{numbers.groups}: choose 3 groups or more.",
+            "must be at least 3 with `twins`, because the three trials of a triplet are for three "
+            f"different groups, got {numbers.groups}.",
         )
     minimal = study.step(SelectMinimalPairs)
     half = minimal.settings.per_pair // 2 if minimal else 0
     if groups and half % groups:
         problems.add(
             ("select", "minimal_pairs", "per_pair"),
-            f"{half} minimal pairs of each half cannot be dealt out evenly to {groups} groups: "
+            f"{half} minimal pairs of each half cannot be divided evenly among {groups} groups: "
             f"choose per_pair = {2 * _next_multiple(half, groups)}, or groups that divide {half}.",
         )
     for items, of_pairs, item_name, step in (
@@ -169,7 +168,7 @@ def check_numbers(study: Study, problems: Problems) -> None:
                 multiple = _next_multiple(number, step, groups)
                 problems.add(
                     key,
-                    f"{number} {item_name} of {whom} cannot be dealt out evenly to {groups} "
+                    f"{number} {item_name} of {whom} cannot be divided evenly among {groups} "
                     f"groups: choose per_pair = {multiple}, or groups that divide {number}.",
                 )
     if groups == numbers.groups and not problems.concern("triplets", "per_pair"):
@@ -177,15 +176,15 @@ def check_numbers(study: Study, problems: Problems) -> None:
         if maximum is not None and needs is not None and maximum < needs.in_all:
             problems.add(
                 ("texts", "natural"),
-                f"holds {maximum:,} sentences at most, and the study needs {needs.in_all:,} "
-                "natural ones, so that none has to serve twice: give more text, or ask for less.",
+                f"has at most {maximum:,} sentences, but the study needs {needs.in_all:,} natural "
+                "sentences to use each only once: give more text, or request fewer items.",
             )
 
 
 def _check_selection(
     study: Study, selection: SelectTriplets, numbers: StudyNumbers, problems: Problems
 ) -> None:
-    """Check that the searches suffice for the selection, and that quantiles divide it."""
+    """Check that enough triplets are searched, and that quantiles divide the selected number."""
     n_searched, quantiles = numbers.searched_each, selection.settings.quantiles
     for key, whom, number in _numbers_of(study, selection, numbers.selected_of):
         if number > n_searched:
@@ -199,14 +198,14 @@ def _check_selection(
             problems.add(
                 ("select", "triplets", "quantiles"),
                 f"{number} triplets of {whom} cannot be spread evenly over {quantiles} quantiles: "
-                f"choose per_pair = {multiple}, or quantiles that divide {number}, or 0 for none.",
+                f"choose per_pair = {multiple}, quantiles that divide {number}, or quantiles = 0.",
             )
 
 
 def _numbers_of(
     study: Study, step: Selection | None, of_pairs: Mapping[ModelPair, int]
 ) -> Iterator[tuple[Key, str, int]]:
-    """Yield the key of each number of items, its pairs of models, and the number."""
+    """Yield the key of each number of items, the pairs of models that it is for, and the number."""
     if step is None:
         return
     if getattr(step.settings, "counts", None) is None:
@@ -221,7 +220,7 @@ def _key(study: Study, step: Selection) -> Key:
 
 
 def _next_multiple(number: int, *divisors: int) -> int:
-    """The least number, not below a number, that all divisors divide; 0 divides any."""
+    """Return the smallest common multiple of the divisors from a number on; 0 counts as 1."""
     multiple = lcm(*(max(1, divisor) for divisor in divisors))
     return -(-number // multiple) * multiple
 
@@ -234,9 +233,9 @@ class NaturalSupply:
         number: number of natural sentences.
         path: file of the sentences, or the text to search.
         in_text: number of sentences of the text; None without a text.
-        found_sentences: result of the search in the text; None if a stage already did it.
-        may_be_fewer: true if models that were not loaded may not know all words.
-        vocabulary: words that a stage has not written yet; None without such a stage.
+        found_sentences: result of the search in the text; None if a stage has done this search.
+        may_be_fewer: whether models, which were not loaded, may not know all words.
+        vocabulary: vocabulary that a stage has not written yet; None without such a stage.
     """
 
     number: int
@@ -250,18 +249,18 @@ class NaturalSupply:
 def natural_supply(
     study: Study, states: Sequence[StageState], reporter: Reporter, deadline: float = inf
 ) -> NaturalSupply | None:
-    """Find the natural sentences that a study has, or that its rules allow from its text.
+    """Return the natural sentences of a study, or those that its rules will find in its text.
 
-    Outputs of earlier stages that are not done are made in memory: sentences of the embedded
-    English and the vocabulary, except words that its models do not know.
+    If earlier stages are not done, their outputs are made in memory: sentences of the embedded
+    English, and a vocabulary that may include words that models do not know.
 
     The current folder is the study's.
 
     Args:
-        study: as `read_study` reads it.
+        study: study from `read_study`.
         states: states of its stages.
         reporter: receives the progress of reading texts.
-        deadline: time, by `monotonic`, after which no text is read further.
+        deadline: value of `monotonic` at which reading of texts stops with an error.
 
     Returns:
         None if the study has no natural sentences, or another stage has not written their text yet.
@@ -283,7 +282,7 @@ def natural_supply(
     unwritten = {step.out: step for step in steps if isinstance(step, GenerateSentences)}
 
     def sentences_of(path: Path, *, prose: bool) -> Iterable[Sentence] | None:
-        """The sentences of a text; None where another stage has yet to write it."""
+        """Return the sentences of a text; None if the file does not exist yet."""
         if path in unwritten:
             return _until(deadline, path, unwritten[path].sentences())
         sentences = read_sentences(path, prose=prose)
@@ -299,11 +298,8 @@ def natural_supply(
     makers = {step.out: step for step in steps if isinstance(step, MakeVocabulary)}
     if step.vocabulary in makers:
         making = makers[step.vocabulary]
-        text_of_words = (
-            None if making.text is None else sentences_of(making.text, prose=making.prose)
-        )
-        if text_of_words is not None:
-            vocabulary = making.choose(text_of_words)[0]
+        if making.text and (training := sentences_of(making.text, prose=making.prose)):
+            vocabulary = making.choose(training)[0]
         # An n-gram model certainly knows all words of the text that it is trained on
         may_be_fewer = not all(
             isinstance(model.training, TrainNgram) and model.training.text == making.text
@@ -318,7 +314,7 @@ def natural_supply(
 
 
 def _until(deadline: float, path: Path, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-    """Sentences of a text, as long as there is time."""
+    """Yield the sentences of a text, until the deadline."""
     for sentence in sentences:
         if monotonic() > deadline:
             raise InputError(
@@ -328,13 +324,13 @@ def _until(deadline: float, path: Path, sentences: Iterable[Sentence]) -> Iterat
 
 
 def count_missing(numbers: StudyNumbers, supply: NaturalSupply | None) -> int:
-    """Number of natural sentences that a study lacks; 0 where it is not known."""
+    """Return the number of natural sentences that a study lacks; 0 if it is unknown."""
     needs = numbers.needs
     return 0 if needs is None or supply is None else max(needs.in_all - supply.number, 0)
 
 
 def too_few(numbers: StudyNumbers, supply: NaturalSupply | None) -> Iterator[str]:
-    """Caution where there are fewer natural sentences than the study needs: what to do."""
+    """Yield a remedy if there are fewer natural sentences than the study needs."""
     lacks = count_missing(numbers, supply)
     if not lacks or supply is None or numbers.needs is None:
         return
@@ -346,6 +342,6 @@ def too_few(numbers: StudyNumbers, supply: NaturalSupply | None) -> Iterator[str
             remedy += f" (of this kind about {float(f'{in_all:.2g}'):,.0f} sentences in all)"
     yield (
         f"The study needs {numbers.needs.in_all:,} natural sentences, each used once, "
-        f"and {supply.path} has {supply.number:,}: {remedy}, loosen [sentences] or enlarge "
-        "[vocabulary], or ask for less."
+        f"but {supply.path} has {supply.number:,}: {remedy}, loosen [sentences], enlarge "
+        "[vocabulary], or request fewer items."
     )

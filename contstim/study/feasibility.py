@@ -1,8 +1,8 @@
-"""Feasibility of a study: all that is known before anything costs time.
+"""Feasibility of a study: checks before a run, which take little time.
 
-Missing files, models that do not load, and numbers that exclude each other, such as ten triplets
-for each pair of models and four groups of participants. A single step checks its own options
-(`Step.check`).
+They find missing files, models that do not load, and numbers that contradict each other, such as
+ten triplets for each pair of models and four groups of participants. Each step checks its own
+options (`Step.check`).
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.errors import ContstimError, InputError
+from contstim.errors import InputError
 from contstim.experiments.platforms.texts import LANGUAGES, has_texts
+from contstim.experiments.responses.admission import required_catch
 from contstim.experiments.responses.questionnaire import questions_beside
 from contstim.models.catalog import check_model
 from contstim.models.specifications import parse_model
 from contstim.options import Aside, Help, Reads, Writes
 from contstim.steps.analysis import AnalyzeResponses
-from contstim.steps.design import MakeDesign
+from contstim.steps.design import MakeDesign, read_attention
 from contstim.steps.paths import check_input, check_targets, identity, store_paths, targets
 from contstim.steps.platforms import ExportTrials
 from contstim.steps.step import fields_of
@@ -37,7 +38,7 @@ _OF_BUTTONS = ("pcibex", "psychopy", "gorilla", "qualtrics")
 
 
 def check_study(study: Study, sections: Sequence[Section], problems: Problems) -> None:
-    """Check a study whose keys and types are right, and add its problems.
+    """Check a study whose keys and types are valid, and add its problems.
 
     The current folder is the study's.
     """
@@ -69,7 +70,7 @@ def _check_files(study: Study, sections: Sequence[Section], problems: Problems) 
         for field in fields_of(section.step):
             note, value = field.note, section.values.get(field.name)
             values = value if isinstance(value, tuple) else (value,)
-            # What Aside names is no input, except a folder such as that of a pilot
+            # Paths of `Aside` are no inputs, except folders, such as that of a pilot
             if not isinstance(note, Writes) and not (isinstance(note, Aside) and not note.folder):
                 inputs += [((*section.key, field.name), value, note) for value in values]
     written = {path for stage in study.stages for path in stage.writes}
@@ -91,14 +92,12 @@ def _check_models(study: Study, problems: Problems) -> None:
     """Check that models load, and that a study that compares models has two."""
     trained = {model.location for model in study.models if model.training is not None}
     for model in study.models:
-        if model.location not in trained:  # else it will be there
+        if model.location not in trained:
             with problems.of(("models", model.name)):
                 check_model(parse_model(model.specification, model.name), study.loading)
-    compared = [
-        stage for stage in study.stages if stage.step.name.startswith(("select", "triplets"))
-    ]
+    compared = [s for s in study.stages if s.step.name.startswith(("select", "triplets"))]
     if len(study.models) < 2 and compared and not problems.concern("models"):
-        message = f"[{'.'.join(compared[0].key)}] compares models, and the study names "
+        message = f"[{'.'.join(compared[0].key)}] compares models, but the study has "
         problems.add(("models",), f"{message}{len(study.models)}: name at least two.")
 
 
@@ -106,8 +105,8 @@ def _check_stage(stage: StudyStage, study: Study) -> None:
     """Check a step with all its values.
 
     Raises:
-        ContstimError: if options exclude each other, a model is missing, or an output has a wrong
-            place.
+        ContstimError: if options exclude each other, a model is missing, or an output is not in the
+            folder of results.
     """
     stage.step.check()
     check_targets(stage.step)
@@ -115,7 +114,7 @@ def _check_stage(stage: StudyStage, study: Study) -> None:
         if RESULTS not in path.parents or ".." in path.parts:
             raise InputError(f"writes {path}: name a path in {RESULTS}/.")
     written = {path.as_posix() for writer in study.stages for path in writer.writes}
-    written |= {model.location for model in study.models}  # checked for themselves
+    written |= {model.location for model in study.models}  # checked by `_check_models`
     for text in stage.step.specifications():
         model = parse_model(text, text)
         if written.isdisjoint((model.location, relpath(model.location))):
@@ -123,7 +122,7 @@ def _check_stage(stage: StudyStage, study: Study) -> None:
 
 
 def _check_together(study: Study, problems: Problems) -> None:
-    """Check what two sections say of the same thing."""
+    """Check that sections do not contradict each other."""
     design, analysis = study.step(MakeDesign), study.step(AnalyzeResponses)
     for stage in study.stages:
         if not isinstance(stage.step, ExportTrials):
@@ -133,39 +132,29 @@ def _check_together(study: Study, problems: Problems) -> None:
         if not has_texts(language) and not [*stage.step.out.rglob("labels.csv")]:
             problems.add(
                 (*stage.key, "language"),
-                f"there are no texts in {language!r}, but in {', '.join(LANGUAGES)}. Export in one "
-                "of these, put yours in place of its texts, and then name the language.",
+                f"must be one of {', '.join(LANGUAGES)}, got {language!r}. For another language, "
+                "export in one of these, replace the exported texts, and then set the language.",
             )
         deadline = getattr(settings, "deadline", 0)
         if deadline and analysis is not None and not analysis.exclusions.max_missing:
             problems.add(
                 ("analyze", "max_missing"),
-                f"after the deadline of [export.{platform}], {deadline:g} s, answers are missing, "
-                "and max_missing = 0 leaves out each participant who misses one: state the share "
+                f"must be above 0, because [export.{platform}] has a deadline ({deadline:g} s), "
+                "and 0 excludes every participant who misses an answer: set the share of answers "
                 "that may be missing, such as max_missing = 0.1.",
             )
         if design is not None and not design.scale.buttons and platform in _OF_BUTTONS:
             problems.add(
                 stage.key,
-                'makes buttons, and [design] has scale = "slider": leave one of them out. '
-                "[export.jspsych] and [export.jatos] make a slider.",
+                'shows buttons, but [design] has scale = "slider": remove one of the two. '
+                "[export.jspsych] and [export.jatos] show a slider.",
             )
     if design is not None and analysis is not None and analysis.exclusions.min_catch is not None:
         with problems.of(("analyze", "min_catch")):
-            _check_catch(analysis.exclusions.min_catch, design)
-
-
-def _check_catch(number: int, design: MakeDesign) -> None:
-    from contstim.experiments.responses.admission import required_catch
-    from contstim.steps.design import read_attention
-
-    further = 0
-    if (table := design.attention) is not None:
-        try:
-            further = len(read_attention(table))
-        except ContstimError:  # said of the table itself
-            return
-    required_catch(design.catch_per_group + further, number)
+            number, table = design.catch_per_group, design.attention
+            if table and table.is_file() and not problems.concern("design", "attention"):
+                number += len(read_attention(table))
+            required_catch(number, analysis.exclusions.min_catch)
 
 
 def _check_owners(study: Study, problems: Problems) -> None:
@@ -177,7 +166,7 @@ def _check_owners(study: Study, problems: Problems) -> None:
         ("the study file", Path(study.path.name), ()),
         ("the page of the study", PAGE, ()),
         ("the lock of the study", LOCK, ()),
-        ("the record of begun stages", BEGUN, ()),
+        ("the folder of begun stages", BEGUN, ()),
         ("the archived results", ARCHIVED, ()),
         *(("the store of the study", path, ()) for path in store_paths(STORE)),
     ]
@@ -201,8 +190,9 @@ def _check_owners(study: Study, problems: Problems) -> None:
         around = (owners[folder] for folder in (real, *real.parents) if folder in owners)
         first = next(around, inside.get(real, owner))
         if first != owner:
-            text = f"{owner} would write {path}, which belongs to {first}: name another path."
-            problems.add(key, text)
+            problems.add(
+                key, f"{owner} would write {path}, which belongs to {first}: name another path."
+            )
         owners.setdefault(real, owner)
         for folder in real.parents:
             inside.setdefault(folder, owner)

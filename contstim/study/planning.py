@@ -1,7 +1,7 @@
-"""Plan of a study: its stages, their feasibility, expected power, and durations.
+"""Plan of a run: the work of its stages, whether it can succeed, expected power, and durations.
 
-Numbers follow from the study file, and those of natural sentences from its texts; see `supply`.
-Times follow from earlier runs and from the speed of each model; see `times`.
+Numbers of items follow from the study file, and the number of natural sentences from its texts
+(`amounts`). Durations follow from earlier runs and from the speed of each model (`times`).
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from contstim.study.amounts import NaturalSupply
     from contstim.study.study import Study
 
-_IN_ALL, _READING = 40.0, 20.0  # seconds of a plan, and those after which no text is read further
-_FEWEST_CANDIDATES = 2  # searched for each triplet that is selected; 10 in the 2023 study
+_MAX_SECONDS, _MAX_READING = 40.0, 20.0  # seconds of a plan, and of reading texts for it
+_MIN_CANDIDATES = 2  # recommended number of searched triplets per selected one; 10 in 2023
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,13 @@ class StagePlan:
 
     Attributes:
         stage: name of the stage.
-        state: done, stale, begun or not done; or `waits` for an earlier stage.
+        state: state of the stage; see `State`.
         what: work of the stage, a phrase with its numbers.
-        because: why it is stale.
+        because: why the stage is stale or interrupted.
         shortest: estimated minimum duration, seconds; None if unknown.
         longest: estimated maximum duration, seconds; equal to `shortest` if measured.
-        basis: source of the estimate: `done`, `measured`, `usual` (for such stages), `last run` or
-            `unknown`.
+        basis: source of the estimate: `done`, `measured`, `usual` (of stages of this kind),
+            `last run` or `unknown`.
         reason: why the duration is unknown; otherwise empty.
     """
 
@@ -95,11 +95,11 @@ class StudyPlan:
 
     Attributes:
         stages: plans of the stages, in order.
-        numbers: numbers of the design, and of the natural sentences that it needs.
-        supply: existing natural sentences, or those of its text that its rules allow; None if
+        numbers: numbers of items, and of the natural sentences that they need.
+        supply: natural sentences that exist, or that the rules will find in the text; None if
             unknown.
-        admissible: (reject model, accept model, number of natural sentences for pairs of these),
-            from the scores; empty if scores are missing or stale.
+        admissible: rows of reject model, accept model, and number of natural sentences that pairs
+            of these models can use, from the scores; empty if scores are missing or stale.
         tests: sentences about the tests of the analysis; empty without groups.
         cautions: sentences about possible failures.
     """
@@ -113,39 +113,38 @@ class StudyPlan:
 
     @property
     def shortest(self) -> float:
-        """Seconds that a run takes at least, about, without stages of unknown time."""
+        """Estimated minimum duration of a run, seconds, without stages of unknown duration."""
         return sum(stage.shortest or 0.0 for stage in self.stages)
 
     @property
     def longest(self) -> float:
-        """Seconds that a run takes at most, about, without stages of unknown time."""
+        """Estimated maximum duration of a run, seconds, without stages of unknown duration."""
         return sum(stage.longest or 0.0 for stage in self.stages)
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Names of the stages of unknown time."""
+        """Names of the stages of unknown duration."""
         return tuple(stage.stage for stage in self.stages if stage.basis == "unknown")
 
     @property
     def missing_sentences(self) -> int:
-        """Number of natural sentences that are lacking; 0 where that is not known."""
+        """Number of missing natural sentences; 0 if it is unknown."""
         return count_missing(self.numbers, self.supply)
 
     def to_frame(self) -> DataFrame:
-        """The stages as a table of pandas, a row each and a column a field of `StagePlan`."""
+        """Return a data frame of the stages; its columns are the fields of `StagePlan`."""
         return frame_of(columns_of(StagePlan, self.stages))
 
 
 def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILENT) -> StudyPlan:
     """Plan a run of a study: its work, its feasibility, and its duration on this machine.
 
-    Trainings, models and searches between models are measured briefly, unless their speed is
-    known. A run measures them, too. The times are stored next to the study's scores; nothing else
-    is written.
+    Trainings, models and searches are measured briefly, unless an earlier plan or run measured
+    them. The measured times are stored next to the study's scores; nothing else is written.
 
     Args:
-        study: as `read_study` reads it; studies that cannot work are refused there.
-        measure: whether to measure speeds, for a minute at most in all.
+        study: study from `read_study`, which checks that it can work.
+        measure: whether to measure speeds, which takes a minute at most.
         reporter: receives the progress of the measurement and of reading texts.
 
     Raises:
@@ -160,7 +159,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
         unwritten = {path for stage in stages for path in stage.writes}
         cautions: list[str] = []
         try:
-            supply = natural_supply(study, states, reporter, began + _READING)
+            supply = natural_supply(study, states, reporter, began + _MAX_READING)
         except ContstimError as error:
             cautions.append(f"sentences: {error}")
         n_natural = None if supply is None else supply.number
@@ -169,7 +168,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
         times = estimates.of_stages(states)
         if measure and estimates.needs_measurement(states):
             measured, problems = measure_study(
-                study, supply, began + _IN_ALL - monotonic(), reporter
+                study, supply, began + _MAX_SECONDS - monotonic(), reporter
             )
             cautions += problems
             times = TimeEstimates(study, numbers, n_natural, measured).of_stages(states)
@@ -178,7 +177,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
             amount = amounts.get(type(state.stage.step), "")
             work = f"{state.stage.about}: {amount}" if amount else state.stage.about
             plans.append(StagePlan(state.stage.name, state.state, work, state.because, *time))
-        # Files of stages that a run does again do not predict its results
+        # Outputs of stages that will run again do not predict the results of the run
         has_scores = SelectPairs in undone and study.files.get("scores") not in unwritten
         admissible = _admissible(study) if has_scores else ()
         cautions = [
@@ -198,7 +197,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
 
 
 def _contexts(study: Study, measured: Times) -> Iterator[str]:
-    """Cautions about contexts after which sentences are much less likely than after others."""
+    """Warn about models whose context makes sentences much less likely than another context."""
     for model in study.models:
         facts = measured.contexts.get(model.specification)
         if facts and (caution := context_caution(model.specification, **facts)):
@@ -216,7 +215,7 @@ def _unjudged(study: Study) -> Iterator[str]:
 
 
 def _amounts(study: Study, numbers: StudyNumbers) -> dict[type[Step[Any]], str]:
-    """Numbers of what steps make."""
+    """Return type of step → text with the numbers of items that it makes."""
     power = study.step(SimulatePower)
     return {
         SelectPairs: f"{numbers.natural_pairs:,}",
@@ -228,7 +227,7 @@ def _amounts(study: Study, numbers: StudyNumbers) -> dict[type[Step[Any]], str]:
 
 
 def _admissible(study: Study) -> tuple[tuple[str, str, int], ...]:
-    """Count admissible natural sentences, by reject model and accept model."""
+    """Return reject model, accept model and number of admissible natural sentences, by pair."""
     names, pairs = study.names, study.step(SelectPairs)
     if pairs is None or len(names) < 2 or not pairs.scores.is_file():
         return ()
@@ -243,36 +242,38 @@ def _admissible(study: Study) -> tuple[tuple[str, str, int], ...]:
 
 
 def _rivals(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterator[str]:
-    """Yield model pairs with too few admissible sentences for the requested natural pairs."""
+    """Warn about model pairs with too few admissible sentences for the requested natural pairs."""
     step = study.step(SelectPairs)
-    pairs = None if step is None else step.settings
+    if step is None or step.settings.counts is not None:
+        return
+    n_pairs = step.settings.per_pair
     for reject, accept, number in admissible:
-        if pairs is not None and pairs.counts is None and number < pairs.per_pair:
+        if number < n_pairs:
             yield (
                 f"[select.natural] {reject} and {accept} are very similar: about {number:,} "
-                f"natural sentences are below the median of {reject} and at or above that of "
-                f"{accept}, and {quantity(pairs.per_pair, 'pair')} need as many. Give more "
-                f"sentences, ask for fewer pairs, or compare other models."
+                f"natural sentences are below the median of {reject} and at or above the median of "
+                f"{accept}, but {quantity(n_pairs, 'pair')} need {n_pairs:,}. Give more sentences, "
+                "request fewer pairs, or compare other models."
             )
 
 
 def _candidates(study: Study, numbers: StudyNumbers) -> Iterator[str]:
-    """Warn if too few triplets are searched for the number to select."""
+    """Warn if few more triplets are searched than selected."""
     selection = study.step(SelectTriplets)
     if selection is None or not numbers.searched:
         return
     searched, selected = numbers.searched_each, selection.settings.per_pair
-    if searched < _FEWEST_CANDIDATES * selected:
-        only = "; if a single one is missing, there is no selection" if searched == selected else ""
+    if searched < _MIN_CANDIDATES * selected:
+        only = "; if one of these is missing, the selection fails" if searched == selected else ""
         yield (
-            f"{selected} triplets of each pair of models are selected from {searched}{only}. Usual "
-            f"are 10 searched for each that is selected, as in the 2023 study; search for "
-            f"{_FEWEST_CANDIDATES * selected} or more."
+            f"{selected} triplets of each pair of models are selected from {searched}{only}. The "
+            "2023 study searched 10 triplets for each selected triplet. Set per_pair in [triplets] "
+            f"to {_MIN_CANDIDATES * selected} or more."
         )
 
 
 def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
-    """Caution if a cap on words leaves too little room for the selected sentences."""
+    """Warn if the vocabulary is too small for the cap on the number of sentences per word."""
     search, selection = study.step(SearchTriplets), study.step(SelectTriplets)
     cap = selection.settings.word_cap if selection else None
     if search is None or selection is None or search.vocabulary is None or cap is None:
@@ -291,28 +292,27 @@ def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     needed, room = 3 * numbers.selected * a_sentence, cap * len(words)
     if 3 * needed > room:
         yield (
-            f"[select.triplets] word_cap: {3 * numbers.selected:,} sentences of {a_sentence:.1f} "
-            f"words that count would use {needed / max(room, 1):.0%} of the room that the cap "
-            f"leaves {quantity(len(words), 'word')}, so there may be no selection. Raise word_cap "
-            f"to at least {ceil(needed / max(len(words), 1))}, or select fewer triplets."
+            f"[select.triplets] word_cap: {3 * numbers.selected:,} sentences contain about "
+            f"{needed:,.0f} words that count, {needed / max(room, 1):.0%} of the {room:,} that the "
+            f"cap allows for {quantity(len(words), 'word')}, so the selection may fail. Raise "
+            f"word_cap to at least {ceil(needed / max(len(words), 1))}, or select fewer triplets."
         )
 
 
 def _contradictions(study: Study) -> Iterator[str]:
-    """Numbers that two sections of a study state differently."""
+    """Warn about numbers that two sections of a study state differently."""
     power, simulation = study.step(SimulatePower), study.step(SimulateResponses)
     settings, planned = _analysis(study), study.planned_participants
     if power is not None and power.smallest_effect != settings.smallest_effect:
         yield (
-            f"[power] takes {power.smallest_effect:g} for the smallest difference that "
-            f"matters, [analyze] {settings.smallest_effect:g}: state one in both."
+            f"smallest_effect is {power.smallest_effect:g} in [power], but "
+            f"{settings.smallest_effect:g} in [analyze]: set the same value in both."
         )
     simulated = simulation and simulation.participants
     if planned and simulated and simulated != planned:
         yield (
-            f"[power] plans {planned:,} participants, and the preregistration says so, "
-            f"[simulate] simulates {simulated:,}: leave out the participants of [simulate] "
-            "to simulate as many as are planned."
+            f"[power] and the preregistration have {planned:,} participants, but [simulate] has "
+            f"{simulated:,}: remove participants from [simulate] to use the planned number."
         )
 
 
@@ -321,23 +321,23 @@ def _analysis(study: Study) -> AnalyzeResponses | type[AnalyzeResponses]:
 
 
 def contrasts_of(study: Study) -> Sequence[ModelContrast]:
-    """The contrasts that the analysis tests: those of its table, or all.
+    """Return the contrasts that the analysis tests: those of its table, or else all.
 
     Raises:
-        InputError: the table cannot be read.
+        InputError: if the table cannot be read.
     """
     stated, names = _analysis(study).contrasts, study.names
     return every_contrast(names) if stated is None else read_contrasts(stated, names)
 
 
 def over_groups(study: Study, groups: int) -> Detectability:
-    """Limits of the tests that the analysis makes over groups."""
+    """Return the results that the tests of the analysis over groups can have."""
     settings, contrasts = _analysis(study), contrasts_of(study)
     return detectability([groups] * len(contrasts), settings.fdr, settings.correction)
 
 
 def _hopeless(study: Study, numbers: StudyNumbers) -> Iterator[str]:
-    """Caution where tests over groups were asked for that can show nothing."""
+    """Warn if the analysis requests tests over groups that cannot be significant."""
     settings = _analysis(study)
     if numbers.groups and numbers.models > 1 and settings.units == "groups":
         family = over_groups(study, numbers.groups)
@@ -346,11 +346,11 @@ def _hopeless(study: Study, numbers: StudyNumbers) -> Iterator[str]:
 
 
 def _tests(study: Study, numbers: StudyNumbers) -> str:
-    """Findings that the tests of the analysis can show."""
+    """Return sentences about the tests of the analysis and what they can show."""
     groups, settings = numbers.groups, _analysis(study)
     if not groups or numbers.models < 2:
         return ""
-    family, needed = over_groups(study, groups), "[power] says how many people and items to take."
+    family, needed = over_groups(study, groups), "[power] shows how many people and items it needs."
     subject = "Each measure on each kind of trials has"
     if settings.units == "participants":
         return f"{subject} {quantity(family.tests, 'test')} of participants: {needed} {THESE_ITEMS}"
@@ -360,7 +360,7 @@ def _tests(study: Study, numbers: StudyNumbers) -> str:
             f"{subject} {quantity(family.tests, 'crossed test')} of people and items: {needed}{why}"
         )
     limits = family.caution("groups", settings.fdr) or (
-        f"A single one can be significant: the smallest p-value that it can have is "
-        f"{family.smallest:.3g}, and the tests share a false-discovery rate of {settings.fdr:g}."
+        "A single test can be significant: its smallest possible p-value is "
+        f"{family.smallest:.3g}, and the false-discovery rate of all tests is {settings.fdr:g}."
     )
     return f"{subject} {quantity(family.tests, 'test')} of {quantity(groups, 'group')}. {limits}"

@@ -1,8 +1,8 @@
-"""Measurement of training, scoring and searching for a short while, in a separate process.
+"""Short measurements of training, scoring and searching, in a separate process.
 
     python -m contstim.study.probe STUDY FOLDER SECONDS
 
-Prints one JSON object per line after each measurement, so that the process can be killed at any
+Prints a line with a JSON object after each measurement, so that the process can be killed at any
 time. FOLDER has the natural sentences and words that stages of the study have not written yet.
 """
 
@@ -48,18 +48,18 @@ if TYPE_CHECKING:
 
     ModelPair = tuple[str, str]
 
-_TRAINING, _SCORING = 3.0, 1.5  # seconds of steps of a training, and of scoring under a model
+_TRAINING, _SCORING = 3.0, 1.5  # seconds of the steps of a training, and of scoring by a model
 _SENTENCES, _LARGEST_BLOCK = 64, 256
-_IN_MEMORY = 3  # models
+_MODELS_IN_MEMORY = 3
 _CONTEXTS, _CONTEXT_SECONDS = 4, 5.0  # usual number of contexts, and seconds to compare them
 
 
 class _Over(Exception):  # noqa: N818
-    """The time for a measurement is over; no error that a search handles."""
+    """Ends a measurement after its time limit; not an error, because searches handle errors."""
 
 
-def measurement(key: str, units: float, seconds: float, rows: float = 0) -> None:
-    """Print a measurement; see `Times.add`."""
+def print_measurement(key: str, units: float, seconds: float, rows: float = 0) -> None:
+    """Print a measurement; its values are the arguments of `Times.add`."""
     _emit({"key": key, "units": units, "seconds": seconds, "rows": rows})
 
 
@@ -68,12 +68,12 @@ def _emit(line: dict[str, object]) -> None:
 
 
 def probe(study: Study, folder: Path, seconds: float) -> None:
-    """Measure the existing parts of a study.
+    """Measure trainings, models and searches of a study whose inputs exist.
 
     Args:
-        study: as `read_study` reads it; the current folder is its own.
-        folder: has `natural.txt` and `vocabulary.txt` where the study has not.
-        seconds: in all.
+        study: study from `read_study`; the current folder is its folder.
+        folder: folder of the natural sentences and words that the study has not written yet.
+        seconds: time limit in total.
     """
     deadline = perf_counter() + seconds
     undone = [state.stage.step for state in stage_states(study) if state.state != "done"]
@@ -85,16 +85,16 @@ def probe(study: Study, folder: Path, seconds: float) -> None:
     natural = "sentences" in study.files and _path(study.files["sentences"], folder)
     sentences = [*dict.fromkeys(read_stimuli(natural))] if natural else _embedded(study)
     searcher = _Searcher(study.loading, search, folder, sentences)
-    there = [model.specification for model in study.existing_models]
-    for specification in dict.fromkeys((*there, *searcher.judges)):
+    existing_models = [model.specification for model in study.existing_models]
+    for specification in dict.fromkeys((*existing_models, *searcher.judges)):
         with _report_problems(specification):
             searcher.inspect(specification)
     if search is not None and natural:
-        searcher.search(there, deadline)
+        searcher.search(existing_models, deadline)
 
 
 def _embedded(study: Study) -> list[Sentence]:
-    """Sentences of the embedded English, of the length of the study's."""
+    """Return sentences of the embedded English with the length of the study's sentences."""
     from contstim.english import generate
 
     finding = study.step(FindSentences)
@@ -112,13 +112,11 @@ def _report_problems(task: str) -> Iterator[None]:
 
 def _path(path: Path, folder: Path) -> Path | None:
     """Return a file of the study, or its replacement in the folder; None if neither exists."""
-    return next(
-        (candidate for candidate in (path, folder / path.name) if candidate.is_file()), None
-    )
+    return next(filter(Path.is_file, (path, folder / path.name)), None)
 
 
 def _probe_training(step: TrainNetwork, folder: Path) -> None:
-    """Do some steps of a training, in another folder."""
+    """Measure the first steps of a training, in a temporary folder."""
     from contstim.models.training.run import train_network
     from contstim.words.corpus import read_sentences
 
@@ -129,11 +127,11 @@ def _probe_training(step: TrainNetwork, folder: Path) -> None:
         nonlocal first
         time = perf_counter()
         if first is None:
-            measurement(f"prepare {training_key(step)}", 1, time - began)
+            print_measurement(f"prepare {training_key(step)}", 1, time - began)
             first = time, now.step
         elif time >= first[0] + _TRAINING or now.step == now.steps:
             share = (now.step - first[1]) / now.steps
-            measurement(training_key(step), share, time - first[0])
+            print_measurement(training_key(step), share, time - first[0])
             raise _Over
 
     with TemporaryDirectory(dir=folder) as out, suppress(_Over):
@@ -149,7 +147,7 @@ def _probe_training(step: TrainNetwork, folder: Path) -> None:
 
 
 class _Searcher:
-    """Models of a study, and searches between them with a store that is thrown away."""
+    """Models of a study, and searches with these models in a temporary store."""
 
     def __init__(
         self,
@@ -164,7 +162,7 @@ class _Searcher:
         words = step and step.vocabulary and _path(step.vocabulary, folder)
         self._context = SearchContext(
             loading,
-            _IN_MEMORY,
+            _MODELS_IN_MEMORY,
             vocabulary=Vocabulary.load(words) if words else None,
             allow_unknown=bool(self._question and self._question.allow_unknown),
         )
@@ -174,10 +172,10 @@ class _Searcher:
         self._floors: dict[str, dict[int, float]] = {}
 
     def inspect(self, specification: str) -> None:
-        """Load a model, and measure loading and scoring."""
+        """Load a model, and measure the durations of loading and scoring."""
         began = perf_counter()
         (scorer,) = self._context.scorers((specification,))
-        measurement(f"load {specification}", 1, perf_counter() - began)
+        print_measurement(f"load {specification}", 1, perf_counter() - began)
         scores = self._score(specification, scorer)
         if self._question is not None:
             if quantile := self._question.floor_quantile:
@@ -191,7 +189,7 @@ class _Searcher:
         scorable = [s for s, why in zip(sample, reasons, strict=True) if why is None]
         if not scorable:
             raise ContstimError(f"it can score no natural sentence: {reasons[0]}")
-        scorer.scores(scorable[:1])  # warms up
+        scorer.scores(scorable[:1])  # the first call is slower
         scores: dict[Sentence, float] = {}
         sentences, size, scored, spent = cycle(scorable), 4, 0, 0.0
         while spent < _SCORING and scored < 4 * _SENTENCES:
@@ -202,25 +200,25 @@ class _Searcher:
             scores |= zip(block, values.tolist(), strict=True)
             scored += len(block)
             size = min(2 * size, _LARGEST_BLOCK)
-        measurement(f"score {specification}", scored, spent)
+        print_measurement(f"score {specification}", scored, spent)
         if specification not in self._stored.contexts:
             n = min(1 + int(_CONTEXT_SECONDS / _CONTEXTS * scored / spent), N_SENTENCES)
             if facts := context_gain(scorer, n=n, seconds=_CONTEXT_SECONDS):
                 _emit({"context": specification, "facts": facts})
         return scores
 
-    def search(self, there: Sequence[str], deadline: float) -> None:
-        """Search between every two models in turn, each for its share of the time.
+    def search(self, specifications: Sequence[str], deadline: float) -> None:
+        """Measure searches of each pair of models in turn, with equal shares of the time.
 
         Args:
-            there: specifications of models.
-            deadline: when the time is over.
+            specifications: specifications of the models.
+            deadline: value of `perf_counter` at which the measurements end.
         """
         if not self._profiles.keys() >= {*self.judges}:
             return
-        models = [model for model in there if model in self._profiles]
-        # Those that are sooner measured leave their time to others; searches between n-gram models
-        # cannot be ended
+        models = [model for model in specifications if model in self._profiles]
+        # Pairs that need less than their share leave time to later pairs. Pairs of n-gram models
+        # are last, because nothing can stop a search without a network
         networks = {model: not is_ngram(model) for model in models}
         by_kind = sorted(
             pairs_sharing_models(models[::-1]),
@@ -252,24 +250,24 @@ class _Searcher:
                 with counting(tally):
                     outcome = task.perform(self._context)
             except _Over:
-                measurement(key, 0, perf_counter() - began, tally.total.rows)
+                print_measurement(key, 0, perf_counter() - began, tally.total.rows)
                 return
             if outcome.wall_seconds:
                 is_triplet = outcome.triplet is not None and outcome.triplet.distinct
                 triplets += is_triplet
-                measurement(key, is_triplet, outcome.wall_seconds, tally.total.rows)
+                print_measurement(key, is_triplet, outcome.wall_seconds, tally.total.rows)
 
 
 def _end_after(time: float) -> None:
-    """End a search after a time limit; every batch of a network calls this."""
+    """Stop a search after a time limit; networks call this function after each batch."""
     if perf_counter() >= time:
         raise _Over
 
 
 def main() -> None:
-    """Measure for as long as is asked for."""
+    """Measure a study; the arguments are those of the command line."""
     path, folder, seconds = sys.argv[1:]
-    # Libraries may print; standard output is for measurements
+    # Libraries may print, but standard output is only for measurements
     sys.stdout = sys.stderr
     study = read_study(path)
     with chdir(study.folder):

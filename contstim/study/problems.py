@@ -1,4 +1,4 @@
-"""Problems of a study file, which are collected and reported together, each with its line."""
+"""Problems of a study file: all are collected, and reported in one message with their lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tomllib
 from collections import Counter
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from contstim.errors import ContstimError, InputError
 from contstim.wording import quantity
@@ -18,15 +18,6 @@ if TYPE_CHECKING:
 
 Key: TypeAlias = tuple[str, ...]
 
-_NAME = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
-_PATH = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
-_HEADER = re.compile(rf"\s*\[{{1,2}}\s*({_PATH})\s*\]{{1,2}}")
-_ASSIGNMENT = re.compile(rf"\s*({_PATH})\s*=")
-# The pieces of a value: strings over several lines, strings, comments, brackets
-_PIECE = re.compile(
-    r'''"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[\[\]{}]|\n''',
-    re.DOTALL,
-)
 _OPTION = re.compile(r"--([a-z][a-z-]*)")
 _FIELD = re.compile(r"`([a-z][a-z0-9_]*)`")
 
@@ -52,16 +43,16 @@ _RENAMED = {
     "loading.prompt": _OF_A_MODEL,
     "loading.context": _OF_A_MODEL,
 }
-"""Sections and keys that have other names now, or are elsewhere."""
+"""Former section or key → message with its present name or section."""
 
 
 class Problems:
-    """The problems of one study file, each once."""
+    """Problems of a study file, without duplicates."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path, self._text = path, text.replace(" ", "")
         self._lines = lines_of_keys(text)
-        self._told: set[tuple[int, str, str]] = set()  # line, key as a user finds it, text
+        self._told: set[tuple[int, str, str]] = set()  # line, key as in the file, text
 
     def __bool__(self) -> bool:
         return bool(self._told)
@@ -70,11 +61,11 @@ class Problems:
         """Add a problem of a key.
 
         Args:
-            key: such as `("select", "natural", "per_pair")`. If it is a section, the first key that
-                the text names is used instead.
-            text: the problem and its remedy.
+            key: key, such as `("select", "natural", "per_pair")`. If it is a section, and the text
+                names keys of the section that the file has, the first of these keys is used.
+            text: problem and remedy.
         """
-        # Settings speak of options, which are keys here
+        # Messages of settings name options of commands; in a study file, these are keys
         text = _OPTION.sub(lambda option: option[1].replace("-", "_"), text)
         field_keys = ((*key, name) for name in _FIELD.findall(text))
         key = next((field_key for field_key in field_keys if field_key in self._lines), key)
@@ -82,7 +73,7 @@ class Problems:
         self._told.add((line, self._show(key), _FIELD.sub(r"\1", text)))
 
     def _show(self, key: Key) -> str:
-        """Write a key as it is in the file, such as `[select.natural] per_pair`."""
+        """Format a key as in the file, such as `[select.natural] per_pair`."""
         parts = [name.replace("\0", "\\u0000") for name in key]
         section = ".".join(parts[:2])
         depth = 2 if len(parts) > 1 and f"[{section}]" in self._text else 1
@@ -90,7 +81,7 @@ class Problems:
 
     @contextmanager
     def of(self, key: Key) -> Iterator[None]:
-        """Within a `with` statement, an error is a problem of a key, and ends the statement."""
+        """Convert an error in a `with` statement to a problem of a key; the error is not raised."""
         try:
             yield
         except ContstimError as error:
@@ -112,15 +103,14 @@ class Problems:
                 self.add((*table, key), f"there is no such {kind}; {remedy}")
 
     def has_table(self, key: Key, value: object) -> bool:
-        """True if the value of a key is a table; a problem if it is not."""
-        is_table = isinstance(value, dict)
-        if not is_table:
-            header = ".".join(key)
-            self.add(key, f"{value!r} is not a section: write [{header}] and keys below it.")
-        return is_table
+        """Return True if the value of a key is a table; otherwise add a problem."""
+        if isinstance(value, dict):
+            return True
+        self.add(key, f"{value!r} is not a section: write [{'.'.join(key)}] and keys below it.")
+        return False
 
     def refuse_null_characters(self, value: object, key: Key = ()) -> None:
-        """A problem for each key and text, in tables and lists, that holds a null character."""
+        """Add a problem for each key and each text in a value that contains a null character."""
         if isinstance(value, dict):
             for name, inner in value.items():
                 self.refuse_null_characters(name, (*key, name))
@@ -129,17 +119,17 @@ class Problems:
             for inner in value:
                 self.refuse_null_characters(inner, key)
         elif isinstance(value, str) and "\0" in value:
-            self.add(key, "holds a null character (\\u0000): leave it out.")
+            self.add(key, "contains a null character (\\u0000): remove it.")
 
     def concern(self, *key: str) -> bool:
-        """True if there is a problem of a section or key, from which others may only follow."""
+        """Return True if a section or key has a problem, which may be the cause of others."""
         return any(name.startswith(self._show(key)) for _, name, _ in self._told)
 
     def raise_any(self) -> None:
-        """Refuse the file if there is any problem.
+        """Raise an error that lists all problems, in the order of lines; without problems, return.
 
         Raises:
-            InputError: lists all, in the order of lines.
+            InputError: if there is a problem.
         """
         if self._told:
             listed = "".join(
@@ -152,62 +142,38 @@ class Problems:
 def lines_of_keys(text: str) -> dict[Key, int]:
     """Return the 1-based line of each table and key of a valid TOML text.
 
-    Keys of an inline table count as the key of the table. A table in double brackets has its
-    1-based number as the last part of its key.
+    Keys of an inline table may be missing. A table in double brackets has its 1-based number as the
+    last part of its key.
     """
     lines: dict[Key, int] = {}
     numbers: Counter[Key] = Counter()
     table: Key = ()
-    position, line, counted = 0, 1, 0
-    while position < len(text):
-        header = _HEADER.match(text, position)
-        match = header or _ASSIGNMENT.match(text, position)
-        if match:
-            # To the name itself: the white space before it may hold empty lines
-            line, counted = line + text.count("\n", counted, match.start(1)), match.start(1)
-            names = _parts(match[1])
-            table, key = (names, names) if header else (table, (*table, *names))
-            lines.setdefault(key, line)
-            if header and "[[" in header[0]:
+    statement = ""
+    for number, line in enumerate(text.split("\n"), start=1):
+        statement += f"{line}\n"
+        try:
+            value: Any = tomllib.loads(statement)
+        except tomllib.TOMLDecodeError:
+            continue  # the value continues on the next line
+        names: Key = ()
+        first, is_header = number - statement.count("\n") + 1, statement.lstrip().startswith("[")
+        while isinstance(value, dict) and len(value) == 1:
+            ((name, value),) = value.items()
+            names = (*names, name)
+            if not is_header:
+                lines.setdefault((*table, *names), first)
+        if is_header:
+            table = names
+            lines.setdefault(table, first)
+            if isinstance(value, list):  # double brackets
                 numbers[names] += 1
                 table = (*names, str(numbers[names]))
-                lines[table] = line
-            position = match.end()
-            if not header:
-                position = _end_of_value(text, position)
-                continue
-        # Behind a header, or in an empty line or a comment: on to the next line
-        end = text.find("\n", position)
-        position = len(text) if end < 0 else end + 1
+                lines[table] = first
+        statement = ""
     return lines
 
 
 def line_of(lines: dict[Key, int], key: Key) -> int | None:
-    """Return the line of a key, or of the nearest table or key around it; None without a line."""
-    for length in range(len(key), 0, -1):
-        if key[:length] in lines:
-            return lines[key[:length]]
-    return None
-
-
-def _end_of_value(text: str, position: int) -> int:
-    """Position where the line begins that follows a value."""
-    depth = 0
-    for piece in _PIECE.finditer(text, position):
-        if piece[0] in ("[", "{"):
-            depth += 1
-        elif piece[0] in ("]", "}"):
-            depth -= 1
-        elif piece[0] == "\n" and depth == 0:
-            return piece.end()
-    return len(text)
-
-
-def _parts(path: str) -> Key:
-    """The names of a dotted path, without quotes."""
-    names: list[str] = []
-    value: object = tomllib.loads(f"{path} = 0")
-    while isinstance(value, dict):
-        ((name, value),) = value.items()
-        names.append(name)
-    return tuple(names)
+    """Return the line of a key, or of the innermost key or table around it; None without a line."""
+    around = (key[:length] for length in range(len(key), 0, -1))
+    return next((lines[outer] for outer in around if outer in lines), None)

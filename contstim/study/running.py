@@ -1,4 +1,4 @@
-"""Running a study: its stages in order; only stale stages run."""
+"""Run of a study: its stages in order, except stages that are up to date."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from contstim.errors import ContstimError, InfeasibleError, InputError
 from contstim.files.files import file_lock, write_text
 from contstim.files.records import Record, recorded_as
-from contstim.models.specifications import parse_model
 from contstim.reporter import SILENT, Reporter, forwarding
 from contstim.steps.step import perform
 from contstim.steps.training import TrainNetwork, TrainNgram
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from contstim.study.study import Study, StudyStage
 
 
-_PAGE_SECONDS = 30.0  # between two tables of a stage on the page
+_PAGE_SECONDS = 30.0  # minimum time between two updates of preliminary results on the page
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,10 @@ class StudyRun:
     """Outcome of a run.
 
     Attributes:
-        done: stages that this run did.
-        unchanged: stages that were up to date.
-        edited: files that were changed by hand since a stage wrote them; they are used as they are.
-        incomplete: stages that found fewer items than requested, with their warnings.
+        done: names of the stages that ran.
+        unchanged: names of the stages that were up to date.
+        edited: files that were changed by hand after a stage wrote them; later stages use them.
+        incomplete: name of each stage that found fewer items than requested → its warnings.
     """
 
     done: tuple[str, ...]
@@ -67,13 +66,14 @@ def run_study(
 
     Before each stage, its inputs, options and versions are compared with its record. A stage whose
     inputs were written again with the same content is skipped. During a run, the study's folder is
-    the current folder of the process. The page of the study, `index.html`, is written again when a
-    stage begins, and at the end.
+    the current folder of the process. The page of the study, `index.html`, is updated when a stage
+    begins, and at the end.
 
     Args:
-        study: as `read_study` reads it.
-        first: stage, or first word of several stages, to rerun even if it is up to date.
-        last: stage, or first word of several stages, after which to stop.
+        study: study from `read_study`.
+        first: name of a stage, or first word of the names of several stages, to rerun even if they
+            are up to date.
+        last: name of a stage, or first word of the names of several stages, after which to stop.
         overwrite: whether files that were changed by hand may be overwritten.
         reporter: receives the messages of steps.
         begin: called with each stage before it runs, and the reason.
@@ -85,13 +85,12 @@ def run_study(
         ContstimError: if a step raises it.
     """
     with chdir(study.folder), _alone():
-        _remove_partial_files()
         stages = study.stages
         chosen = stages[: _indices(last, stages)[-1] + 1] if last is not None else stages
         again = {stages[index].name for index in _indices(first, stages)} if first else set()
         done: list[str] = []
         edited: list[str] = []
-        few: list[str] = []  # what to do where natural sentences are too few
+        few: list[str] = []  # remedy if there are too few natural sentences
         incomplete: dict[str, tuple[str, ...]] = {}
         refuse_foreign_page(study)
         states, running = [_unexamined(stage) for stage in stages], None
@@ -115,8 +114,8 @@ def run_study(
                         raise InfeasibleError(" ".join((str(error), *few))) from error
                     if isinstance(stage.step, TrainNetwork | TrainNgram):
                         times, out = times_beside(STORE), stage.step.out.as_posix()
-                        texts = (model.specification for model in study.models)
-                        times.forget_models({m for m in texts if parse_model(m).location == out})
+                        models = [model for model in study.models if model.location == out]
+                        times.forget_models([model.specification for model in models])
                         times.save()
                     running, states[index] = None, StageState(stage, "done", record=record)
                     end(stage, record)
@@ -127,7 +126,7 @@ def run_study(
                 if record is not None and not record.complete:
                     incomplete[stage.name] = tuple(record.warnings)
         except BaseException as error:
-            with suppress(ContstimError):  # the user has to read the first error
+            with suppress(ContstimError):  # an error of the page must not hide this error
                 write_page(study, states, running, error)
             raise
         write_page(study, states)
@@ -136,7 +135,7 @@ def run_study(
 
 
 def _showing(write: Callable[..., None]) -> Callable[[Callable[[], Iterable[Part]]], None]:
-    """Return a callback that writes a stage's tables to the study's page every half a minute."""
+    """Return a callback that shows preliminary tables on the page, every 30 seconds at most."""
     written = -inf
 
     def show(tables: Callable[[], Iterable[Part]]) -> None:
@@ -149,26 +148,26 @@ def _showing(write: Callable[..., None]) -> Callable[[Callable[[], Iterable[Part
 
 
 def _unexamined(stage: StudyStage) -> StageState:
-    """State of a stage that a run has not reached: whether it still holds is not yet known."""
+    """Return the state of a stage that a run has not reached, without comparing its inputs."""
     record = record_of(stage)
     if record is not None:
-        return StageState(stage, "waits", ("those before it first",), record)
+        return StageState(stage, "waits", ("earlier stages first",), record)
     return StageState(stage, "not done" if begun_with(stage) is None else "interrupted")
 
 
 def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
-    """Do a stage and write its record, which is what says that it has been done."""
+    """Run a stage, and return the record that it wrote."""
     missing = [path.as_posix() for path in stage.reads if not path.exists()]
     if missing:
         raise InputError(
-            f"The stage {stage.name!r} reads {', '.join(missing)}, which is not there. Run the "
-            f"stages before it, too."
+            f"The stage {stage.name!r} reads {', '.join(missing)}, but there is no such file. Run "
+            "the earlier stages, too."
         )
     basis = basis_of(stage)
     if begun_with(stage) != basis:
-        # The interrupted attempt had other inputs or options: remove its partial output
+        # An interrupted run of the stage had other inputs or options: remove its partial output
         for path in stage.writes:
-            # An export replaces its own files, and keeps the texts that the user has edited
+            # An export replaces its files itself, and keeps texts that the user has edited
             if path.is_dir() and not stage.step.texts_to_edit():
                 _remove(path)
         text = json.dumps(basis, indent=2, ensure_ascii=False)
@@ -178,13 +177,13 @@ def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
         perform(stage.step, reporter)
     record = record_of(stage)
     if record is None:  # it was written a moment ago
-        raise InputError(f"The record of {stage.name} was taken away while it was done.")
+        raise InputError(f"Another program removed the record of {stage.name}. Run it again.")
     _remove(begun_path(stage))
     return record
 
 
 def _take_archived(texts: Sequence[Path]) -> None:
-    """Take texts that the author of an archive wrote, where none are there."""
+    """Copy missing texts from the archived results, where their author may have edited them."""
     for text in texts:
         archived = ARCHIVED / text.relative_to(RESULTS)
         if archived.is_file() and not text.exists():
@@ -194,21 +193,21 @@ def _take_archived(texts: Sequence[Path]) -> None:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Keep other processes from running the same study at the same time."""
+    """Hold the lock of the study, and remove partial files of killed processes.
+
+    Raises:
+        InputError: if another process runs the study.
+    """
     check_links()  # before the lock, which is the first file that is written
     with file_lock(LOCK, f"process {os.getpid()}") as holder:
         if holder is not None:
             raise InputError(
                 f"This study is being run already, by {holder or 'another process'}. Wait until "
-                "that has ended, or stop it."
+                "that process has ended, or stop it."
             )
+        for path in (*RESULTS.rglob(".*.partial"), *Path().glob(f".{PAGE}.*.partial")):
+            _remove(path)
         yield
-
-
-def _remove_partial_files() -> None:
-    """Remove partial files of a killed process; the lock ensures that no process writes."""
-    for path in (*RESULTS.rglob(".*.partial"), *Path().glob(f".{PAGE}.*.partial")):
-        _remove(path)
 
 
 def _remove(path: Path) -> None:
@@ -222,10 +221,10 @@ def _remove(path: Path) -> None:
 
 
 def _indices(name: str, stages: Sequence[StudyStage]) -> list[int]:
-    """Index of a stage, or of all stages whose names begin with a word.
+    """Return the index of a stage, or of all stages whose names begin with a word.
 
     Raises:
-        InputError: there is none.
+        InputError: if there is no such stage.
     """
     indices = [index for index, stage in enumerate(stages) if name in (stage.name, stage.kind)]
     if not indices:
@@ -236,11 +235,11 @@ def _indices(name: str, stages: Sequence[StudyStage]) -> list[int]:
 
 
 def _edited_text(state: StageState, again: bool) -> str:
-    """Why a stage whose files were changed by hand is not done."""
-    why = "you asked to do it again" if again else "; ".join(state.reasons)
+    """Return the error message for a stage that would overwrite files changed by hand."""
+    why = "you asked to rerun it" if again else "; ".join(state.reasons)
     return (
-        f"{', '.join(state.edited)}: changed by hand since the stage {state.stage.name!r} wrote "
-        f"it. It would be done again ({why}) and lose the changes. To keep them, move the file, "
-        "and name it in the study file where a section takes a file; to lose them, run with "
-        "--overwrite."
+        f"{', '.join(state.edited)}: changed by hand after the stage {state.stage.name!r} wrote "
+        f"it. The stage must run again ({why}) and would overwrite the changes. To keep them, move "
+        "the file, and name it in a section of the study file that reads such a file. To lose "
+        "them, run with --overwrite."
     )

@@ -6,8 +6,8 @@ A field of a step declares the kind of its file (`contstim.options.Help.kind`):
          |                                                  +--> [design] --trials--> [analyze]
          +--------> [triplets] --triplets--> [select.triplets] --triplets--+
 
-If a section leaves a field out, the field gets the file of its kind that another section writes or
-names, or a value of the study itself: texts, models, seed, store and loading. All paths are
+If a section does not set a field, the field gets the file of its kind that another section writes
+or names, or a value of the study itself: texts, models, seed, store and loading. All paths are
 relative to the study's folder, in which the stages run.
 """
 
@@ -51,11 +51,11 @@ def with_stages(study: Study, sections: Sequence[Section], problems: Problems) -
     Args:
         study: the study without stages.
         sections: sections of its file.
-        problems: gets sections that lack something.
+        problems: collects problems of sections.
     """
     wiring = _Wiring(study, sections, problems)
     stages = []
-    for draft in wiring.drafts:  # the loop may append to it
+    for draft in wiring.drafts:  # `stage` may append drafts
         try:
             stages.append(wiring.stage(draft))
         except ContstimError as error:
@@ -72,24 +72,21 @@ def with_stages(study: Study, sections: Sequence[Section], problems: Problems) -
 
 def _texts_and_models(study: Study, sections: Sequence[Section]) -> Iterator[StudyStage]:
     """Make the stages of `[texts]`, `[models]` and `[[questions]]`."""
-    # Natural sentences of the length that is asked for, and each text of another seed
+    # Natural sentences have the length that [sentences] requests. Each text has another seed
     words = next((s.values.get("words") for s in sections if s.key == ("sentences",)), None) or "8"
     length = int(words) if words.isdecimal() else None
     texts = [
-        ("training", study.texts.training, TRAINING, None),
-        ("natural", study.texts.natural, NATURAL_TEXT, length),
-        *(
-            (f"of {model.name}", model.own_text, model.embedded_text, None)
-            for model in study.models
-        ),
+        (("texts", "training"), study.texts.training, TRAINING, None),
+        (("texts", "natural"), study.texts.natural, NATURAL_TEXT, length),
+        *((("models", m.name), m.own_text, m.embedded_text, None) for m in study.models),
     ]
-    for seed, (name, text, out, words_each) in enumerate(texts, study.seed):
+    for seed, (key, text, out, words_each) in enumerate(texts, study.seed):
         number = embedded_text(text)
         if number is not None:
             step = GenerateSentences(out=out, number=number, words=words_each, seed=seed)
             about = f"write {number:,} sentences of the embedded English"
-            key = ("models", name[3:]) if name.startswith("of ") else ("texts", name)
-            yield StudyStage(f"text {name}", about, step, key)
+            name = f"text of {key[1]}" if key[0] == "models" else f"text {key[1]}"
+            yield StudyStage(name, about, step, key)
     for model in study.models:
         if model.training is not None:
             key = ("models", model.name)
@@ -102,15 +99,15 @@ def _texts_and_models(study: Study, sections: Sequence[Section]) -> Iterator[Stu
 
 @dataclass(frozen=True)
 class _Draft:
-    """A stage to be made.
+    """A stage whose inputs are not known yet.
 
     Attributes:
-        section: its section; an empty one if no section asks for the stage.
-        choice: index of its input among alternatives such as `pairs|triplets`.
+        section: section of the stage; a section without keys if the file has no such section.
+        choice: index of the input among alternatives such as `pairs|triplets`.
         name: name of the stage.
-        outputs: path of each output, by the name of its field.
-        reads: kinds of its inputs.
-        writes: kind → path of its outputs.
+        outputs: name of a field → path of the output.
+        reads: kinds of the inputs.
+        writes: kind → path of an output.
     """
 
     section: Section
@@ -122,13 +119,13 @@ class _Draft:
 
 
 def _draft(section: Section, choice: int = 0, *, is_first: bool = True) -> _Draft:
-    """Prepare a stage of a section.
+    """Return the draft of a stage of a section.
 
     Args:
         section: the section.
-        choice: index of its input among alternatives.
-        is_first: whether it is the first stage of the section. Only the first stage has the paths
-            that the section names; other stages have the usual paths.
+        choice: index of the input among alternatives.
+        is_first: whether the stage is the first one of the section. Only the first stage uses the
+            paths that the section sets; other stages use default paths.
     """
     step, fields = section.step, fields_of(section.step)
     if not is_first:
@@ -153,7 +150,7 @@ def _draft(section: Section, choice: int = 0, *, is_first: bool = True) -> _Draf
 
 
 def _list_alternatives(section: Section) -> tuple[str, ...]:
-    """List the kinds of input of a section, one for each stage; none if it has one stage."""
+    """Return the kinds of input of a section, one per stage; empty if the section has one stage."""
     for field in fields_of(section.step):
         several = len(field.note.kinds) > 1 and not isinstance(field.note, Writes)
         if several and field.default is MISSING and field.name not in section.values:
@@ -162,7 +159,7 @@ def _list_alternatives(section: Section) -> tuple[str, ...]:
 
 
 class _Wiring:
-    """Drafts of all stages, and the values of the fields that sections leave out."""
+    """Drafts of all stages, and values of the fields that sections do not set."""
 
     def __init__(self, study: Study, sections: Sequence[Section], problems: Problems) -> None:
         self._study, self._sections = study, sections
@@ -203,16 +200,17 @@ class _Wiring:
         is_setting: bool = False,
         by_default: bool = True,
     ) -> list[Any]:
-        """Find the values of a kind; if there are several, the reader must choose one.
+        """Return all values of a kind: paths, or a value of the study.
 
         Args:
-            kind: such as `trials`.
-            reader: step that reads it.
-            is_setting: whether it is a setting, which only sections of earlier commands give.
-            by_default: whether a stage that writes it may be added.
+            kind: kind of the values, such as `trials`.
+            reader: step that reads one of the values.
+            is_setting: whether the values are settings, which only sections of earlier commands
+                provide, and not files.
+            by_default: whether a stage that writes the kind may be added.
         """
         drafts = [w for w in self.drafts if kind in w.writes and w.section.step is not reader]
-        # A selection replaces its candidates
+        # If a stage reads and writes the kind, its output replaces its input, as in a selection
         drafts = [draft for draft in drafts if kind in draft.reads] or drafts
         if drafts:
             return [draft.writes[kind] for draft in drafts]
@@ -233,7 +231,7 @@ class _Wiring:
         return self._add_default(kind)
 
     def _add_default(self, kind: str) -> list[Path]:
-        """Add the stage that writes a kind if its step needs no section; return its path."""
+        """Add a stage that writes a kind, if its step needs no section; return the path, if any."""
         for step in filter(None, map(step_named, BY_DEFAULT)):
             empty = Section(step.name, (step.name,), step, {})
             section = next((section for section in self._sections if section.step is step), empty)
@@ -248,10 +246,10 @@ class _Wiring:
         return []
 
     def stage(self, draft: _Draft) -> StudyStage:
-        """Make a stage.
+        """Return the stage of a draft.
 
         Raises:
-            ContstimError: if it lacks something, or options do not go together.
+            ContstimError: if a value is missing, or options contradict each other.
         """
         kind, study = draft.section.step, self._study
         fields = {field.name: field for field in fields_of(kind)}
@@ -277,7 +275,7 @@ class _Wiring:
                 raise InputError(f"reads one sentence a line, and {text} is running prose.")
             values.setdefault("prose", True)
         step: Any
-        # Settings of other sections count only if they agree with the section's own
+        # Settings of other sections are used only if they do not contradict those of the section
         for left_out in ([], *([name] for name in settings), settings):
             try:
                 step = kind.of({n: v for n, v in values.items() if n not in left_out})
@@ -297,17 +295,17 @@ class _Wiring:
         )
 
     def _value(self, field: Field, draft: _Draft) -> Any:
-        """Find the value of a field that a section leaves out; None for its default.
+        """Return the value of a field that a section does not set; None for the default.
 
         Raises:
-            InputError: if nothing gives a required value, or several sections do.
+            InputError: if no section or several sections provide a required value.
         """
         note, kind, step = field.note, field.note.kind_of(draft.choice), draft.section.step
         if isinstance(note, Writes):
             return None
         if not kind:
             return None if field.name in step.separate_fields else self._given.get(field.name)
-        if kind == "models" and draft.section.values.get("scores"):  # given in place of models
+        if kind == "models" and draft.section.values.get("scores"):  # used instead of models
             return None
         candidates = self.find(kind, step, is_setting=not isinstance(note, Reads | Models))
         if len(candidates) > 1:
@@ -320,10 +318,10 @@ class _Wiring:
 
 
 def _sort_stages(stages: Sequence[StudyStage]) -> tuple[StudyStage, ...]:
-    """Sort the stages so that each is after those whose files it reads, otherwise as given."""
+    """Sort the stages: each is after the stages whose files it reads; otherwise, keep the order."""
     ordered: dict[str, StudyStage] = {}
     written = [(stage, path) for stage in stages for path in stage.writes]
-    begun: set[str] = set()  # so that stages that read each other do not recurse for ever
+    begun: set[str] = set()  # prevents infinite recursion if stages read each other's files
 
     def take(stage: StudyStage) -> None:
         if stage.name not in begun:

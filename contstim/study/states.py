@@ -1,8 +1,8 @@
 """State of each stage: whether it is done and up to date.
 
 The record next to the output of a stage has the checksums of its inputs and outputs, the options
-that are not the defaults, and the step's version. The current inputs are compared with it. Only
-content counts, never the time of a file, nor a new option at its default.
+that differ from the defaults, and the version of the step. They are compared with the current files
+and options. The time of a file and a new option with its default make no difference.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from contextlib import chdir
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from rich.filesize import decimal
 
 from contstim.errors import ContstimError
 from contstim.files.documents import read_json_object
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
     from contstim.study.study import Study, StudyStage
 
 State = Literal["done", "stale", "interrupted", "not done", "waits", "running"]
-"""A stage waits for one before it whose results it reads; only of a whole study that is known."""
+"""State of a stage. It waits if it reads outputs of an earlier stage that is not done. Only states
+of all stages (`stage_states`, not `examine`) show this."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,9 @@ class StageState:
     Attributes:
         stage: the stage.
         state: state according to the current files.
-        reasons: why it is not done, or which process runs it.
-        record: record of its last complete run, if any.
-        edited: output files that were changed since.
+        reasons: why the stage is not done, or which process runs it.
+        record: record of the last complete run of the stage, if any.
+        edited: output files that were changed after this run.
     """
 
     stage: StudyStage
@@ -51,7 +54,7 @@ class StageState:
 
     @property
     def because(self) -> str:
-        """The reasons, and what else is to be known, in one line."""
+        """The reasons, and notes on missing items and edited files, in one line."""
         missing = self.record is not None and not self.record.complete
         notes = ["not everything was found"] if missing else []
         return "; ".join(
@@ -60,7 +63,7 @@ class StageState:
 
     @property
     def row(self) -> tuple[str, str, str, str, str, str]:
-        """The name of the stage, its state, when it was done (UTC), seconds, size and reasons.
+        """Name of the stage, state, date of the last run (UTC), seconds, size and reasons.
 
         The current folder is the study's.
         """
@@ -72,7 +75,7 @@ class StageState:
 
 
 def stage_states(study: Study) -> list[StageState]:
-    """The state of every stage, in order, without doing any."""
+    """Return the states of all stages, in order."""
     with chdir(study.folder):
         states: list[StageState] = []
         holder = lock_holder(LOCK)
@@ -82,10 +85,10 @@ def stage_states(study: Study) -> list[StageState]:
             read = (path for read_path in stage.reads for path in (read_path, *read_path.parents))
             waits_for = sorted({unsettled[path] for path in read if path in unsettled})
             if state.state == "interrupted" and holder is not None:
-                # A run goes from stage to stage: it is at the first that has begun
+                # Of the stages that have begun, a run works on the first one
                 state, holder = replace(state, state="running", reasons=(holder,)), None
             elif state.state == "done" and waits_for:
-                # Whether it will be stale shows when those before it have been done
+                # It may become stale when the earlier stages run
                 state = replace(state, state="waits", reasons=(f"{', '.join(waits_for)} first",))
             states.append(state)
             if state.state != "done":
@@ -100,10 +103,9 @@ def examine(stage: StudyStage) -> StageState:
     """
     record, begun = record_of(stage), begun_with(stage)
     if begun is not None:
-        # Its files may be anything, maybe of other options
         now = basis_of(stage)
         changes = _changes(stage, now, begun) if begun.keys() == now.keys() else ()
-        reasons = ("a run ended before it was done", *changes)
+        reasons = ("a run ended before the stage was done", *changes)
         return StageState(stage, "interrupted", reasons, record)
     if record is None:
         path = stage.step.record_path()
@@ -115,17 +117,15 @@ def examine(stage: StudyStage) -> StageState:
         "version": record.step_version,
         "commits": record.commits,
     }
-    written, recorded = (
-        _checksums(stage.writes, stage.step.texts_to_edit()),
-        from_here(record, record.outputs),
-    )
+    written = _checksums(stage.writes, stage.step.texts_to_edit())
+    recorded = from_here(record, record.outputs)
     reasons = (
         *_changes(stage, basis_of(stage), basis),
         *(f"{name} is missing" for name, checked in written.items() if not checked),
     )
     edited = [name for name, checked in written.items() if checked not in ("", recorded.get(name))]
     if any(Path(name).is_dir() for name in edited):
-        # Of a folder, the files that were changed, added or removed
+        # Name the files in a folder that were changed, added or removed, instead of the folder
         files = [path / name for path in stage.writes if path.is_dir() for name in files_of(path)]
         inside = _checksums(file for file in files if file not in stage.step.texts_to_edit())
         recorded = from_here(record, record.files)
@@ -135,14 +135,14 @@ def examine(stage: StudyStage) -> StageState:
 
 
 def record_of(stage: StudyStage) -> Record | None:
-    """The record of a stage; None where there is none, or it is damaged, or of something else."""
+    """Return the record of a stage; None if it is missing, damaged, or of another command."""
     path = stage.step.record_path()
     record = None if path is None else Record.from_file(path)
     return record if record is not None and record.step == stage.step.name else None
 
 
 def basis_of(stage: StudyStage) -> dict[str, Any]:
-    """All that decides a stage's result, as its record has it."""
+    """Return everything that determines the result of a stage, in the form of its record."""
     return {
         "options": stage.step.options(),
         "inputs": _checksums((*stage.reads, *stage.step.texts_to_edit())),
@@ -152,13 +152,13 @@ def basis_of(stage: StudyStage) -> dict[str, Any]:
 
 
 def begun_path(stage: StudyStage) -> Path:
-    """Path of the note that a stage has begun, which is there until it is done."""
-    # Names of models have blanks and dashes, and no plus
+    """Return the path of the file that exists while a stage has begun and is not done."""
+    # Names of models can contain spaces and dashes, but no plus
     return path_inside(BEGUN, f"{stage.name.replace(' ', '+')}.json")
 
 
 def begun_with(stage: StudyStage) -> dict[str, Any] | None:
-    """Content of the note of an interrupted attempt at a stage; None if there was none."""
+    """Return what determined the result of an interrupted stage; None if none was interrupted."""
     path = begun_path(stage)
     try:
         return read_json_object(path) if path.is_file() else None
@@ -167,13 +167,13 @@ def begun_with(stage: StudyStage) -> dict[str, Any] | None:
 
 
 def from_here(record: Record, checksums: Mapping[str, str]) -> dict[str, str]:
-    """Checksums by names from the current folder, which a record has from its own."""
+    """Return checksums of a record with names relative to the current folder, not its own."""
     folder = record.path.parent
     return {Path(os.path.normpath(folder / name)).as_posix(): v for name, v in checksums.items()}
 
 
 def _name(path: Path) -> str:
-    """A path from the current folder, as records have it, although given whole or by a link."""
+    """Return a path relative to the current folder, also for absolute paths and links."""
     return path_from(Path.cwd(), path.resolve())
 
 
@@ -194,7 +194,7 @@ def _checksums(paths: Iterable[Path], texts: Sequence[Path] = ()) -> dict[str, s
 def _changes(
     stage: StudyStage, now: Mapping[str, Any], earlier: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Why a stage would be done otherwise now than it was, or had begun."""
+    """Yield each difference between two results of `basis_of`."""
     defaults = {field.name: field.default for field in fields_of(type(stage.step))}
     for name in dict.fromkeys((*earlier["options"], *now["options"])):
         old, new = (basis["options"].get(name, defaults.get(name)) for basis in (earlier, now))
@@ -229,7 +229,7 @@ def _format_value(value: object) -> str:
 
 
 def size_of(paths: Iterable[Path]) -> int:
-    """Bytes of files and folders."""
+    """Return the size of files and folders, bytes."""
     size = 0
     for path in paths:
         files = [path / name for name in files_of(path)] if path.is_dir() else [path]
@@ -238,10 +238,5 @@ def size_of(paths: Iterable[Path]) -> int:
 
 
 def size_text(size: int) -> str:
-    """Bytes in the unit in which they are easiest to read, such as `1.4 MB`."""
-    number = float(size)
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} GB"
+    """Format a number of bytes, such as `1.4 MB`."""
+    return decimal(size)

@@ -1,4 +1,4 @@
-"""The study that a file describes: texts, models, and the stages that follow from its sections."""
+"""Content of a study file: texts, models, and the stages that follow from its sections."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     from contstim.study.problems import Key
 
 RESULTS = Path("results")
-"""The folder of everything that a study writes but its page, next to the study file."""
+"""Folder of all outputs of a study except its page, next to the study file."""
 
 STORE = RESULTS / "contstim.sqlite"
-"""Scores as they come; a cache for later runs, not a result."""
+"""Store of scores and searches; a cache for later runs, not a result."""
 
 PAGE = Path("index.html")
 """The page of the study, next to its file."""
 
 LOCK = RESULTS / ".lock"
-"""Held by the process that runs the study."""
+"""Lock of the process that runs the study."""
 
 BEGUN = RESULTS / "begun"
-"""The folder of notes on stages that have begun and are not done."""
+"""Folder with a file for each stage that has begun and is not done."""
 
 ARCHIVED = Path("archived-results")
-"""The results of a study in an archive of it, next to those of running it again."""
+"""Folder of an archive with the results of the original run; a new run writes to `RESULTS`."""
 
 TRAINING, NATURAL_TEXT = RESULTS / "training.txt", RESULTS / "natural-text.txt"
-"""Sentences of the embedded English."""
+"""Files for the sentences of `english:N`."""
 
 QUESTIONS = RESULTS / "questions.csv"
 
@@ -95,9 +95,10 @@ class StudyModel:
 
     Attributes:
         name: name in tables and figures.
-        specification: how it is loaded; of a trained model, from where it will be.
-        training: step that trains it; None for a model that exists.
-        own_text: its own training text, or `english:N`; None for the training text of the study.
+        specification: specification for loading; of a trained model, with its future path.
+        training: step that trains the model; None for an existing model.
+        own_text: training text of this model only, or `english:N`; None for the training text of
+            the study.
     """
 
     name: str
@@ -107,22 +108,22 @@ class StudyModel:
 
     @property
     def embedded_text(self) -> Path:
-        """File for the sentences of the embedded English that only this model is trained on."""
+        """File for the sentences of `english:N` on which only this model is trained."""
         return Path(f"{self.location}.txt")
 
     @property
     def text(self) -> str:
-        """`NAME=SPECIFICATION`, as steps take it."""
+        """`NAME=SPECIFICATION`, the form in which steps take models."""
         return with_name(self.name, self.specification)
 
     @property
     def location(self) -> str:
-        """Where it is loaded from: a file, a folder, or a name on the hub."""
+        """File, folder or name on the hub from which the model is loaded."""
         return parse_model(self.specification, self.name).location
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Files that it is loaded from, from the study's folder; none of a model on the hub."""
+        """Files from which the model is loaded, in the study's folder; none if it is on the hub."""
         if self.training is None:
             return model_files([self.specification])
         return tuple(map(Path, parse_model(self.specification, self.name).files))
@@ -133,12 +134,12 @@ class StudyStage:
     """A step of a study.
 
     Attributes:
-        name: command and, if its section has several stages, its input, such as `review pairs`; or
+        name: command and, if its section has several stages, the input, such as `review pairs`; or
             `text training`, `model bigram`, `questions`.
-        about: its task, in a phrase that begins with a verb.
-        step: the step; the current folder is the study's.
-        key: key of the section that it follows from.
-        models: files of models that it loads, which earlier stages may have to write.
+        about: task of the stage, a phrase that begins with a verb.
+        step: the step; its paths are relative to the study's folder.
+        key: key of the section from which the stage follows.
+        models: files of the models that the stage loads; earlier stages may write them.
     """
 
     name: str
@@ -154,12 +155,12 @@ class StudyStage:
 
     @property
     def reads(self) -> tuple[Path, ...]:
-        """Files and folders that it reads, of the user or of earlier stages."""
+        """Files and folders that the stage reads, of the user or of earlier stages."""
         return tuple(dict.fromkeys((*self.step.reads(), *self.models)))
 
     @property
     def writes(self) -> tuple[Path, ...]:
-        """Files and folders that it writes; all of each folder is its own."""
+        """Files and folders that the stage writes; no other stage writes into these folders."""
         return self.step.writes()
 
 
@@ -173,10 +174,10 @@ class Study:
         seed: seed of all random choices.
         texts: sources of words and sentences.
         models: models, in the order of the file.
-        loading: how models are loaded.
-        questions: questions to participants: cells of a table, row by row.
+        loading: settings for loading models.
+        questions: questions to participants, each as column → cell of a table.
         judge: models that choose sensible sentences.
-        stages: stages, each after those whose files it reads.
+        stages: stages, each after the stages whose files it reads.
         files: files of the study by their kind, such as `vocabulary` (`Help.kind`).
         planned_participants: participants in all by [power] and [design]; None if either is
             missing.
@@ -206,12 +207,12 @@ class Study:
 
     @property
     def existing_models(self) -> list[StudyModel]:
-        """Models that can be loaded now, because they need no training or are trained."""
+        """Models that can be loaded now: they need no training, or have been trained."""
         return [m for m in self.models if not m.training or all(f.exists() for f in m.files)]
 
     @property
     def specifications(self) -> tuple[str, ...]:
-        """The models, as steps take them."""
+        """Names and specifications of the models, in the form in which steps take them."""
         return tuple(model.text for model in self.models)
 
     def steps(self, kind: type[StepOf]) -> list[StepOf]:
@@ -223,26 +224,26 @@ class Study:
         return next(iter(self.steps(kind)), None)
 
     def training_text_of(self, model: StudyModel) -> Path | None:
-        """Path of the text that a model is trained on."""
+        """Return the path of the training text of a model."""
         return text_path(model.own_text, model.embedded_text) or self.texts.training_text
 
     @property
     def training_texts(self) -> tuple[Path, ...]:
-        """All texts that models of the study are trained on, the study's own first."""
+        """All training texts of models of the study, beginning with that of the study itself."""
         trained = (model for model in self.models if model.training is not None)
         texts = dict.fromkeys((self.texts.training_text, *map(self.training_text_of, trained)))
         return tuple(text for text in texts if text is not None)
 
     def is_prose(self, text: Path) -> bool:
-        """True if a text is running prose; the embedded English is not."""
+        """Return True if a text is running prose; sentences of the embedded English are not."""
         embedded = {TRAINING, NATURAL_TEXT, *(model.embedded_text for model in self.models)}
         return self.texts.prose and text not in embedded
 
     def loaded_by(self, step: Step[Any]) -> tuple[Path, ...]:
-        """Files of the models in the study's folder that a step loads; none of others."""
+        """Return the files of the models that a step loads, if they are in the study's folder."""
         loaded = {parse_model(text, text).location for text in step.specifications()}
         models = [model for model in self.models if model.location in loaded]
-        # Models that sections train, such as a judge of sentences
+        # Models that other sections train, such as a judge
         locations = sorted(loaded - {model.location for model in models})
         paths = (Path(relpath(location)) for location in locations)
         written = (path for path in paths if RESULTS in path.parents)
@@ -250,23 +251,22 @@ class Study:
 
 
 def text_path(text: str | None, written: Path) -> Path | None:
-    """Path of a text: its file, or for `english:N` the path at which its sentences are written."""
+    """Return the path of a text: its file or, for `english:N`, the file for its sentences."""
     if text is None:
         return None
     return written if embedded_text(text) else Path(text)
 
 
 def embedded_text(text: str | None) -> int | None:
-    """The number N of sentences that `english:N` asks for; None where a text is a file or none."""
+    """Return the number N of sentences if a text is `english:N`; otherwise None."""
     match = _EMBEDDED.fullmatch(text or "")
     return None if match is None else int(match[1])
 
 
 def check_links() -> None:
-    """Refuse links in results that lead out of the study's folder, which is the current one.
+    """Check that no link in the results leads out of the study's folder, the current folder.
 
-    A study is handed on as a folder: its results, and the archived results that a receiver reads,
-    must not be files elsewhere.
+    A study is passed on as a folder, so results and archived results must be files in it.
 
     Raises:
         InputError: if there is such a link.

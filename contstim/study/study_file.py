@@ -1,4 +1,4 @@
-"""Reading study files."""
+"""Readers of study files."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ KINDS = ("ngram", *NETWORKS)
 
 _VALUES, _TABLES = ("title", "seed", "judge"), ("texts", "models", "loading")
 _ENDINGS = ("rule", "transform", "context")
-"""Keys of the table of a model that say how it scores."""
+"""Keys of a model's table about its scoring."""
 
 
 def read_study(path: Path | str) -> Study:
-    """Read a study file and check all that can be checked before anything runs.
+    """Read a study file, and check everything that can be checked before a run.
 
     Raises:
-        InputError: the file cannot be read, or lists all its problems.
+        InputError: if the file cannot be read, or has problems; the message lists all problems.
     """
     path = Path(path)
     if path.is_dir():
         path = path / STUDY_FILE
     if not is_file(path):
         raise InputError(
-            f"There is no study file {path}. 'contstim new NAME' writes one to begin with."
+            f"There is no study file {path}. To write a first one, run 'contstim new NAME'."
         )
     text = read_text(path)
     try:
@@ -73,7 +73,7 @@ def read_study(path: Path | str) -> Study:
         raise InputError(f"{error}{_bad_line(text, str(error))}") from error
     problems = Problems(path, text)
     problems.refuse_null_characters(tables)
-    problems.raise_any()  # before anything becomes a path
+    problems.raise_any()  # before texts become paths, which cannot contain null characters
     # Paths in the file are relative to its folder, also through links
     with chdir(path.parent):
         study = _study(path, tables, problems)
@@ -83,17 +83,14 @@ def read_study(path: Path | str) -> Study:
 
 
 def new_study(folder: Path) -> Path:
-    """Write a first study file, which runs without changes, into a folder without a study.
-
-    Returns:
-        The file.
+    """Write a first study file, which runs without changes, and return its path.
 
     Raises:
-        InputError: there is a study already, or the file cannot be written.
+        InputError: if the folder has a study file, or the file cannot be written.
     """
     path = folder / STUDY_FILE
     if path.exists():
-        raise InputError(f"{path} is there already; name another folder.")
+        raise InputError(f"{path} exists already. Name another folder.")
     title = json.dumps(folder.resolve().name, ensure_ascii=False)
     text = resources.files("contstim.study").joinpath("new_study.toml").read_text("utf-8")
     write_text(path, text.replace('"TITLE"', title))
@@ -101,7 +98,7 @@ def new_study(folder: Path) -> Path:
 
 
 def _bad_line(text: str, message: str) -> str:
-    """The line in which reading TOML failed, with frequent mistakes."""
+    """Return the line of a syntax error in TOML, with advice about frequent mistakes."""
     number = re.search(r"at line (\d+)", message)
     lines = text.split("\n")
     if number is None or int(number[1]) > len(lines):
@@ -127,16 +124,16 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
         problems.add(("seed",), in_words(error.errors()[0]))  # type: ignore[attr-defined]
         seed = 0
     inner = {name: tables.get(name, {}) for name in _TABLES}
-    wrong = [name for name in inner if not problems.has_table((name,), inner[name])]
-    if wrong:
+    are_tables = [problems.has_table((name,), table) for name, table in inner.items()]
+    if not all(are_tables):
         return None
     texts = TextsSection(**_read_values(TextsSection, inner["texts"], ("texts",), problems))
     loading = Loading(**_read_values(Loading, inner["loading"], ("loading",), problems))
     models = _models(inner["models"], texts, seed, problems)
     questions = _questions(tables.get("questions", []), problems)
-    name = str(title) or Path.cwd().name
     judge = _judge(tables.get("judge", []), models, problems)
-    study = Study(path, name, seed, texts, models, loading, questions, judge)
+    title = str(title) or Path.cwd().name
+    study = Study(path, title, seed, texts, models, loading, questions, judge)
     sections = _read_sections(tables, commands, problems)
     study = with_stages(study, sections, problems)
     check_study(study, sections, problems)
@@ -144,7 +141,7 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
 
 
 def _judge(value: Any, models: Iterable[StudyModel], problems: Problems) -> tuple[str, ...]:
-    """Specifications of the judges: models of the study by their names, or other models."""
+    """Return the specifications of the judges, which can be names of models of the study."""
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         problems.add(("judge",), f"{value!r} is not a model, or a list of models, in quotes.")
@@ -157,7 +154,7 @@ def _judge(value: Any, models: Iterable[StudyModel], problems: Problems) -> tupl
 
 
 def _questions(rows: Any, problems: Problems) -> tuple[dict[str, str], ...]:
-    """Questions to participants, each as the row of a table of them, which knows texts alone."""
+    """Return the questions to participants as rows of a table, whose cells are texts."""
     from contstim.experiments.responses.questionnaire import COLUMNS, FURTHER_COLUMN, questions_of
 
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -211,14 +208,14 @@ def _read_values(
     problems: Problems,
     further: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Read the values of a table's keys, without those that are wrong.
+    """Return key → value of a table, without invalid values.
 
     Args:
         kind: step or settings whose fields are the keys.
         table: content of the table.
         key: key of the table.
         problems: collects problems of keys and values.
-        further: keys that are read elsewhere.
+        further: valid keys whose values are not returned.
     """
     from pydantic import ValidationError
 
@@ -228,7 +225,8 @@ def _read_values(
     for name in (n for n in table if n in fields and n not in {*further}):
         value = fields[name].as_list(table[name])
         try:
-            # JSON, whose strict rules are those of TOML: "10" is not a number, a list is a tuple
+            # As JSON, because pydantic's strict rules for JSON suit TOML: a list can be a tuple,
+            # but the text "10" is not a number
             text = json.dumps(value, default=str)
             values[name] = adapter(fields[name].hint).validate_json(text, strict=True)
         except ValidationError as error:
@@ -245,10 +243,10 @@ def _models(
         with problems.of(key):
             model = _model(name, value, tables, problems)
             if model is not None:
-                # Names and specifications, one by one, so that a message has its line
+                # Models are checked one by one, so that an error is reported with its line
                 (parsed,) = parse_models([model.text])
                 if parsed.name != name:
-                    problems.add(key, f"{name!r} is not a name for a model: leave out ':' and '/'.")
+                    problems.add(key, f"{name!r} is not a name for a model: remove ':' and '/'.")
                 else:
                     models.append(_trained(model, value, texts, seed, problems))
     with problems.of(("models",)):
@@ -261,8 +259,8 @@ def _models(
             if first_name != model.name:
                 problems.add(
                     ("models", model.name),
-                    f"{first_name!r} and {model.name!r} would be trained in one place: choose "
-                    "names that differ in more than blanks, dashes and capitals.",
+                    f"{first_name!r} and {model.name!r} would be trained in the same folder: "
+                    "choose names that differ in more than spaces, dashes and capitals.",
                 )
     return tuple(models)
 
@@ -270,7 +268,7 @@ def _models(
 def _model(
     name: str, value: object, tables: Mapping[str, Any], problems: Problems
 ) -> StudyModel | None:
-    """Read a model, without its training."""
+    """Return a model without its training; None, and a problem, if its value is invalid."""
     key = ("models", name)
     if isinstance(value, str):
         return StudyModel(name, value)
@@ -315,7 +313,7 @@ def _model(
 def _trained(
     model: StudyModel, table: Any, texts: TextsSection, seed: int, problems: Problems
 ) -> StudyModel:
-    """The model with the step that trains it, if any; the keys of its table are its options."""
+    """Return a model with the step that trains it, if any; keys of its table are the options."""
     if not isinstance(table, dict) or "train" not in table:
         return model
     key, own_text = ("models", model.name), table.get("text")
@@ -334,7 +332,7 @@ def _trained(
 
 
 def _specification_of(name: str, tables: Mapping[str, Any]) -> str:
-    """The specification of a model, without rule, transform and context; empty if unknown."""
+    """Return a model's specification without rule, transform and context; empty if unknown."""
     value = tables.get(name)
     if isinstance(value, dict) and "train" in value:
         return _place(name, str(value["train"]))
@@ -343,6 +341,6 @@ def _specification_of(name: str, tables: Mapping[str, Any]) -> str:
 
 
 def _place(name: str, kind: str) -> str:
-    """The specification of a model that the study trains, without rule and transform."""
+    """Return the specification of a model that the study trains, without rule and transform."""
     path = path_inside(RESULTS / "models", name.replace(" ", "-")).as_posix()
     return trained_specification(kind, path)

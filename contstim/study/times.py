@@ -1,11 +1,11 @@
-"""Times of the stages of a study, from units of work that another process measures; see `probe`.
+"""Durations of the stages of a study, from units of work that another process measures (`probe`).
 
-    training    seconds of a step x steps of all epochs
-    scores      seconds to load a model + seconds of a sentence x sentences
-    triplets    the same for floors + seconds for a triplet x triplets, of each pair of models
+    training    seconds per step x steps of all epochs
+    scores      seconds to load a model + seconds per sentence x sentences
+    triplets    the same for floors + seconds per triplet x triplets, for each pair of models
 
-Seconds for a triplet are the seconds of all searches, also unsuccessful or stopped ones, divided by
-the number of triplets found. If no triplet was found in time, they are the seconds of a row of the
+Seconds per triplet are the seconds of all searches, also unsuccessful or stopped ones, divided by
+the number of triplets found. If no triplet was found in time, they are the seconds per row of the
 networks times the usual number of rows of such searches.
 """
 
@@ -17,11 +17,10 @@ import subprocess
 import sys
 from dataclasses import asdict
 from itertools import combinations
-from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
-from threading import Thread
+from threading import Timer
 from time import monotonic
-from typing import IO, TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from contstim.errors import ContstimError
 from contstim.files.files import lock_holder, write_text
@@ -50,51 +49,50 @@ if TYPE_CHECKING:
 
     ModelPair = tuple[str, str]
 
-# Stages that take some seconds, with toy models and with the numbers of the 2023 study
+# Stages that take seconds, both with toy models and with the numbers of the 2023 study
 _SHORT = frozenset(
     {"text", "vocabulary", "sentences", "select", "design", "review", "export", "import"}
     | {"simulate", "analyze", "questions"}
 )
 _SHORT_SECONDS = (1.0, 8.0)
-_SIMULATION = 0.008  # of a simulated experiment with distant, and one with close rivals
-_NGRAM_BYTES = (0.3e6, 3e6)  # of a text that are counted in a second
-_EMBEDDED_BYTES = 1e6  # of a text of the embedded English that is yet to be written
-_GENERATED = (5e-5, 5e-4)  # seconds of a sentence of the embedded English
+_SIMULATION = 0.008  # seconds of a simulated experiment with distant and one with close rivals
+_NGRAM_BYTES = (0.3e6, 3e6)  # bytes of a text that are counted per second
+_EMBEDDED_BYTES = 1e6  # assumed size of a text of the embedded English that does not exist yet
+_GENERATED = (5e-5, 5e-4)  # seconds per sentence of the embedded English
 _ROWS = {1: (1_000.0, 4_000.0), 2: (6_000.0, 24_000.0)}
-"""Rows of networks for a triplet, unsuccessful searches included, by the number of networks: half
-and double of the usual number (sentences of eight words, 9,000 words, 3 to 5 nats)."""
-_OVERHEAD = 2e-3  # seconds of a row in a search, in addition to the network
-_ROW_SHARE = 0.75  # time of a row of a network, in that of a scored sentence
-_SMALL_ROW = (2e-4, 5e-3)  # seconds of a row of a small network that is yet to be trained
-_NGRAM_SEARCH = (0.1, 5.0)  # seconds, between n-gram models
-_DOUBT = 1.7  # error factor of the mean of fewer triplets
+"""Number of networks in a pair → half and double of the usual number of rows per triplet, including
+unsuccessful searches (sentences of eight words, 9,000 words, 3 to 5 nats)."""
+_OVERHEAD = 2e-3  # seconds per row of a search, in addition to the time of the network
+_ROW_SHARE = 0.75  # time of a network for a row, relative to its time for scoring a sentence
+_SMALL_ROW = (2e-4, 5e-3)  # seconds per row of a small network that is not trained yet
+_NGRAM_SEARCH = (0.1, 5.0)  # seconds per triplet of two n-gram models
+_DOUBT = 1.7  # error factor of a mean over fewer than `SURE` triplets
 SURE = 3
-"""Triplets from which a mean time counts as measured."""
-_PULSE = 1.0  # seconds between two reports of progress of a measurement
-_TO_END = 3.0  # seconds that are left when the measuring process should have ended by itself
+"""Number of triplets from which their mean time counts as measured."""
+_TO_END = 3.0  # seconds between the planned end of the measuring process and the time limit
 
 Basis = Literal["done", "measured", "usual", "last run", "unknown"]
 Estimate: TypeAlias = tuple[float | None, float | None, Basis, str]
-"""Shortest and longest time of a stage, its basis, and the reason; see `StagePlan`."""
+"""Shortest and longest duration of a stage, basis, and reason; see `StagePlan`."""
 
 
 def training_key(step: TrainNetwork) -> str:
-    """Name, among measured times, of a training; one unit is all of its steps."""
+    """Return the key of a training in the measured times; one unit is the whole training."""
     settings = json.dumps([asdict(step.network), asdict(step.training)], sort_keys=True)
     return f"train {step.out.as_posix()} {settings}"
 
 
 def is_ngram(specification: str) -> bool:
-    """True for a model that costs next to nothing."""
+    """Return True for an n-gram model, whose scores take almost no time."""
     return parse_model(specification, specification).family == "kenlm"
 
 
 class TimeEstimates:
-    """Estimates of the times of stages that are not done.
+    """Estimates of the durations of stages that are not done.
 
     Args:
-        study: as `read_study` reads it; the current folder is its own.
-        numbers: numbers of its design.
+        study: study from `read_study`; the current folder is its folder.
+        numbers: numbers of items in the study.
         n_natural: number of natural sentences; None if unknown.
         times: measured times.
     """
@@ -106,12 +104,12 @@ class TimeEstimates:
         self._n_natural, self._times = n_natural, times
 
     def of_stages(self, states: Iterable[StageState]) -> list[Estimate]:
-        """Return the time of each stage; 0 for a stage that is done."""
+        """Return the estimate for each stage; 0 seconds for a stage that is done."""
         done: Estimate = (0.0, 0.0, "done", "")
         return [done if s.state == "done" else self.of_stage(s.stage) for s in states]
 
     def needs_measurement(self, states: Iterable[StageState]) -> bool:
-        """True if a measurement could say more of stages that are not done."""
+        """Return True if a measurement could improve the estimate for a stage."""
         for state in states:
             step = state.stage.step
             if state.state == "done":
@@ -124,17 +122,17 @@ class TimeEstimates:
         return False
 
     def of_stage(self, stage: StudyStage) -> Estimate:
-        """Return the time of a stage that is not done."""
+        """Return the estimate for a stage that is not done."""
         try:
             return self._estimate(stage)
         except ContstimError as error:
             return None, None, "unknown", str(error)
 
     def _estimate(self, stage: StudyStage) -> Estimate:
-        """Return the time of a stage.
+        """Return the estimate for a stage.
 
         Raises:
-            ContstimError: if it is unknown; the message is the reason.
+            ContstimError: if the duration is unknown; the message is the reason.
         """
         step = stage.step
         if isinstance(step, TrainNetwork):
@@ -158,7 +156,7 @@ class TimeEstimates:
         if stage.kind in _SHORT:
             return *_SHORT_SECONDS, "usual", ""
         record = record_of(stage)
-        # What took so long with other models says little
+        # A run with other models does not predict the duration
         models = [model.text for model in self._study.models]
         if record is not None and record.options.get("models", models) == models:
             return record.seconds, record.seconds, "last run", ""
@@ -168,7 +166,7 @@ class TimeEstimates:
         key = training_key(step)
         prepare, steps = self._times.get(f"prepare {key}").a_unit, self._times.get(key).a_unit
         if steps is None:
-            text = "" if step.text.is_file() else f": {step.text} is not there yet"
+            text = "" if step.text.is_file() else f": {step.text} does not exist yet"
             raise ContstimError(f"no step of the training was measured{text}")
         seconds = (prepare or 0.0) + steps
         return seconds, seconds, "measured", ""
@@ -207,7 +205,7 @@ class TimeEstimates:
     def _triplet(
         self, question: SearchQuestion, one: StudyModel, two: StudyModel
     ) -> tuple[float, float]:
-        """Shortest and longest time for a triplet of two models, seconds."""
+        """Return the shortest and longest time per triplet of two models, seconds."""
         measured = self._times.get(search_key(question, one.specification, two.specification))
         if measured.a_unit is not None:
             doubt = 1.0 if measured.units >= SURE else _DOUBT
@@ -224,7 +222,7 @@ class TimeEstimates:
         return low, max(largest * slow, 2 * low)
 
     def _row(self, model: StudyModel) -> tuple[float, float]:
-        """Return the shortest and longest time of a row in a search with a network, seconds."""
+        """Return the shortest and longest time per row of a search with a network, seconds."""
         sentence = self._times.get(f"score {model.specification}").a_unit
         if sentence is None and model.training is None:
             raise ContstimError(f"the speed of {model.name} is not measured yet")
@@ -238,7 +236,7 @@ def _summed(times: Iterable[tuple[float, float]]) -> Estimate:
 
 
 def _workers_of(execution: Execution) -> int:
-    """Number of tasks done at a time; on a Ray cluster one, unless their number is given."""
+    """Return the number of simultaneous tasks; 1 on a Ray cluster if `workers` is not set."""
     if execution.executor in ("local", "interleaved"):
         return 1
     if execution.workers or execution.executor == "ray":
@@ -253,20 +251,20 @@ def measure_study(
 ) -> tuple[Times, list[str]]:
     """Measure training, scoring and searches of stages that are not done; store the times.
 
-    Another process measures and is killed when the time is over. While a run of the study stores
-    times itself, the measured times are used and not stored.
+    Another process measures, and is killed at the time limit. If the study is running, the measured
+    times are used but not stored, because the run stores times in the same file.
 
     Args:
-        study: as `read_study` reads it; the current folder is its own.
-        supply: natural sentences that stages have yet to find.
-        seconds: time limit in all.
+        study: study from `read_study`; the current folder is its folder.
+        supply: natural sentences that stages have not found yet.
+        seconds: time limit in total.
         reporter: receives the elapsed time.
 
     Returns:
         All times, and one sentence for each failed measurement.
     """
     times, problems = times_beside(STORE), []
-    deadline = monotonic() + seconds
+    began = monotonic()
     with TemporaryDirectory() as folder:
         if supply is not None and supply.found_sentences is not None:
             lines = "".join(f"{sentence.text}\n" for sentence in supply.found_sentences.sentences)
@@ -275,7 +273,7 @@ def measure_study(
                 supply.vocabulary.save(f"{folder}/{study.files['vocabulary'].name}")
         command = [sys.executable, "-m", "contstim.study.probe"]
         arguments = [str(study.path), folder, str(max(1.0, seconds - _TO_END))]
-        # The other process must find the modules of this one
+        # The other process must find the same modules as this process
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         with subprocess.Popen(
             [*command, *arguments],
@@ -285,17 +283,11 @@ def measure_study(
             env=environment,
         ) as process:
             assert process.stdout is not None
-            lines_read: SimpleQueue[str] = SimpleQueue()
-            Thread(target=_forward_lines, args=(process.stdout, lines_read), daemon=True).start()
+            limit = Timer(seconds, process.kill)
+            limit.start()
             try:
-                while (remaining := deadline - monotonic()) > 0:
-                    reporter.progress("measuring", seconds - remaining, seconds)
-                    try:
-                        line = lines_read.get(timeout=min(_PULSE, remaining))
-                    except Empty:
-                        continue
-                    if not line:
-                        break
+                for line in process.stdout:
+                    reporter.progress("measuring", min(monotonic() - began, seconds), seconds)
                     message = json.loads(line)
                     if "problem" in message:
                         problems.append(message["problem"])
@@ -303,18 +295,12 @@ def measure_study(
                         times.add_context(message["context"], message["facts"])
                     else:
                         times.add(message.pop("key"), **message)
-                if process.poll():
-                    problems.append(f"Measuring ended early, with status {process.returncode}.")
+                if process.wait() and limit.is_alive():
+                    problems.append(f"The measurement failed with status {process.returncode}.")
             finally:
+                limit.cancel()
                 process.kill()
     reporter.progress("measuring", seconds, seconds)
     if lock_holder(LOCK) is None:
         times.save()
     return times, problems
-
-
-def _forward_lines(pipe: IO[str], lines: SimpleQueue[str]) -> None:
-    """Pass on lines as they come, and an empty one at the end."""
-    for line in pipe:
-        lines.put(line)
-    lines.put("")

@@ -36,17 +36,17 @@ from contstim.study.handing_on.manifest import (
 from contstim.study.states import from_here
 from contstim.study.study import ARCHIVED, BEGUN, PAGE, RESULTS, STORE
 from contstim.study.study_file import STUDY_FILE
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-_LONGEST = 60  # characters of a command in a sentence
-_EACH = 3  # files with the same sentence that have separate rows
+_MAX_COMMAND = 60  # maximum number of characters of a command in a sentence
+_MAX_ROWS = 3  # maximum number of files with the same sentence that are listed separately
 
 
 class FileState(StrEnum):
-    """State of a file by its records; the most urgent state is first."""
+    """State of a file according to the records; the most urgent state is first."""
 
     EDITED = "edited"
     MISSING = "missing"
@@ -65,12 +65,12 @@ _FINE = (FileState.HOLDS, FileState.GIVEN, FileState.CHANGING, FileState.UNRECOR
 
 @dataclass(frozen=True)
 class CheckedFile:
-    """A file, or a folder that was written as a whole.
+    """A file, or a folder that a command wrote as a whole.
 
     Attributes:
         path: path relative to the verified folder.
-        state: state by the records.
-        sentence: reason, with the command that wrote the file and its inputs.
+        state: state according to the records.
+        sentence: reason for the state, with the command that wrote the file and its inputs.
     """
 
     path: str
@@ -80,12 +80,12 @@ class CheckedFile:
 
 @dataclass(frozen=True)
 class FolderCheck:
-    """All files of a folder.
+    """Result of the verification of a folder.
 
     Attributes:
-        files: by their states, causes before what follows from them, and by path.
-        done_again: of an archive, each result that was made again, and whether it is the same;
-            certificates, which hold seconds, are left out.
+        files: all files, sorted by state, the most urgent first, and by path.
+        done_again: for an archive that was run again, name of a result → whether it is the same as
+            in the archive; without certificates, because these contain durations.
     """
 
     files: tuple[CheckedFile, ...]
@@ -93,15 +93,15 @@ class FolderCheck:
 
     @property
     def wrong(self) -> tuple[CheckedFile, ...]:
-        """Files that are not what records say, or cannot be compared with them."""
+        """Files that differ from their records, or cannot be compared with them."""
         return tuple(file for file in self.files if file.state not in _FINE)
 
 
 def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
     """Compare all files of a folder and its subfolders with the records there.
 
-    In an archive, every file is compared with its `archive.json`, too. Checksums decide, never the
-    time of a file. Elsewhere hidden files are left out.
+    Files are compared by checksums, not by their times. In an archive, all files are also compared
+    with its `archive.json`. Hidden files of other folders are ignored.
 
     Args:
         folder: folder of a study or of single commands, or an archive; a zip is unpacked to a
@@ -109,22 +109,23 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
         reporter: receives the number of computed checksums.
 
     Raises:
-        InputError: if it is neither a folder nor a zip of an archive, has no record, or its
-            `archive.json` is damaged.
+        InputError: if the path is neither a folder nor a zip of an archive, has no record, or has a
+            damaged `archive.json`.
     """
     if folder.suffix.lower() == ".zip" and is_file(folder):
         with unpacked(folder) as scratch:
             return verify_folder(scratch, reporter=reporter)
     if not folder.is_dir():
         raise InputError(
-            f"{folder} is neither a folder nor a zip of an archive: name one that contstim wrote."
+            f"{folder} is neither a folder nor a zip of an archive. Name a folder or zip that "
+            "contstim wrote."
         )
     folder = folder.resolve()
     visible = visible_files(folder)
     records, remarks = _read_records(folder, visible)
     if not (records or remarks):
         raise InputError(
-            f"{folder} holds no record (….meta.json) of any command: there is nothing to verify."
+            f"{folder} has no record (….meta.json) of a command, so there is nothing to verify."
         )
     to_edit = {
         name: r.facts["to_edit"] for r in records if "to_edit" in r.facts for name in r.outputs
@@ -143,12 +144,12 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
         for file in _archived(folder, manifest):
             state = by_path[file.path].state if file.path in by_path else FileState.UNRECORDED
             differs = file.state is not FileState.HOLDS
-            # Where both hold, the record says more
+            # If the file is as listed and as recorded, the sentence of the record is kept
             if state is FileState.UNRECORDED or (state in _FINE and differs):
                 by_path[file.path] = file
         files = [*by_path.values()]
     elif any((folder / name).exists() for name in (ARCHIVED, ENVIRONMENT)):
-        sentence = "this is an archive, and without its list nothing proves that it is whole."
+        sentence = "this is an archive, and without its list it cannot be verified."
         files.append(CheckedFile(MANIFEST, FileState.MISSING, sentence))
     order = list(FileState)
     files.sort(key=lambda file: (order.index(file.state), file.path))
@@ -158,7 +159,7 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
 def _unrecorded(
     folder: Path, visible: Iterable[Path], recorded: Collection[Path]
 ) -> Iterator[CheckedFile]:
-    """Files that no record names, but for those that are never recorded."""
+    """Yield files that no record names, except files that are never recorded."""
     for path in visible:
         never = is_record(path) or path.name == STUDY_FILE or path.name.startswith(STORE.name)
         never |= path.name == PAGE.name and (path.parent / STUDY_FILE).exists()
@@ -173,30 +174,31 @@ def _archived(folder: Path, manifest: Manifest) -> Iterator[CheckedFile]:
 
     Outputs of a run of the study and files of git and macOS are not part of the archive.
     """
-    listed_files = {file.name: f"sha256:{file.sha256}" for file in manifest.files}
-    supplied = {file.name: f"sha256:{file.sha256}" for file in manifest.to_supply}
-    for name, listed_checksum in {**listed_files, **supplied}.items():
+    to_supply = {file.name for file in manifest.to_supply}
+    listed = {file.name: f"sha256:{file.sha256}" for file in (*manifest.files, *manifest.to_supply)}
+    for name, listed_checksum in listed.items():
         path = folder / name
         if not path.is_file():
-            if name in listed_files:
-                yield CheckedFile(name, FileState.MISSING, f"{MANIFEST} lists it, and it is gone.")
+            if name not in to_supply:
+                yield CheckedFile(name, FileState.MISSING, f"{MANIFEST} lists it, but it is gone.")
         elif checksum(path) == listed_checksum:
             yield CheckedFile(name, FileState.HOLDS, f"as {MANIFEST} lists it.")
         elif name == PAGE.name and (folder / RESULTS).is_dir():
             yield CheckedFile(name, FileState.CHANGING, "a run of the study writes it.")
         else:
             yield CheckedFile(name, FileState.EDITED, f"not as {MANIFEST} lists it.")
+    ignored = {MANIFEST, PAGE.name, *listed}
     for path in folder.rglob("*"):
         name = path_from(folder, path)
-        written = name in (MANIFEST, PAGE.name) or folder / RESULTS in path.parents
-        written |= path.is_dir() and not path.is_symlink()
-        written |= not {".git", ".DS_Store"}.isdisjoint(path.parts)
-        if not written and name not in listed_files and name not in supplied:
+        is_ignored = name in ignored or folder / RESULTS in path.parents
+        is_ignored |= path.is_dir() and not path.is_symlink()
+        is_ignored |= not {".git", ".DS_Store"}.isdisjoint(path.parts)
+        if not is_ignored:
             yield CheckedFile(name, FileState.ADDED, f"{MANIFEST} does not list it.")
 
 
 def _done_again(folder: Path, now: Mapping[str, str]) -> dict[str, bool]:
-    """Compare results of a study with those in its archive: name → whether they are the same."""
+    """Return name → whether a result of a new run is the same as in the archive."""
     again, archived = (f"{(folder / name).as_posix()}/" for name in (RESULTS, ARCHIVED))
     return {
         path_from(folder, Path(name)): now[name] == archived_checksum
@@ -207,7 +209,7 @@ def _done_again(folder: Path, now: Mapping[str, str]) -> dict[str, bool]:
 
 
 def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], list[CheckedFile]]:
-    """Read the records among files, with full paths; return remarks on incomplete records, too."""
+    """Return the records among files, with absolute paths, and remarks on incomplete records."""
     records: list[Record] = []
     remarks: list[CheckedFile] = []
 
@@ -219,7 +221,7 @@ def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], li
             remark(
                 path,
                 FileState.UNFINISHED,
-                f"the stage {path.stem.replace('+', ' ')} has begun and has not ended: its "
+                f"the stage {path.stem.replace('+', ' ')} was started and did not finish: its "
                 "output may be incomplete. Run the study again.",
             )
         elif path.name.endswith(".meta.json"):
@@ -230,36 +232,39 @@ def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], li
                 remark(path, FileState.UNREADABLE, f"the record cannot be read: {error}")
                 continue
             if content.get("outputs") == {}:
-                # Otherwise it lists the content of an export, and the folder has its record
+                # Without an output, it is a list of the files of an export, which has a record
                 if output.exists():
                     remark(output, FileState.CHANGING, "its record has no checksum of it.")
             elif record is None or not record.outputs:
                 remark(path, FileState.UNREADABLE, "it is no record with checksums of outputs.")
             else:
-                records.append(_with_whole_paths(record))
+                writes = from_here(record, record.outputs)
+                # Inputs in an output folder are texts that users may edit
+                reads = {
+                    name: value
+                    for name, value in from_here(record, record.inputs).items()
+                    if not any(parent.as_posix() in writes for parent in Path(name).parents)
+                }
+                records.append(replace(record, inputs=reads, outputs=writes))
     return records, remarks
 
 
-def _with_whole_paths(record: Record) -> Record:
-    reads, writes = from_here(record, record.inputs), from_here(record, record.outputs)
-    # Inputs in an output folder are texts for the user to edit
-    texts = {text for text in reads for parent in Path(text).parents if parent.as_posix() in writes}
-    reads = {name: value for name, value in reads.items() if name not in texts}
-    return replace(record, inputs=reads, outputs=writes)
-
-
-def _command(record: Record) -> str:
-    command = shlex.join(record.command)
-    return f"'{command if len(command) <= _LONGEST else f'{command[: _LONGEST - 1]}…'}'"
-
-
 def _when(record: Record) -> str:
-    """Command of a record and, in brackets, when it was done, as sentences have it."""
-    return f"{_command(record)} ({record.date.replace('T', ' ').removesuffix('Z')} UTC)"
+    """Return the command of a record, shortened, and in parentheses its date."""
+    command = shlex.join(record.command)
+    if len(command) > _MAX_COMMAND:
+        command = f"{command[: _MAX_COMMAND - 1]}…"
+    return f"'{command}' ({record.date.replace('T', ' ').removesuffix('Z')} UTC)"
 
 
 class _Chain:
-    """Chain of files made from other files, and their changes since."""
+    """Files that commands made from other files, and the changes of these files.
+
+    Args:
+        folder: folder to which paths in sentences are relative.
+        records: records with absolute paths.
+        now: path → current checksum; empty if the file does not exist.
+    """
 
     def __init__(self, folder: Path, records: Sequence[Record], now: Mapping[str, str]) -> None:
         self._folder = folder
@@ -274,9 +279,9 @@ class _Chain:
         self._stale: dict[str, str] = {}
 
     def checked(self) -> list[CheckedFile]:
-        """Every file that a record names."""
+        """Return the checked files that records name."""
         states = {name: self._state(name) for name in self._now}
-        # A folder that was written as a whole says less than the file in it that is wrong
+        # Instead of an edited folder, the edited files in it are listed
         wrong = [Path(name) for name, (state, _) in states.items() if state not in _FINE]
         return [
             CheckedFile(self._short(name), state, sentence)
@@ -288,15 +293,15 @@ class _Chain:
         return path_from(self._folder, Path(name))
 
     def _outputs(self, records: Iterable[Record]) -> str:
-        """The first files that commands wrote."""
+        """Return a list of the first files that commands wrote."""
         return join_names(dict.fromkeys(self._short(n) for r in records for n in r.outputs), 4)
 
     def _state(self, name: str) -> tuple[FileState, str]:
         claims, outputs = self._claims[name], self._outputs(self._readers[name])
         if not self._now[name]:
             if claims:
-                return FileState.MISSING, f"{_when(claims[-1])} wrote it, and it is gone."
-            return FileState.MISSING, f"not there; it was used for {outputs}."
+                return FileState.MISSING, f"{_when(claims[-1])} wrote it, but it is gone."
+            return FileState.MISSING, f"it does not exist; it was used for {outputs}."
         if not claims:
             return FileState.GIVEN, f"no command of this folder wrote it; used for {outputs}."
         maker = self._maker(name)
@@ -308,27 +313,27 @@ class _Chain:
         return FileState.HOLDS, f"made{f' of {of}' if of else ''} by {_when(maker)}."
 
     def _maker(self, name: str) -> Record | None:
-        """Return the last command that wrote the current content, if any."""
+        """Return the record of the last command that wrote the current content, if any."""
         now = self._now[name]
         return next((r for r in reversed(self._claims[name]) if r.outputs[name] == now), None)
 
     def _edited(self, name: str, last: Record) -> str:
         is_folder, now = Path(name).is_dir(), self._now[name]
         change = "a file in it was changed, added or removed" if is_folder else "changed"
-        text = f"{change} since {_when(last)} wrote it, by hand or by another program."
-        # Two files may just have changed places
+        text = f"{change} after {_when(last)} wrote it, by hand or by another program."
+        # Two files may have been exchanged
         for other_name, claims in self._claims.items():
             if other_name != name and any(record.outputs[other_name] == now for record in claims):
-                text += f" It has the content with which {self._short(other_name)} was written."
+                text += f" It now has the recorded content of {self._short(other_name)}."
                 break
         if used := [record for record in self._readers[name] if record.inputs[name] == now]:
-            text += f" As it is now, it was used for {self._outputs(used)}."
+            text += f" With its current content, it was used for {self._outputs(used)}."
         return text
 
     def _why_stale(self, name: str) -> str:
-        """Why a file is of the past, although it is as it was written; empty if it is not."""
+        """Return why a file is stale, although its content is as written; empty if it is not."""
         if name not in self._stale:
-            self._stale[name] = ""  # records that name one another in a circle end here
+            self._stale[name] = ""  # ends the recursion if records refer to each other in a circle
             self._stale[name] = self._found_stale(name)
         return self._stale[name]
 
@@ -341,11 +346,9 @@ class _Chain:
                 continue  # missing files have their own message
             maker_of_read, short = self._maker(read), self._short(read)
             if self._now[read] != checksum_read:
-                since = (
-                    f"{_when(maker_of_read)} wrote it anew"
-                    if maker_of_read
-                    else "that has changed since"
-                )
+                since = "this file has changed since"
+                if maker_of_read:
+                    since = f"{_when(maker_of_read)} wrote it again"
                 return f"made of an earlier {short} by {_when(maker)}; {since}."
             if maker_of_read and self._why_stale(read):
                 return f"made of {short}, which is stale itself, by {_when(maker)}."
@@ -359,35 +362,32 @@ class _Chain:
         return ""
 
 
-def grouped(files: Iterable[CheckedFile]) -> list[CheckedFile]:
-    """Merge rows of more than three files with the same state and sentence into one."""
-    groups: dict[tuple[FileState, str], list[CheckedFile]] = {}
-    for file in files:
-        groups.setdefault((file.state, file.sentence), []).append(file)
+def group_files(files: Iterable[CheckedFile]) -> list[CheckedFile]:
+    """Merge more than three files with the same state and sentence into one row."""
     rows: list[CheckedFile] = []
+    groups = grouped(((file.state, file.sentence), file) for file in files)
     for (state, sentence), group in groups.items():
-        if len(group) <= _EACH:
+        if len(group) <= _MAX_ROWS:
             rows += group
             continue
-        try:
-            folder = os.path.commonpath([file.path for file in group])
-        except ValueError:  # files on two drives of Windows
-            folder = ""
+        folder = os.path.commonpath([file.path for file in group])
         where = f" in {Path(folder).as_posix()}" if folder else ""
         rows.append(CheckedFile(f"{len(group):,} files{where}", state, sentence))
     return rows
 
 
 def summary(check: FolderCheck) -> str:
-    """The whole in a sentence, and in a second one whether results done again are the same."""
+    """Return a sentence about the files and, after a new run, one about results that differ."""
     numbers = Counter(file.state for file in check.files)
     counts = ", ".join(f"{state} {number:,}" for state, number in numbers.items())
     files, again = quantity(len(check.files), "file"), check.done_again
-    looked_at = f"{len(check.wrong):,} of {files} must be looked at"
-    text = f"{looked_at if check.wrong else 'everything holds'} ({counts})."
+    to_check = f"{len(check.wrong):,} of {files} must be checked"
+    text = f"{to_check if check.wrong else 'all files are up to date'} ({counts})."
     if differing := [name for name, is_same in again.items() if not is_same]:
-        text += f" Of {len(again):,} results done again these are not as in {ARCHIVED}: "
+        text += (
+            f" Of {quantity(len(again), 'result')} of the new run, these differ from {ARCHIVED}: "
+        )
         text += f"{join_names(differing)}."
     elif again:
-        text += f" {quantity(len(again), 'result')} done again and {ARCHIVED} agree."
+        text += f" {quantity(len(again), 'result')} of the new run and {ARCHIVED} agree."
     return text

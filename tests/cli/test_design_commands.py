@@ -58,7 +58,9 @@ def test_triplets_are_selected_with_a_certificate(folder: Path) -> None:
     balance = "--token-balance 2 --tokens tokens.csv"
     command = f"select triplets --triplets triplets.csv {options} {balance} --out s.csv"
     done = run(folder, command)
-    assert "--objective controversiality names the better of two models less often" in done.stderr
+    assert (
+        "--objective controversiality identifies the better of two models less often" in done.stderr
+    )
     chosen = read_triplets(folder / "s.csv")
     counts = Counter((t.model_1, t.model_2) for t in chosen)
     counts["ngram", "rnn"] += 0
@@ -85,7 +87,7 @@ def test_triplets_whose_sentences_are_the_same_are_left_out(folder: Path) -> Non
     write_table(folder / "some.csv", columns_of(Triplet, [found_nothing, *others]))
     options = "--triplets some.csv --per-pair 3 --quantiles 0 --out d.csv"
     done = run(folder, "select", "triplets", *options.split(), status=0)
-    assert f"Left out: 1 of {len(others) + 1} triplets" in done.stderr
+    assert f"Excluded: 1 of {len(others) + 1} triplets" in done.stderr
     assert first.triplet_id not in {t.triplet_id for t in read_triplets(folder / "d.csv")}
 
 
@@ -98,7 +100,7 @@ def test_readable_triplets_have_enough_nats(folder: Path) -> None:
     (folder / "tags.csv").write_text("word,tag,count\nnature,noun,1\n")
     options = "--triplets poor.csv --per-pair 3 --quantiles 0 --tags tags.csv --out r.csv"
     done = run(folder, "select", "triplets", *options.split(), status=0)
-    assert f"Left out: 1 of {len(others) + 1} triplets, with less than 5 nats on" in done.stderr
+    assert f"Excluded: 1 of {len(others) + 1} triplets, with less than 5 nats on" in done.stderr
     assert poor.triplet_id not in {t.triplet_id for t in read_triplets(folder / "r.csv")}
     assert "tags.csv has less than half of the words" in done.stderr
     assert "tags.csv" in json.loads((folder / "r.csv.meta.json").read_text())["inputs"]

@@ -123,7 +123,7 @@ def test_answers_of_people_stand_beside_trials(folder: Path) -> None:
     assert re.fullmatch(r"1 answer: mean rating \d\.0", item["answers"])
     assert item["sureness"] is None
     failed = run(folder, "review triplets.csv --out x.html --responses one.csv", status=2)
-    assert "triplets.csv holds no trials" in failed.stderr
+    assert "triplets.csv has no trials" in failed.stderr
 
 
 def test_several_reviews_are_counted_and_shown_together(folder: Path) -> None:
@@ -135,7 +135,7 @@ def test_several_reviews_are_counted_and_shown_together(folder: Path) -> None:
     assert printed.splitlines() == [
         "Ann: 4 of 6 triplets decided, 2 rejected",
         "bea: 3 of 6 triplets decided, 2 rejected",
-        "rejected by anybody: 3; reviewers disagree: 1",
+        "rejected by at least one reviewer: 3; reviewers disagree: 1",
     ]
     items = facts(folder / "r.html")["items"]
     assert [each["decision"] for each in items[:2]] == [[["keep", ""]], [["reject", "odd"]]]

@@ -97,7 +97,7 @@ def test_context_and_precision_reach_the_model_and_the_record(folder: Path) -> N
 
 
 def test_words_need_a_table_and_log_probabilities(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"cannot be \.npz\. Name one of \.csv"):
+    with pytest.raises(InputError, match=r"cannot be \.npz\. Use \.csv"):
         run(folder, "words.npz", "--model", f"hf:{folder}/gpt2", "--per-word")
     with pytest.raises(
         ModelError, match=r"log-likelihood\+mean\) are not .* A score for each word needs log-prob"

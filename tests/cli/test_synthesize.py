@@ -135,7 +135,10 @@ def test_it_says_when_nothing_was_found(
     arguments += ["--vocabulary", str(words), "--sentence", natural.text, "--fix", "0"]
     done = CliRunner().invoke(app, [*arguments, "--objective", objective])
     assert done.exit_code == 3, done.exception
-    assert "No result: there is no sentence on which these models disagree more." in done.stderr
+    assert (
+        "No result: the search found no sentence on which these models disagree more."
+        in done.stderr
+    )
     told = CliRunner().invoke(app, [*arguments, "--objective", objective, "--json"])
     assert told.exit_code == 3
     answer = json.loads(told.stdout)

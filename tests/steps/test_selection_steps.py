@@ -113,8 +113,8 @@ def test_triplets_are_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("objective", "told"),
     [
-        ("controversiality", "less often than drawing triplets by lot"),
-        ("worst-rank", "chooses by nats too"),
+        ("controversiality", "less often than a random selection"),
+        ("worst-rank", "prefers triplets with many nats"),
     ],
 )
 def test_numbers_against_choosing_by_nats_are_of_what_was_measured(

@@ -106,7 +106,7 @@ OUTS = {
     "results/Contstim.SQLite": "the store of the study",
     "results/./contstim.sqlite/x": "the store of the study",
     "results/.lock": "the lock of the study",
-    "results/begun/x": "the record of begun stages",
+    "results/begun/x": "the folder of begun stages",
     "results/natural.txt": "the stage 'sentences'",
     "results/NATURAL.txt": "the stage 'sentences'",
     "results/models/bigram.arpa": "the stage 'model bigram'",

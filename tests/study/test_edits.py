@@ -197,7 +197,7 @@ def test_a_file_changed_by_hand_is_named_and_not_overwritten(study: Path, last: 
     _drop_a_word(study)
     assert run(study, last=last).edited == ("results/vocabulary.txt",)
     change(study, ("min_count = 4", "min_count = 5"))
-    with pytest.raises(InputError, match=r"results/vocabulary\.txt: changed by hand since") as why:
+    with pytest.raises(InputError, match=r"results/vocabulary\.txt: changed by hand after") as why:
         run(study)
     assert "min count: 4 → 5" in str(why.value)
     assert "vocabulary" in run(study, overwrite=True, last=last).done

@@ -497,7 +497,7 @@ def test_a_killed_run_is_called_neither_running_nor_begun(tmp_path: Path) -> Non
             run.kill()
     states = stage_states(study)
     assert [s.state for s in states] == ["interrupted", "not done", "not done"]
-    assert states[0].because == "a run ended before it was done"
+    assert states[0].because == "a run ended before the stage was done"
     assert succeed(tmp_path, "status").count("interrupted") == 1
     text = _page(study).text
     assert "Stopped at text training: the run was killed, or" in text
@@ -506,7 +506,7 @@ def test_a_killed_run_is_called_neither_running_nor_begun(tmp_path: Path) -> Non
     # With another key, the reason is told, too; and what was corrected stays
     path.write_text('[texts]\ntraining = "english:40"\nnatural = "english:30"\n[sentences]\n')
     state, *_ = stage_states(read_study(path))
-    assert state.because == "a run ended before it was done; number: 20 → 40"
+    assert state.because == "a run ended before the stage was done; number: 20 → 40"
     before = (tmp_path / PAGE).read_bytes()
     correct_page(study)
     assert (tmp_path / PAGE).read_bytes() == before

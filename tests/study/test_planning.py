@@ -64,7 +64,7 @@ def test_done_stages_take_no_time(study: Path) -> None:
 
 def test_a_plan_only_measures_and_writes_it(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Models that are trained already, and searches between them."""
-    monkeypatch.setattr(planning, "_IN_ALL", 300.0)  # also on a busy machine
+    monkeypatch.setattr(planning, "_MAX_SECONDS", 300.0)  # also on a busy machine
     (study / "results" / "scores.csv").unlink()
     change(study, ("per_pair = 4", "per_pair = 6"))
     times = study / "results" / "contstim.sqlite.times.json"
@@ -112,7 +112,7 @@ def test_trainings_are_measured_by_some_steps(begun: Path, monkeypatch: pytest.M
     read, times = read_study(begun), Times(begun / "times.json")
     monkeypatch.setattr(probe, "_TRAINING", 0.05)
     monkeypatch.setattr(
-        probe, "measurement", lambda key, units, s: times.add(key, units=units, seconds=s)
+        probe, "print_measurement", lambda key, units, s: times.add(key, units=units, seconds=s)
     )
     with chdir(begun):
         (stage,) = (stage for stage in read.stages if stage.name == "model lstm")
@@ -291,14 +291,14 @@ def test_too_few_candidates(study: Path) -> None:
 def test_single_candidate_for_each_that_is_selected(study: Path) -> None:
     change(study, ("per_pair = 4", "per_pair = 3"), ("quantiles = 0", "quantiles = 3"))
     (caution, *_) = plan(study, measure=False).cautions
-    assert "there is no selection" in caution
+    assert "the selection fails" in caution
 
 
 def test_planned_and_simulated_participants_are_one_number(study: Path) -> None:
     """Two in each of three groups by [power], and 12 by [simulate]."""
     (caution,) = (c for c in plan(study, measure=False).cautions if "participants" in c)
-    assert "plans 6 participants" in caution
-    assert "simulates 12" in caution
+    assert "have 6 participants" in caution
+    assert "has 12" in caution
     change(study, ("participants = 12\n", ""))
     read = read_study(study)
     with chdir(study):
@@ -355,7 +355,7 @@ def test_word_cap_without_room(study: Path) -> None:
     cautions = " ".join(plan(study, measure=False).cautions)
     assert share > 1 / 3
     assert "[select.triplets] word_cap" in cautions
-    assert f"would use {share:.0%} of the room" in cautions
+    assert f"words that count, {share:.0%} of the" in cautions
     change(study, ("min_count = 4", "min_count = 2"))
     assert "[select.triplets] word_cap" not in " ".join(plan(study, measure=False).cautions)
 

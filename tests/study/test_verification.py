@@ -18,7 +18,7 @@ from contstim.files.records import recorded_as, write_record
 from contstim.models.ngram.training import DiscountWarning
 from contstim.steps.training import TrainNgram
 from contstim.study.handing_on.manifest import ArchivedFile, Manifest
-from contstim.study.verification import FileState, grouped, summary, verify_folder
+from contstim.study.verification import FileState, group_files, summary, verify_folder
 from tests.cli.running import run
 
 HOLDS, EDITED, STALE, MISSING = (
@@ -108,8 +108,8 @@ def test_states_of_a_chain(folder: Path, change: str) -> None:
 def test_sentences_name_who_what_and_where_it_went(folder: Path) -> None:
     _change(folder, "swap natural.txt and trials.csv")
     of = {file.path: file.sentence for file in verify_folder(folder).files}
-    assert of["natural.txt"].startswith("changed since 'contstim make natural.txt' (")
-    assert of["natural.txt"].endswith("It has the content with which trials.csv was written.")
+    assert of["natural.txt"].startswith("changed after 'contstim make natural.txt' (")
+    assert of["natural.txt"].endswith("It now has the recorded content of trials.csv.")
     assert of["scores.csv"].startswith("made of an earlier natural.txt by 'contstim make scores")
     assert "made of scores.csv, which is stale itself" in of["pairs.csv"]
 
@@ -120,7 +120,9 @@ def test_what_was_used_as_edited_is_named(folder: Path) -> None:
     _made(folder, "scores.csv", "y", "natural.txt")
     files = {file.path: file for file in verify_folder(folder).files}
     assert files["natural.txt"].state is EDITED
-    assert files["natural.txt"].sentence.endswith("As it is now, it was used for scores.csv.")
+    assert files["natural.txt"].sentence.endswith(
+        "With its current content, it was used for scores.csv."
+    )
     assert files["scores.csv"].state is HOLDS
     assert files["pairs.csv"].state is STALE
 
@@ -183,7 +185,7 @@ def test_a_folder_written_as_a_whole(tmp_path: Path) -> None:
     (tmp_path / "export" / "more.html").write_text("more")
     (file,) = verify_folder(tmp_path).wrong
     assert (file.path, file.state) == ("export", EDITED)
-    assert file.sentence.startswith("a file in it was changed, added or removed since ")
+    assert file.sentence.startswith("a file in it was changed, added or removed after ")
     write_record(tmp_path / "export" / "page.html")
     (tmp_path / "export" / "page.html").write_text("by hand")
     assert [file.path for file in verify_folder(tmp_path).wrong] == ["export/page.html"]
@@ -191,7 +193,7 @@ def test_a_folder_written_as_a_whole(tmp_path: Path) -> None:
 
 def test_folders_without_records(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"holds no record .* nothing to verify"):
+    with pytest.raises(InputError, match=r"has no record .* nothing to verify"):
         verify_folder(tmp_path)
     with pytest.raises(InputError, match="is neither a folder nor a zip"):
         verify_folder(tmp_path / "notes.txt")
@@ -211,7 +213,7 @@ def test_files_of_which_the_same_is_to_be_said_share_a_row(folder: Path) -> None
     paths = [folder / "sub" / name for name in many]
     write_record(paths[0], [folder / "corpus.txt"], paths[1:])
     _change(folder, "edit corpus.txt")
-    rows = [row.path for row in grouped(verify_folder(folder).wrong)]
+    rows = [row.path for row in group_files(verify_folder(folder).wrong)]
     assert rows.count("5 files in sub") == 1
     assert not any("table" in row for row in rows)
 
@@ -229,10 +231,10 @@ def test_results_done_again_are_compared_with_those_of_the_archive(tmp_path: Pat
     assert {file.state for file in check.files} == {HOLDS}
     assert check.done_again == {"results/pairs.csv": True, "results/trials.csv": True}
     assert summary(check) == (
-        "everything holds (holds 8). 2 results done again and archived-results agree."
+        "all files are up to date (holds 8). 2 results of the new run and archived-results agree."
     )
     _made(tmp_path / "results", "trials.csv", "e", "pairs.csv")
-    others = "Of 2 results done again these are not as in archived-results: results/trials.csv."
+    others = "Of 2 results of the new run, these differ from archived-results: results/trials.csv."
     assert summary(verify_folder(tmp_path)).endswith(others)
 
 
@@ -252,13 +254,13 @@ def write_manifest(folder: Path) -> None:
 def test_the_command(folder: Path) -> None:
     """Statuses 0 and 1, and the table."""
     done = run(folder, "verify", "--all")
-    assert (done.returncode, "everything holds" in done.stderr) == (0, True)
+    assert (done.returncode, "all files are up to date" in done.stderr) == (0, True)
     assert "made of scores.csv by 'contstim make pairs.csv'" in done.stdout
     _change(folder, "edit scores.csv")
     done = run(folder, "verify", str(folder), status=1)
     assert "scores.csv" in done.stdout
     assert "corpus.txt" not in done.stdout
-    assert "4 of 6 files must be looked at (edited 1, stale 3, given 1, holds 1)" in done.stderr
+    assert "4 of 6 files must be checked (edited 1, stale 3, given 1, holds 1)" in done.stderr
     assert run(folder, "verify", "nowhere").returncode == 2
 
 
@@ -287,5 +289,5 @@ def test_chains_at_random(data: st.DataObject) -> None:
         f"{n}.csv": state for n, state in enumerate(expected)
     }
     assert summary(check).startswith(
-        "everything holds" if not check.wrong else f"{len(check.wrong)} "
+        "all files are up to date" if not check.wrong else f"{len(check.wrong)} "
     )

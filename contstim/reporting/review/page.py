@@ -84,9 +84,7 @@ class ReviewPage:
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of the items and their sentences, independent of order."""
-        contents = sorted(
-            [item.item_id, item.kind, *map(str, item.sentences)] for item in self.items
-        )
+        contents = sorted([i.item_id, i.kind, *map(str, i.sentences)] for i in self.items)
         return hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:16]
 
     @cached_property

@@ -9,9 +9,9 @@
     contstim verify                                         compared with archived-results/
 
 archive          writes the archive, with the system, hardware and versions to install
-manifest         archive.json: name, size and checksum of every file; files to supply; the user's
-                 files that a study reads, and their paths in an archive
+manifest         archive.json: name, size and checksum of every file; files to supply; inputs of a
+                 study, and their paths in an archive
 materials        facts of texts, models, words, sentences and items, from records and tables
-facts            these, and facts of reviews, trials, participants and the analysis
-texts            datasheet, methods, preregistration and README: templates that facts fill in
+facts            all facts: also of reviews, trials, participants and the analysis
+texts            datasheet, methods, preregistration and README: templates filled with facts
 """

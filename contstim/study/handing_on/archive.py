@@ -1,4 +1,4 @@
-"""Everything of a study in one zip or folder, to be handed on."""
+"""Archive of a study: one zip or folder with everything that others need to reproduce it."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MEGABYTE = 1_000_000
-_STORES = "stores"  # in the folder of results: memories for later runs, as the store
+_STORES = "stores"  # folder in the results that contains stores, which are caches for later runs
 LARGEST = 500
-"""Megabytes; larger inputs are named with their checksums, and not copied."""
+"""Default size in megabytes above which an input is not copied but listed with its checksum."""
 
 
 def archive_study(
@@ -70,27 +70,27 @@ def archive_study(
 ) -> tuple[Manifest, int]:
     """Write a study with its inputs, results, environment and texts, completely or not at all.
 
-    The same study makes the same archive: files in order of name, with one date, that of
-    SOURCE_DATE_EPOCH where it is set.
+    Archives of the same study are equal: files are sorted by name, and have the same date, which
+    SOURCE_DATE_EPOCH can set.
 
     Args:
-        study: as `read_study` reads it.
+        study: study from `read_study`.
         out: a file that ends in `.zip`, or a new folder.
-        without: files or folders to leave out; the archive lists their names.
-        largest: size in megabytes above which inputs are left out, too.
+        without: files or folders to exclude; the archive lists their names.
+        largest: size in megabytes above which inputs are excluded, too.
         as_it_is: whether stages may be stale, missing or changed by hand.
-        reporter: receives the names of the files that are left out.
+        reporter: receives the names of excluded files.
 
     Returns:
-        The list of the archive, and how many places of its texts are left to the author.
+        The list of the archive, and the number of questions in its texts for the author.
 
     Raises:
-        InputError: stages are stale, missing or changed by hand; a file to leave out is not there;
-            the folder is there already; or a file cannot be read or written.
+        InputError: if stages are stale, missing or changed by hand; an excluded file does not
+            exist; the folder exists already; or a file cannot be read or written.
     """
     out = out.absolute()
     if out.suffix != ".zip" and out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out} is there already: name a new folder, or a file ending in .zip.")
+        raise InputError(f"{out} exists already. Name a new folder, or a file ending in .zip.")
     command = ("contstim", "archive", study.path.name)
     with chdir(study.folder), TemporaryDirectory() as scratch, recorded_as(command):
         check_links()
@@ -99,35 +99,34 @@ def archive_study(
         if doubts and not as_it_is:
             listed = "\n".join(f"  {doubt}" for doubt in doubts)
             raise InputError(
-                f"The results differ from those of this study file:\n{listed}\nRun 'contstim run "
-                f"{study.path.name}' first, and give files that were changed by hand a name in the "
-                f"study file; or archive it with --as-it-is, which says so in it."
+                f"The results do not follow from this study file:\n{listed}\nRun 'contstim run "
+                f"{study.path.name}' first, and name files that were changed by hand in the study "
+                "file. Or use --as-it-is; the texts of the archive then contain these sentences."
             )
         study_text, inputs = study_inputs(study, read_text(study.path.name))
         results, astray = _results(stages)
         if astray:
-            reporter.say(
-                f"Left out, because no stage of the study writes them: {', '.join(astray)}."
-            )
+            reporter.say(f"Excluded, because no stage writes them: {', '.join(astray)}.")
         study_text, inputs = _without_identities(study, study_text, inputs)
         study_files = {*map(identity, (*inputs.values(), *results.values(), Path(study.path.name)))}
         if identity(out) in study_files:
-            raise InputError(f"{out} is a file of the study: give the archive another name.")
+            raise InputError(f"{out} is a file of the study. Give the archive another name.")
         large = {n for n, p in inputs.items() if p.stat().st_size > largest * _MEGABYTE}
-        out_of_it = left_out_names((*inputs, *results), without) | large
-        for name in sorted(out_of_it):
-            reporter.say(f"{name} is left out; archive.json has its checksum.")
+        excluded = left_out_names((*inputs, *results), without) | large
+        for name in sorted(excluded):
+            reporter.say(f"{name} is excluded; archive.json has its checksum.")
         facts = StudyFacts(study)
         hub = tuple(
             {
-                **{name: model[name] for name in ("name", "location")},
+                "name": model["name"],
+                "location": model["location"],
                 "revision": model["commit"],
                 "fingerprint": facts.conventions.get(model["name"], {}).get("fingerprint", ""),
             }
             for model in facts.models
             if model["on_hub"]
         )
-        to_supply = tuple(_describe_file(n, p) for n, p in inputs.items() if n in out_of_it)
+        to_supply = tuple(_describe_file(n, p) for n, p in inputs.items() if n in excluded)
         has_page = PAGE.is_file()
         sheet = datasheet(facts, doubts)
         texts = {
@@ -141,11 +140,11 @@ def archive_study(
             "README.md": readme_text(facts, to_supply, hub, doubts, has_page=has_page),
         }
         if has_page:
-            # Its links lead to results, which the archive has under another name
+            # The archive has the results, to which the page links, in another folder
             links = rf'(href|src)="(?:\./)?{RESULTS}/'
             texts[PAGE.name] = re.sub(links, rf'\1="{ARCHIVED_RESULTS}/', read_text(PAGE))
         contents = _write_texts(texts, Path(scratch)) | _psych_ds(facts, Path(scratch) / PSYCH_DS)
-        contents |= {n: p for n, p in (inputs | results).items() if n not in out_of_it}
+        contents |= {n: p for n, p in (inputs | results).items() if n not in excluded}
         inside = len(f"{ARCHIVED_RESULTS}/")
         manifest = Manifest(
             title=study.title,
@@ -157,7 +156,7 @@ def archive_study(
                 _describe_file(name[inside:], path) for name, path in sorted(results.items())
             ),
             to_supply=to_supply,
-            left_out=tuple(_describe_file(n, p) for n, p in results.items() if n in out_of_it),
+            left_out=tuple(_describe_file(n, p) for n, p in results.items() if n in excluded),
             hub_models=hub,
             as_it_is=tuple(doubts),
         )
@@ -172,9 +171,9 @@ def archive_study(
 def _without_identities(
     study: Study, text: str, inputs: Mapping[str, Path]
 ) -> tuple[str, dict[str, Path]]:
-    """Replace a server's database by its answers, in a study file and its inputs.
+    """Replace the database of a server by a table of responses, in a study file and its inputs.
 
-    The database identifies participants; the record of the server may contain payment codes.
+    The database identifies participants, and the record of the server may contain payment codes.
     """
     stage = next((s for s in study.stages if s.key[:2] == ("import", "collected")), None)
     if stage is None or not isinstance(stage.step, ImportResponses):
@@ -188,8 +187,9 @@ def _without_identities(
         n_sections = min(n_sections, n_headers)
     if n_sections != 1:
         raise InputError(
-            "An archive has answers in place of the database: write [import.collected] and each "
-            "section that reads responses on a separate line."
+            "An archive contains a table of responses instead of the database. So that contstim "
+            "can change the study file, write the headers [import.collected] and of each section "
+            "that reads responses on separate lines."
         )
     private = {*stage.step.files, *map(record_path, stage.step.files)}
     answers = {table: responses, questions_beside(table): questions_beside(responses)}
@@ -198,14 +198,14 @@ def _without_identities(
 
 
 def _write_texts(texts: Mapping[str, str], folder: Path) -> dict[str, Path]:
-    """The files of some texts, in a folder, by name."""
+    """Write texts to a folder; return name → path."""
     for name, text in texts.items():
         (folder / name).write_bytes(text.encode())
     return {name: folder / name for name in texts}
 
 
 def _doubts(stages: Sequence[StudyStage]) -> list[str]:
-    """The stages that do not hold, each in a sentence."""
+    """Return a sentence for each stage that is not up to date, and each file changed by hand."""
     doubts = []
     for stage in stages:
         now = examine(stage)
@@ -220,10 +220,10 @@ def _doubts(stages: Sequence[StudyStage]) -> list[str]:
 
 
 def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
-    """Files that the stages wrote, by name in the archive; and what else lies there."""
+    """Return name in the archive → output of the stages, and other files in the folder."""
     records = [stage.step.record_path() for stage in stages]
     written = {*records, *(path for stage in stages for path in stage.writes)}
-    # Of a report all files, not only its pages
+    # Stages declare only the pages of a report; records name all files
     for record in filter(None, map(Record.from_file, filter(None, records))):
         written |= {Path(name) for name in from_here(record, record.outputs)}
     results, astray = {}, []
@@ -237,7 +237,7 @@ def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
 
 
 def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:
-    """Write a Psych-DS data set of the trials and responses; without responses, no files."""
+    """Write a Psych-DS data set of the trials and responses, if any; return name → path."""
     if not facts.responses or not facts.trials:
         return {}
     from contstim.experiments.platforms.psych_ds import export_psych_ds
@@ -259,7 +259,7 @@ def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:
     return {
         f"{PSYCH_DS}/{path.relative_to(out).as_posix()}": path
         for path in sorted(out.rglob("*"))
-        # The record of the export names a removed folder
+        # Without the record of the export, which names the temporary folder
         if path.is_file() and not path.name.endswith(".meta.json")
     }
 
@@ -290,7 +290,7 @@ def _write_folder(contents: Mapping[str, Path], out: Path, _date: str) -> None:
 
 
 def environment_text() -> str:
-    """The content of `environment.json`: date, versions, system and hardware."""
+    """Return the content of `environment.json`: date, versions, system and hardware."""
     facts: dict[str, Any] = provenance()
     facts["environment"] |= {
         "release": platform.platform(),
@@ -302,27 +302,27 @@ def environment_text() -> str:
 
 
 def constraints_text() -> str:
-    """The content of `constraints.txt`: contstim's dependencies in their installed versions."""
+    """Return the content of `constraints.txt`: the installed versions of dependencies."""
     lines = [
         f"# contstim {__version__} on Python {platform.python_version()}, {platform.system()} "
         f"{platform.machine()}: installed packages.",
         "# pip install -c constraints.txt contstim",
     ]
     for name, version in sorted(installed_requirements().items()):
-        # A build such as 2.13.0+cpu comes from a separate index; only its version counts
+        # Without the name of a build, such as 2.13.0+cpu, which only another index has
         public, _, build = version.partition("+")
         lines.append(f"{name}=={public}" + (f"  # {version}" if build else ""))
     return "\n".join(lines) + "\n"
 
 
 def installed_requirements() -> dict[str, str]:
-    """The installed version of everything that contstim needs, and that this needs in turn."""
+    """Return package → installed version for all direct and indirect dependencies of contstim."""
     versions: dict[str, str] = {}
     waiting = ["contstim"]
     while waiting:
         for need in metadata.requires(waiting.pop()) or []:
             name = re.match(_NAME, need)
-            # What only an extra needs may be installed for other reasons
+            # Dependencies of extras are optional
             if name is None or re.search(r"\bextra\s*==", need):
                 continue
             plain = re.sub(r"[-_.]+", "-", name[0]).lower()

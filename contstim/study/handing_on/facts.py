@@ -1,4 +1,4 @@
-"""Facts in the records, certificates and tables of a study, read once for all texts about it."""
+"""Facts from records, certificates and tables of a study, which all texts of an archive share."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
 
 
 class StudyFacts(MaterialFacts):
-    """Facts of a study, as templates name them; empty for stages that are not done.
+    """Facts of a study for templates; empty for stages that are not done.
 
     The current folder is the study's.
 
     Attributes:
         study: the study.
-        power: step of [power]; None if the study has none.
-        planned_analysis: step of [analyze], likewise.
+        power: step of [power]; None if the study has no such section.
+        planned_analysis: step of [analyze]; None if the study has no such section.
     """
 
     def __init__(self, study: Study) -> None:
@@ -68,7 +68,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def contrast_families(self) -> Mapping[tuple[int, int], int]:
-        """(contrasts, of these between two models) → number of families of that size."""
+        """(contrasts, contrasts of two models) in a family → number of such families."""
         return planned_families(self.trials, self.names, self.contrasts, self.scale)
 
     @property
@@ -78,26 +78,26 @@ class StudyFacts(MaterialFacts):
 
     @property
     def few_groups(self) -> bool:
-        """True if tests over groups could show nothing."""
+        """True if no test over groups can be significant."""
         return over_groups(self.study, self.groups).hopeless
 
     # Reviews
 
     @cached_property
     def decisions(self) -> list[Path]:
-        """Files of reviewers' decisions, of all stages that select."""
+        """Files of reviewers' decisions that stages read."""
         files = (path for s in self.study.stages for path in getattr(s.step, "review", ()))
         return [*dict.fromkeys(files)]
 
     @cached_property
     def review(self) -> Review | None:
-        """Decisions of reviewers; None where the study has no reviews."""
+        """Decisions of reviewers; None if the study has no reviews."""
         files = [path for path in self.decisions if path.is_file()]
         return read_reviews(files) if files else None
 
     @cached_property
     def reviewers(self) -> list[tuple[object, ...]]:
-        """Reviewer, kind of items, and how many they kept, rejected and did not decide."""
+        """Reviewer, kind of items, and numbers of kept, rejected and undecided items."""
         decisions = self.review.decisions if self.review else ()
         decided = Counter((item.reviewer, item.kind, item.decision) for item in decisions)
         order = (Decision.KEEP, Decision.REJECT, Decision.NONE)
@@ -108,14 +108,14 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def rejections(self) -> list[tuple[ItemKind, int, int]]:
-        """Kind of items, how many were rejected, and of how many."""
+        """Kind of items, number of rejected items, and number of all items."""
         review = self.review or Review(())
         kinds = [(kind, review.of_kind(kind)) for kind in ItemKind]
         return [(k, len(review.rejected & items.keys()), len(items)) for k, items in kinds if items]
 
     @cached_property
     def reasons(self) -> Counter[str]:
-        """Reasons of rejections, with their numbers."""
+        """Reason for rejection → number of items."""
         decisions = self.review.decisions if self.review else ()
         rejected = (item for item in decisions if item.decision is Decision.REJECT)
         return Counter(item.reason.strip() or "(no reason given)" for item in rejected)
@@ -134,12 +134,12 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def per_group(self) -> int:
-        """Number of trials for a participant, the same in all groups."""
+        """Number of trials of a participant, which is the same in all groups."""
         return sum(trial.group == 1 for trial in self.trials)
 
     @cached_property
     def conditions(self) -> list[Row]:
-        """Each condition: its trials in all, in a group, and for every two models."""
+        """For each condition: number of trials in total, per group, and for each pair of models."""
         rows = []
         for condition in Condition:
             trials = [trial for trial in self.trials if trial.condition is condition]
@@ -152,7 +152,7 @@ class StudyFacts(MaterialFacts):
         return rows
 
     def _measures(self, trials: Iterable[Trial]) -> list[tuple[object, ...]]:
-        """Kind and number of distinct sentences; mean (deviation) of each of `_sizes`."""
+        """Return kind and number of distinct sentences, and mean (deviation) of each `_sizes`."""
         kinds: dict[str, dict[Sentence, None]] = {}
         for trial in trials:
             kinds.setdefault(trial.kind_1, {})[trial.sentence_1] = None
@@ -171,14 +171,14 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def sizes(self) -> list[float]:
-        """Mean words, characters and Zipf frequency of all distinct sentences to compare."""
+        """Number of distinct sentences, and their means of words, characters and Zipf frequency."""
         stimuli = (trial for trial in self.trials if trial.kind_1 is not Kind.INSTRUCTION)
         sentences = {s: None for trial in stimuli for s in (trial.sentence_1, trial.sentence_2)}
         return [len(sentences), *(fmean(map(size, sentences)) for size in self._sizes)]
 
     @cached_property
     def frequencies(self) -> WordFrequencies:
-        """Word frequencies as the design's summary has them."""
+        """Word frequencies that the summary of the design uses."""
         text = self.record(MakeDesign).get("text")
         return word_frequencies(None if text is None else Path(text), self.natural, self.trials)
 
@@ -186,7 +186,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def responses(self) -> Sequence[Response]:
-        """Responses of people, or of artificial participants; empty if there are none yet."""
+        """Responses of participants, who may be artificial; empty if there are none yet."""
         path, analysis = self.path("responses"), self.study.step(AnalyzeResponses)
         if path is None or not path.is_file():
             return ()
@@ -213,7 +213,7 @@ class StudyFacts(MaterialFacts):
         """Answers of the analysed participants to questions; see `answer_summaries`."""
         responses = self.path("responses")
         path = responses and questions_beside(responses)
-        # Without the analysis, it is unknown who is left out
+        # Before the analysis, it is unknown who is excluded
         if not path or not path.is_file() or (self.planned_analysis and not self.analysis):
             return []
         left_out = self.analysis.get("left_out", {})
@@ -223,12 +223,12 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def participants(self) -> dict[str, bool]:
-        """Who answered, and whether artificial."""
+        """Participant → True if artificial."""
         return {response.participant: response.simulated for response in self.responses}
 
     @property
     def rated(self) -> int:
-        """Number of responses that give a rating: a trial may be shown and left without one."""
+        """Number of responses with a rating, because a trial can end without an answer."""
         return sum(response.rating != UNRATED for response in self.responses)
 
     @property
@@ -238,7 +238,7 @@ class StudyFacts(MaterialFacts):
 
     @property
     def scale(self) -> Scale:
-        """Scale of answers: as the design asks for, or else as the responses say."""
+        """Scale of answers: that of the design or, if it has the default, of the responses."""
         design = self.study.step(MakeDesign)
         if design is not None and design.scale is not Scale.CONFIDENCE:
             return Scale(design.scale)
@@ -246,26 +246,26 @@ class StudyFacts(MaterialFacts):
 
     @property
     def max_missing(self) -> float:
-        """Share of trials that a participant may leave unrated."""
+        """Maximum share of trials without a rating for a participant."""
         return self.planned_analysis.exclusions.max_missing if self.planned_analysis else 0.0
 
     @property
     def partial(self) -> bool:
-        """True if some analyses take unfinished sessions."""
+        """True if some analyses include unfinished sessions."""
         return bool(self.planned_analysis and self.planned_analysis.exclusions.partial)
 
     @cached_property
     def analysis(self) -> Row:
-        """The record of the analysis; empty where there is none."""
+        """The record of the analysis; empty without one."""
         return self.record(AnalyzeResponses)
 
     @cached_property
     def statistics(self) -> list[str]:
-        """Paragraphs of the analysis on its own statistics."""
+        """Paragraphs about statistics that the analysis wrote."""
         folder = self.out(AnalyzeResponses)
         path = folder and folder / "methods.md"
         text = read_text(path).strip() if path and self.analysis and path.is_file() else ""
-        # The works are listed with those of the whole section
+        # References are listed at the end of the text that contains these paragraphs
         leave_out = ("#", "References:")
         return [
             paragraph
@@ -275,11 +275,10 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def catch_trials(self) -> tuple[int, int] | None:
-        """How many catch trials a participant needs right, and of how many; None without any."""
+        """Required number of correct catch trials, and number of all; None without catch trials."""
         number = sum(row["per_group"] for row in self.conditions if row["name"] == Condition.CATCH)
-        least = (
-            None if self.planned_analysis is None else self.planned_analysis.exclusions.min_catch
-        )
+        planned = self.planned_analysis
+        least = None if planned is None else planned.exclusions.min_catch
         return (required_catch(number, least), number) if number else None
 
     @property
@@ -290,7 +289,7 @@ class StudyFacts(MaterialFacts):
 
     @property
     def excluded(self) -> dict[str, int]:
-        """Rules that left participants out, and how many."""
+        """Rule → number of participants that it excluded."""
         counts = self.analysis.get("left_out_by_rule", {})
         return {rule: number for rule, number in counts.items() if number}
 
@@ -301,7 +300,7 @@ class StudyFacts(MaterialFacts):
         table, path, *_ = step.writes() if step else (Path(), Path())
         if not path.is_file():
             return {}
-        # The first row of a scope is that of the design as planned
+        # The first row of a scope has the planned numbers
         rows = cells_by_name(read_table(path))
         row = next((row for row in rows if row["scope"] == "overall"), {})
         people = read_table(table).get("people", [])
@@ -309,21 +308,18 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def left_out(self) -> list[tuple[str, str, int]]:
-        """Everything that was left out anywhere: what, because of what, and how many."""
+        """All excluded things: kind, reason, and number."""
         dropped = self.vocabulary.get("words", {}).get("dropped", 0)
         unequal = self.vocabulary.get("same_token_count")
         counts: dict[str, dict[str, int]] = {
             "words, at first and at other positions": self.vocabulary.get("left_out", {}),
             "natural sentences": self.record(FindSentences).get("left_out", {}),
-            "natural sentences, skipped": self.passed_over,
+            "natural sentences, skipped": self.skipped,
             "participants": self.excluded,
         }
         rows = [(items, why, n) for items, reasons in counts.items() for why, n in reasons.items()]
         if dropped:
-            or_cut = (
-                ", or tokenizers split them into different numbers of tokens" if unequal else ""
-            )
-            rows.append(("words", f"not every model knows them{or_cut}", dropped))
-        return rows + [
-            (f"{kind}s", "rejected by a reviewer", n) for kind, n, _ in self.rejections if n
-        ]
+            cut = ", or tokenizers split them into different numbers of tokens" if unequal else ""
+            rows.append(("words", f"not every model knows them{cut}", dropped))
+        rows += [(f"{kind}s", "rejected by a reviewer", n) for kind, n, _ in self.rejections if n]
+        return rows

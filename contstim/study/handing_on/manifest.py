@@ -33,11 +33,10 @@ ARCHIVED_RESULTS = ARCHIVED.as_posix()
 """Folder of the archived results, next to the study file."""
 
 INPUTS = Path("inputs")
-"""Folder of an archive for files of other folders."""
+"""Folder of an archive for inputs from outside the study's folder."""
 
-# Texts in quotes, and comments, whose quotes are none
+# Texts in quotes; also comments, because quotes in comments do not begin a text
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
-_BEFORE, _AFTER = r"(?:^|(?<=[:=]))", r"(?=$|[@+:?])"
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,9 @@ class ArchivedFile:
     """A file of an archive.
 
     Attributes:
-        name: its path, from the study file's folder.
-        sha256: of its content, in hexadecimal digits.
-        size: bytes.
+        name: path relative to the folder of the study file.
+        sha256: checksum in hexadecimal digits.
+        size: size, bytes.
     """
 
     name: str
@@ -57,21 +56,21 @@ class ArchivedFile:
 
 @dataclass(frozen=True)
 class Manifest:
-    """List of the files in an archive, and of the files left out.
+    """List of the files in an archive, and of excluded files.
 
     Attributes:
         title: title of the study.
-        study: the name of the study file.
-        date: when the archive was made, UTC.
-        contstim: version that wrote the archive.
+        study: name of the study file.
+        date: date of the archive, UTC.
+        contstim: version of contstim that wrote the archive.
         files: all files of the archive except this list.
-        results: the archived results, as files of the folder `results`.
-        to_supply: inputs that were left out, with their paths.
-        left_out: results that were left out.
-        hub_models: loaded by name and not part of it: name, location, commit (`revision`; empty
-            where it is not known), fingerprint (empty where no scores were made).
-        as_it_is: what did not hold when the archive was made; empty if everything did.
-        format: of the list.
+        results: archived results, with the names that they have in the folder `results`.
+        to_supply: excluded inputs, which the receiver must supply.
+        left_out: excluded results.
+        hub_models: models from the hub, which are not in the archive: name, location, commit
+            (`revision`; empty if unknown), fingerprint (empty without scores).
+        as_it_is: a sentence for each stage that was not up to date, and each file changed by hand.
+        format: version of the format of the list.
     """
 
     title: str
@@ -93,10 +92,10 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The list of the archive that was unpacked into a folder; None where there is none.
+    """Return the list of an archive that was unpacked into a folder; None without a list.
 
     Raises:
-        InputError: it is damaged.
+        InputError: if the list is damaged.
     """
     from pydantic import TypeAdapter, ValidationError
 
@@ -111,7 +110,7 @@ def read_manifest(folder: Path) -> Manifest | None:
             path_inside(folder, file.name)
     except (ContstimError, ValidationError) as error:
         raise InputError(
-            f"{path} is not the list of an archive, or is damaged: unpack the archive again, or "
+            f"{path} is not the list of an archive, or is damaged. Unpack the archive again, or "
             f"remove the file. {error}"
         ) from error
     return manifest
@@ -119,24 +118,23 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[Path]:
-    """The folder of an archive that is a zip, for the time of a `with` statement.
+    """Unpack a zip of an archive to a temporary folder, which a `with` statement can use.
 
     Raises:
-        InputError: it is no zip, has a file twice or one outside its folder, or is damaged.
+        InputError: if the file is no zip, or is damaged, has a file twice, or a file outside the
+            folder.
     """
     with TemporaryDirectory() as scratch:
         with decoding(path, "a zip of an archive"), ZipFile(path) as archive:
             names = [info.filename for info in archive.infolist() if not info.is_dir()]
             if twice := find_duplicates(names):
-                raise InputError(f"{twice[0]} is in it twice")
+                raise InputError(f"the zip contains {twice[0]} twice")
             for name in names:
                 path_inside(scratch, name)
             # An archive is one folder, named for the zip; macOS adds another folder
             roots = {name.partition("/")[0] for name in names} - {"__MACOSX"}
             if len(roots) > 1 and any(f"{root}/{MANIFEST}" in names for root in roots):
-                raise InputError(
-                    f"an archive is one folder, but it has {join_names(sorted(roots))}"
-                )
+                raise InputError(f"an archive is one folder, not {join_names(sorted(roots))}")
             archive.extractall(scratch)
         (root,) = roots if len(roots) == 1 else ("",)
         inside = Path(scratch) / root
@@ -144,10 +142,10 @@ def unpacked(path: Path) -> Iterator[Path]:
 
 
 def check_supplied(folder: Path) -> tuple[str, ...]:
-    """Remarks on inputs of an unpacked archive that differ from those it was made of.
+    """Return sentences about inputs of an unpacked archive that differ from the original inputs.
 
     Raises:
-        InputError: inputs that the receiver is to supply are missing; names them all.
+        InputError: if inputs that the receiver must supply are missing; the message names them all.
     """
     manifest = read_manifest(folder)
     if manifest is None:
@@ -158,10 +156,10 @@ def check_supplied(folder: Path) -> tuple[str, ...]:
             f"  {file.name}: {file.size:,} bytes, sha256 {file.sha256}" for file in missing
         )
         raise InputError(
-            f"This archive was made without files that the study reads. Put them into {folder}:\n"
-            f"{needed}\nAsk the sender of the archive for their source."
+            f"This archive does not include some files that the study reads. Copy them to {folder}:"
+            f"\n{needed}\nAsk the sender of the archive for these files."
         )
-    # Only files that the study reads: its page and texts are written again
+    # Only inputs, because a run of the study may change other files
     ours = (ARCHIVED_RESULTS, PSYCH_DS, *TEXTS, manifest.study)
     inputs = [file for file in manifest.files if file.name.partition("/")[0] not in ours]
     remarks = []
@@ -170,7 +168,7 @@ def check_supplied(folder: Path) -> tuple[str, ...]:
         if not path.is_file():
             remarks.append(f"{file.name} is missing.")
         elif checksum(path) != f"sha256:{file.sha256}":
-            remarks.append(f"{file.name} is not the file that the archive was made with.")
+            remarks.append(f"{file.name} differs from the file with which the archive was made.")
     return tuple(remarks)
 
 
@@ -186,37 +184,34 @@ TEXTS = (
     "preregistration.md",
     "index.html",
 )
-"""Names of files that archives add, which no input can have."""
-
-
-def is_taken(path: Path) -> bool:
-    """True if an archive has something else of this name."""
-    return path.parts[0] in (*TEXTS, PSYCH_DS, ARCHIVED_RESULTS)
+"""Names of files that archives add; inputs with these names are renamed."""
 
 
 def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
-    """The files that stages read and none writes, and the study file that names them.
+    """Return the inputs of a study for an archive, and the study file with their paths there.
 
-    Files of the study's folder keep their places. Others get one in the folder `inputs`, and the
-    study file is changed accordingly. The current folder is the study's.
+    Inputs are files that stages read and no stage writes. In the archive, files of the study's
+    folder keep their paths. Other files are in the folder `inputs`, and the study file is changed
+    accordingly. The current folder is the study's.
 
     Args:
-        study: as `read_study` reads it.
-        text: of its file.
+        study: study from `read_study`.
+        text: text of the study file.
 
     Returns:
-        The study file, which names every file where it is in the archive; and where each file is
-        now, by its name in the archive.
+        The text of the study file with the paths in the archive; and name in the archive → current
+        path.
 
     Raises:
-        InputError: a file of another folder cannot be named otherwise, or another name would
-            change the order of the models, in which pairs of them are searched.
+        InputError: if the study file names an input in a form that cannot be changed, or new names
+            would change the order of the models, on which the searches depend.
     """
     archived_paths: dict[Path, Path] = {}
     for path in _paths(study):
         archived = path
-        if path.is_absolute() or ".." in path.parts or is_taken(path):
-            normalized = Path(os.path.normpath(Path.cwd() / path))  # of "..", too
+        is_taken = path.parts[0] in (*TEXTS, PSYCH_DS, ARCHIVED_RESULTS)
+        if is_taken or path.is_absolute() or ".." in path.parts:
+            normalized = Path(os.path.normpath(Path.cwd() / path))
             numbered = (INPUTS / f"{normalized.stem}-{n}{normalized.suffix}" for n in count(2))
             names = chain([INPUTS / normalized.name], numbered)
             archived = next(name for name in names if name not in archived_paths.values())
@@ -226,15 +221,13 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
         for path, archived in archived_paths.items()
         if path != archived
     }
-    specifications = [model.specification for model in study.models]
+    specifications = sorted(model.specification for model in study.models)
     renamed = [_renamed(specification, moved) for specification in specifications]
-    if sorted(specifications, key=lambda text: renamed[specifications.index(text)]) != sorted(
-        specifications
-    ):
+    if renamed != sorted(renamed):
         raise InputError(
-            "Models of other folders have another order in an archive, and the pairs of models "
-            "would be searched in another order, too. Put the models into the study's folder, name "
-            "them so in the study file, and run it again."
+            "Models from other folders have another order in an archive, and the pairs of models "
+            "would be searched in another order. Move the models into the study's folder, change "
+            "their paths in the study file, and run it again."
         )
     files = [_files(path, archived) for path, archived in archived_paths.items()]
     return _rewritten(text, moved), {name: file for part in files for name, file in part.items()}
@@ -243,7 +236,7 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
 def _paths(study: Study) -> list[Path]:
     stages = study.stages
     written = {path for stage in stages for path in stage.writes}
-    # Of the archive that the study came in; the next one has its own
+    # If the study comes from an archive, the results in it are no inputs
     written.add(Path(ARCHIVED_RESULTS))
     model_files = [file for model in study.models if model.training is None for file in model.files]
     read = [*(path for stage in stages for path in stage.reads), *model_files]
@@ -262,8 +255,8 @@ def _files(path: Path, archived: Path) -> dict[str, Path]:
 
 
 def _rewritten(text: str, moved: Mapping[str, str]) -> str:
-    """A study file with other places of some files."""
-    # Files next to a model's file move with it, and have no name in the study file
+    """Return the text of a study file with new paths of moved files."""
+    # Files next to a model's file move with it, and are not named in the study file
     beside = {str(path) for name in moved for path in [*with_neighbours([Path(name)])][1:]}
     unnamed = set(moved) - beside
 
@@ -281,8 +274,8 @@ def _rewritten(text: str, moved: Mapping[str, str]) -> str:
     changed = _STRING.sub(replaced, text)
     if unnamed:
         raise InputError(
-            f"{join_names(sorted(unnamed))}: not in the study's folder, and the study file names "
-            "it in a way that an archive cannot change. Put it into the folder of the study file."
+            f"{join_names(sorted(unnamed))} is not in the study's folder, and the study file names "
+            "it in a form that an archive cannot change. Move it to the folder of the study file."
         )
     return changed
 
@@ -294,27 +287,25 @@ def _renamed(value: str, moved: Mapping[str, str]) -> str:
 
 
 def _path_pattern(path: str) -> str:
-    """Pattern that finds a path in a value: alone, or in the specification of a model."""
-    return f"{_BEFORE}{re.escape(path)}{_AFTER}"
+    """Return a pattern that finds a path as a whole value, or in the specification of a model."""
+    return rf"(?:^|(?<=[:=])){re.escape(path)}(?=$|[@+:?])"
 
 
 def left_out_names(files: Iterable[str], without: Iterable[str]) -> frozenset[str]:
-    """The files that a user leaves out: those of these names, or in folders of these names.
+    """Return the files that a user excludes, by their names or by names of folders.
 
     Raises:
-        InputError: a name is not that of a file or a folder of the archive.
+        InputError: if the archive has no file or folder of a name.
     """
     names = list(files)
-    out: set[str] = set()
+    excluded: set[str] = set()
     for text in without:
-        name_without = Path(text).as_posix()
-        matching = [
-            name for name in names if name == name_without or name.startswith(f"{name_without}/")
-        ]
+        beginning = f"{Path(text).as_posix()}/"
+        matching = {name for name in names if f"{name}/".startswith(beginning)}
         if not matching:
             raise InputError(
-                f"--without {text}: there is no such file in the archive. Give its name as the "
-                "study file has it, or as archive.json would."
+                f"--without {text}: there is no such file in the archive. Use the name in the "
+                "study file, or the name that archive.json would contain."
             )
-        out.update(matching)
-    return frozenset(out)
+        excluded |= matching
+    return frozenset(excluded)

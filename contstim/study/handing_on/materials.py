@@ -59,29 +59,33 @@ class MaterialFacts:
 
     Attributes:
         study: the study.
+        names: names of the models.
+        model_pairs: names of every two models, in the order of the study.
     """
 
     def __init__(self, study: Study) -> None:
         self.study = study
+        self.names = [*study.names]
+        self.model_pairs = list(combinations(self.names, 2))
 
     def out(self, kind: type[Step[Any]]) -> Path | None:
-        """The first output of the stage with a step of a class; None if the study has none."""
+        """Return the main output of the first step of a class; None if there is no such step."""
         step = self.study.step(kind)
         return None if step is None else step.writes()[0]
 
     def path(self, kind: str) -> Path | None:
-        """The study's file of a kind, such as `vocabulary`; None if it has none."""
+        """Return the study's file of a kind, such as `vocabulary`; None if it has no such file."""
         path: Path | None = self.study.files.get(kind)
         return path
 
     def record(self, kind: type[Step[Any]] | Path) -> Row:
-        """The record of an output, or of the stage with a step of a class; empty without one."""
+        """Return the record of an output, or of the first step of a class; empty without one."""
         step = None if isinstance(kind, Path) else self.study.step(kind)
         path = record_path(kind) if isinstance(kind, Path) else step and step.record_path()
         return read_json_object(path) if path and path.is_file() else {}
 
     def certificate(self, kind: type[Step[Any]]) -> Row:
-        """The certificate of the table that a step writes; empty where there is none."""
+        """Return the certificate of the table that a step writes; empty without one."""
         path = Path(f"{self.out(kind)}.certificate.json")
         return read_json_object(path) if path.is_file() else {}
 
@@ -91,7 +95,7 @@ class MaterialFacts:
 
     @cached_property
     def texts(self) -> list[Row]:
-        """Each text: its use, file, number of lines, checksum, or how many embedded sentences."""
+        """For each text: use, file, number of embedded sentences, number of lines, checksum."""
         texts, models = self.study.texts, [model for model in self.study.models if model.training]
         learn = [f"the training of {model.name}" for model in models if model.own_text is None]
         uses = [
@@ -99,7 +103,7 @@ class MaterialFacts:
             ("natural sentences", texts.natural, NATURAL_TEXT),
         ]
         uses += [(f"the training of {e.name}", e.own_text, e.embedded_text) for e in models]
-        # Models that sections train, such as a judge of sentences
+        # Models that other sections train, such as a judge
         for stage in self.study.stages:
             step = stage.step
             if stage.kind == "train" and isinstance(step, TrainNgram | TrainNetwork):
@@ -122,7 +126,7 @@ class MaterialFacts:
 
     @cached_property
     def conventions(self) -> dict[str, Row]:
-        """Scoring convention of each model, by its name: rule, unit, fingerprint and the like."""
+        """Model → its scoring convention, such as rule, unit and fingerprint."""
         paths = filter(None, map(self.path, ("scores", "scores of trials")))
         outputs: list[Path | type[Step[Any]]] = [*paths, SearchTriplets, MakeVocabulary]
         for output in outputs:
@@ -132,13 +136,8 @@ class MaterialFacts:
         return {}
 
     @cached_property
-    def names(self) -> list[str]:
-        """The models."""
-        return [*self.study.names]
-
-    @cached_property
     def models(self) -> list[Row]:
-        """Each model: where it is from, and how it scores."""
+        """For each model: its source, and its scoring convention."""
         rows = []
         for model in self.study.models:
             location = model.location
@@ -154,7 +153,7 @@ class MaterialFacts:
 
     @cached_property
     def scorings(self) -> list[Row]:
-        """Ways in which models score, each with the names of its models."""
+        """Scoring methods, each with the names of the models that use it."""
         ways: dict[tuple[object, ...], Row] = {}
         for model in self.study.models:
             convention = self.conventions.get(model.name)
@@ -177,7 +176,7 @@ class MaterialFacts:
 
     @cached_property
     def ngrams(self) -> list[Row]:
-        """The study's n-gram models: order, number of n-grams, smoothing."""
+        """For each n-gram model: order, numbers of n-grams, smoothing."""
         models = [
             (model.name, self.record(model.files[0]))
             for model in self.study.models
@@ -191,7 +190,7 @@ class MaterialFacts:
 
     @cached_property
     def networks(self) -> list[Row]:
-        """The study's networks: sizes, settings and outcome of their training."""
+        """For each trained network: sizes, and settings and outcome of the training."""
         rows = []
         for model in self.study.models:
             training, path = model.training, Path(model.location) / "training.json"
@@ -203,13 +202,8 @@ class MaterialFacts:
         return rows
 
     @cached_property
-    def model_pairs(self) -> list[tuple[str, str]]:
-        """Every two models, in the order of the study."""
-        return list(combinations(self.names, 2))
-
-    @cached_property
     def vocabulary(self) -> Row:
-        """The record of the vocabulary, with words counted in the current file."""
+        """The record of the vocabulary, with the numbers of words in the current file."""
         record, path = self.record(MakeVocabulary), self.out(MakeVocabulary)
         if record and path and path.is_file():
             words, choice = Vocabulary.load(path), record["choice"]
@@ -232,19 +226,19 @@ class MaterialFacts:
 
     @property
     def excluded_texts(self) -> list[str]:
-        """Names of texts whose sentences are no natural sentences, without training texts."""
+        """Names of texts whose sentences are excluded, without training texts."""
         step, training_texts = self.study.step(FindSentences), self.study.training_texts
         return [path.name for path in step.exclude if path not in training_texts] if step else []
 
     @property
     def excludes_training(self) -> bool:
-        """True if sentences of all training texts are no natural sentences."""
+        """True if the sentences of all training texts are excluded."""
         step, training_texts = self.study.step(FindSentences), self.study.training_texts
         return bool(step and training_texts and {*training_texts} <= {*step.exclude})
 
     @cached_property
     def training_overlap(self) -> dict[str, Row | None]:
-        """Natural sentences in each model's training text; None where that text is unknown."""
+        """Model → facts about natural sentences in its training text; None if it is unknown."""
         entries: Row = {}
         outputs: list[Path | type[Step[Any]]] = [SearchTriplets]
         for output in (*outputs, *filter(None, [self.path("scores")])):
@@ -259,7 +253,7 @@ class MaterialFacts:
 
     @cached_property
     def lengths(self) -> list[tuple[int, int]]:
-        """Each length of natural sentences, in words, and how many have it."""
+        """Each length of natural sentences, in words, and the number of sentences."""
         return sorted(Counter(map(len, self.natural)).items())
 
     @cached_property
@@ -269,7 +263,7 @@ class MaterialFacts:
 
     @cached_property
     def scores(self) -> ScoreTable | None:
-        """Scores of the natural sentences; None where there are none yet."""
+        """Scores of the natural sentences; None without scores."""
         path = self.path("scores")
         return ScoreTable.from_file(path) if path and path.is_file() else None
 
@@ -280,12 +274,12 @@ class MaterialFacts:
 
     @cached_property
     def selected(self) -> Sequence[Triplet]:
-        """The triplets that were selected among these."""
+        """The selected triplets."""
         return self._items(SelectTriplets, read_triplets)
 
     @cached_property
     def searches(self) -> list[Row]:
-        """Record of the searches for each model pair, in the order of the study."""
+        """Record of the searches for each pair of models, in the order of the study."""
         of_pairs = {
             frozenset((search["model_1"], search["model_2"])): search
             for search in self.record(SearchTriplets).get("pairs", [])
@@ -294,7 +288,7 @@ class MaterialFacts:
 
     @cached_property
     def triplet_columns(self) -> dict[str, list[int]]:
-        """Numbers of triplets of every two models, by heading; those that are 0 are left out."""
+        """Heading → number for each pair of models; without columns in which all numbers are 0."""
         columns = {"triplets": self.between(self.found_triplets)}
         for heading, names in _FATES.items():
             numbers = [sum(of_pair.get(name, 0) for name in names) for of_pair in self.searches]
@@ -303,24 +297,26 @@ class MaterialFacts:
         return columns | ({"selected": self.between(self.selected)} if self.selected else {})
 
     @cached_property
-    def passed_over(self) -> dict[str, int]:
-        """Number of unusable natural sentences and unsuccessful searches, by reason."""
+    def skipped(self) -> dict[str, int]:
+        """Reason → number of skipped natural sentences."""
         reasons: Counter[str] = Counter()
-        for of_pair in self.searches if self.found_triplets else ():
-            reasons.update(of_pair.get("reasons", {}))
-        # Without the numbers of each search
-        vain = self.record(SearchTriplets).get("unchanged", []) if self.found_triplets else []
-        return reasons + Counter(f"unsuccessful search, {x['reason'].split(':')[0]}" for x in vain)
+        if self.found_triplets:
+            for of_pair in self.searches:
+                reasons.update(of_pair.get("reasons", {}))
+            for search in self.record(SearchTriplets).get("unchanged", []):
+                # The text after the colon has numbers of this search
+                reasons[f"unsuccessful search, {search['reason'].split(':')[0]}"] += 1
+        return +reasons  # without zeros
 
     @property
     def figures(self) -> dict[str, float]:
-        """Figures of the triplets that were selected, or, where none were, of all."""
+        """Figures of the selected triplets or, without a selection, of all triplets."""
         record = self.record(SelectTriplets if self.selected else SearchTriplets)
         return dict(record.get("figures", {}))
 
     @cached_property
     def controversialities(self) -> list[tuple[object, ...]]:
-        """Two models, and of their triplets number, least, mean and greatest controversiality."""
+        """Two models, number of their triplets, and minimum, mean and maximum controversiality."""
         items = self.selected or self.found_triplets
         of_pairs = {
             pair: [t.controversiality for t in items if {t.model_1, t.model_2} == {*pair}]
@@ -329,25 +325,25 @@ class MaterialFacts:
         return [(*p, len(v), min(v), fmean(v), max(v)) for p, v in of_pairs.items() if v]
 
     def between(self, items: Iterable[Pair | Triplet | Trial]) -> list[int]:
-        """Number of items that set two models against each other, for every two."""
+        """Return the number of items for each pair of models, in the order of the study."""
         counts = Counter(frozenset((item.model_1, item.model_2)) for item in items)
         return [counts[frozenset(pair)] for pair in self.model_pairs]
 
     @cached_property
     def minimal_pairs(self) -> Sequence[ControversialMinimalPair]:
-        """The minimal pairs on which models differ."""
+        """The selected minimal pairs."""
         return self._items(SelectMinimalPairs, read_controversial_minimal_pairs)
 
     @cached_property
     def verdicts(self) -> list[Row]:
-        """Rows of the table of verdicts by paradigm and models, of texts."""
+        """Rows of the table of verdicts by paradigm and pair of models; all cells are texts."""
         path = Path(f"{self.out(SelectMinimalPairs)}.verdicts.csv")
         table = read_table(path) if self.minimal_pairs and path.is_file() else {}
         return cells_by_name(table)
 
 
 def for_each(items: Sequence[Pair | Triplet]) -> str:
-    """`6 for each of 3 pairs of models`, where the numbers are equal; else least and most."""
+    """Return a text such as `6 for each of 3 pairs of models`, or `4 to 6` for unequal numbers."""
     counts = Counter(frozenset((item.model_1, item.model_2)) for item in items).values()
     if len(counts) == 1:
         return "all of them for one pair of models"

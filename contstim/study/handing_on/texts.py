@@ -1,13 +1,14 @@
 """Texts for a publication: templates in this folder, filled with facts of the study.
 
-datasheet.md.jinja         the materials: how items were made, chosen, left out and shared out
-items.md.jinja             settings that shape the items, for both of these
-methods.md.jinja           a methods section to paste
+datasheet.md.jinja         the materials: how items were made, selected, excluded and assigned
+methods.md.jinja           a methods section to paste into a paper
+items.md.jinja             sentences on settings of the items, for datasheet and methods
+models.md.jinja            sentences on scoring and training, for datasheet and methods
+analysis.md.jinja          sentences on the planned analysis, for methods and preregistration
 preregistration.md.jinja   a draft with the fields of OSF's standard template
-readme.md.jinja            what an archive says of itself
+readme.md.jinja            README of an archive
 
-Every number is counted in tables, or that of records and certificates. The current folder is the
-study's.
+Every number comes from a table, a record or a certificate. The current folder is the study's.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ if TYPE_CHECKING:
     from contstim.study.handing_on.manifest import ArchivedFile
 
 TO_FILL_IN = "To fill in: "
-"""Beginning of every question that only the authors can answer."""
+"""Beginning of each question that only the authors can answer."""
 
 _OR_TOOLS = "https://developers.google.com/optimization/"
-# Settings that the record of the searches has only where they are set
+# Settings that the record of the searches contains only if they are set
 _SEARCH = (*(field.name for field in fields(SearchQuestion)), "capitals", "plausible")
 
 
 def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:
-    """The datasheet of the materials.
+    """Return the datasheet of the materials.
 
     Args:
-        facts: of the study.
-        doubts: what does not hold of its results, one sentence each.
+        facts: facts of the study.
+        doubts: a sentence for each result that is not up to date.
     """
     report = _fill(
         "datasheet",
@@ -71,7 +72,7 @@ def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:
 
 
 def methods(facts: StudyFacts) -> Report:
-    """A methods section to paste."""
+    """Return a methods section to paste into a paper."""
     exports = [step.settings for step in facts.study.steps(ExportTrials)]
     return _fill(
         "methods",
@@ -83,7 +84,7 @@ def methods(facts: StudyFacts) -> Report:
 
 
 def preregistration(facts: StudyFacts) -> Report:
-    """A draft of a preregistration."""
+    """Return a draft of a preregistration."""
     return _fill("preregistration", facts)
 
 
@@ -95,13 +96,13 @@ def readme_text(
     *,
     has_page: bool,
 ) -> str:
-    """The README of an archive, in Markdown.
+    """Return the README of an archive, in Markdown.
 
     Args:
-        facts: of the study.
-        to_supply: inputs that the receiver is to supply.
-        hub: models of the hub.
-        doubts: what does not hold of the results, one sentence each.
+        facts: facts of the study.
+        to_supply: inputs that the receiver must supply.
+        hub: models from the hub.
+        doubts: a sentence for each result that is not up to date.
         has_page: whether the archive has the page of the study.
     """
     values = {"to_supply": to_supply, "hub": hub, "doubts": doubts, "has_page": has_page}
@@ -110,7 +111,7 @@ def readme_text(
 
 
 def _fill(name: str, facts: StudyFacts, **values: Any) -> Report:
-    """A text with the works that it cites."""
+    """Return a filled template, followed by the references that it cites."""
     search, minimal = facts.record(SearchTriplets), facts.study.step(EvaluateMinimalPairs)
     settings = {**dict.fromkeys(_SEARCH), **search}
     settings["allow_unknown"] = search.get("options", {}).get("allow_unknown", False)

@@ -125,7 +125,7 @@ def test_an_unpacked_archive_does_the_study_again(unpacked: Path) -> None:
     for path in old:  # byte for byte, without our own comparison
         new = unpacked / "results" / path.relative_to(unpacked / "archived-results")
         assert new.read_bytes() == path.read_bytes(), path
-    assert "results done again and archived-results agree" in run(unpacked, "verify").stderr
+    assert "results of the new run and archived-results agree" in run(unpacked, "verify").stderr
 
     # What was made anew can be handed on in turn
     succeed(unpacked, "archive", "--out", "../again", "--quiet")
@@ -147,7 +147,7 @@ def test_stale_and_edited_stages_are_archived_as_they_are(study: Path, tmp_path:
         assert "results/natural.txt was changed by hand" in text
     assert json.loads((tmp_path / "folder" / "archive.json").read_text())["as_it_is"]
     again = run(study, "archive", "--out", str(tmp_path / "folder"), "--as-it-is")
-    assert "is there already" in again.stderr
+    assert "exists already" in again.stderr
 
 
 def test_an_input_that_is_left_out_is_asked_for(study: Path, tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_an_input_that_is_left_out_is_asked_for(study: Path, tmp_path: Path) -> 
     assert hashlib.sha256(content).hexdigest() in (out / "README.md").read_text()
     (out / "corpus.txt").write_text("Another text.\n")
     other = run(out, "run", "--until", "model", "--quiet")
-    assert "corpus.txt is not the file that the archive was made with" in other.stderr
+    assert "corpus.txt differs from the file with which the archive was made" in other.stderr
     refused = run(study, "archive", "--out", str(tmp_path / "x"), "--without", "corpus")
     assert "there is no such file" in refused.stderr
 
@@ -182,7 +182,7 @@ def test_answers_are_archived_and_the_server_database_is_not(study: Path, tmp_pa
     assert "import collected" not in {stage.name for stage in again.stages}
     change(study, ("[import.collected]", '[import."collected"]'))
     refused = run(study, "archive", "--out", str(tmp_path / "no"), "--as-it-is")
-    assert "on a separate line" in refused.stderr
+    assert "on separate lines" in refused.stderr
 
 
 def test_large_inputs_are_named_and_not_copied(study: Path, tmp_path: Path) -> None:
