@@ -167,7 +167,7 @@ def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> 
     if left_out:
         sentences = quantity(len({omission.sentence for omission in left_out}), "sentence")
         yield Heading("Left out")
-        yield Paragraph(f"Some model cannot score {sentences} (left_out.csv).")
+        yield Paragraph(f"At least one model cannot score {sentences}; see left_out.csv.")
         yield page_table(tables["left_out"], max_rows=_SHOWN)
     judged_paradigms = evaluation.people.keys() & (full.paradigms if full else ())
     if judged_paradigms:

@@ -170,7 +170,10 @@ class Review:
         return frozenset((*(item.item_id for item in rejected), *sources))
 
     def rejects(self, item: ReviewedItem) -> bool:
-        """Return True if a reviewer rejects the item, or the pair or triplet of a trial."""
+        """Return True if a reviewer rejects the item.
+
+        A trial is also rejected with its pair or triplet, and with another trial of it.
+        """
         return not self.rejected.isdisjoint((item.item_id, item.source_id))
 
     @property

@@ -135,7 +135,7 @@ def test_sentences_beyond_the_window_are_counted_and_listed(
     assert left_out["sentence"] == Sentence.parse(long).text
     assert "reads at most" in left_out["reason"]
     report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    assert "Some model cannot score 1 sentence (left_out.csv)" in report
+    assert "At least one model cannot score 1 sentence; see left_out.csv" in report
     rows = _rows(tmp_path / "out" / "paradigms.csv")
     island = next(row for row in rows if row["paradigm"] == "island_1")
     assert (island["pairs"], island["unread"]) == ("2", "1")

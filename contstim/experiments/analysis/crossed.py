@@ -3,17 +3,17 @@
 All participants in a group rate the same trials, so answers are crossed: two answers share a
 person, an item, or neither. Resampling both at once counts the variance of single answers up to
 three times, so the variance is too large (Schütt et al. 2023, eLife 12:e82566). Schütt et al.
-correct this with the variances a, b and c of three resampling runs: 2 (a + b) - c, with factors for
-small samples. For means, the corrected variance has a closed form, and a jackknife over items
-extends it to the cosine. With n people and k items in a group,
+correct this with the variances a (only people are resampled), b (only items) and c (both):
+2 (a + b) - c, with factors for small samples. For means, the corrected variance has a closed form,
+and a jackknife over items extends it to the cosine. With n people and k items in a group,
 
     variance of a group's mean = P / n + I / k + R / (n k),
 
 where P is the variance between people, I between items, and R that of single answers beyond both.
-The variance of item means includes I and R, but not P. P is the variance of people's means, minus
-the part of it that single answers explain. So
+The variance of the k item means includes I and R, but not P. The variance of the n people's means
+is P + R / k. So
 
-    variance = (variance of the k item means) / k + (variance of people - R / k) / n.
+    variance = (variance of the item means) / k + (variance of the people's means - R / k) / n.
 
 Example: 2 people and 4 items, right (1) or wrong (0): 1 1 1 0 and 1 0 0 0. Item means are 1, 1/2,
 1/2, 0 with variance 1/6, so the first term is 1/6 / 4. People's means are 3/4 and 1/4 with variance
@@ -69,7 +69,7 @@ class GroupJackknife:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Results of people who rated the same items: one value or difference.
+    """One value or difference of each person, for people who rated the same items.
 
     Attributes:
         values: (…, n_people).
@@ -102,8 +102,8 @@ class VarianceComponents:
             have most of the influence.
         of_items: variance and degrees of freedom for new items and these people.
         of_people: variance and degrees of freedom for new people and these items.
-        residual: variance of the value or difference in single answers, which people, items and
-            residuals cause; its root is the unit of standardised differences.
+        residual: total variance of the value or difference in a single answer: between people,
+            between items, and the rest. Its root is the unit of standardised differences.
         person: variance of people's values, which includes a part from single answers.
         answers: part of `person` that single answers explain (R / k, see the module).
         people: number of people.
@@ -267,8 +267,9 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
     """Return the variance of the mean over all people, for new people and items.
 
     People and items are assumed to have the same variances in all blocks, so that a person who is
-    alone in a block counts too. If most blocks have too few people or items, each block is one
-    observation, and the variance is that between blocks.
+    alone in a block counts too. Each block counts as one observation, and the variance is that
+    between blocks, if a block has no spare item, or if there are fewer spare items, or fewer people
+    beyond the first of each block, than blocks minus one.
 
     Args:
         blocks: blocks of one value or difference.
@@ -286,8 +287,8 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
     enough_items = sum(spare) >= between and min(spare) > 0
     if between and not (freedom >= between and enough_items):
         variance, all_freedom = _between_blocks(blocks) + shared, np.array(float(between))
-        why = "one participant" if enough_items else "too few trials"
-        note = f"the variance is that between groups, because most groups have {why}"
+        why = "participants" if enough_items else "trials"
+        note = f"the variance is that between groups, because there are too few {why} in a group"
     elif freedom and sum(spare):
         # If people hardly differ, their estimated contribution is negative as often as positive.
         # It is not cut at zero, because intervals would become too wide for designs with many

@@ -5,7 +5,7 @@ the SHA-256 of its content. Reading a pickle runs no code of the file.
 
 Every reader takes the folder of the repository dpmlab/contstimlang. Readers of scores and words
 also accept a copy of its folder `resources`. As everywhere in contstim, sentences have end marks,
-and model_1 rejects sentence_1 and synthetic_1.
+and model_1 rejects sentence_1 of a pair and synthetic_1 of a triplet.
 
 The published file of experiment 1 is a list of 16,500 ratings. Models and conditions of trials
 follow from the published selections, and participants' groups from the sentences that they share.
@@ -298,7 +298,7 @@ def read_experiment(
         ratings_file: file of ratings, `data` in the repository LpZamora/contstimlang.
 
     Raises:
-        InputError: if a file is missing or differs from the published one.
+        InputError: if a file is missing, or its content does not have the published form.
     """
     rows = _read_rows(ratings_file)
     groups = _assign_groups([pair for pair, *_ in rows], ratings_file)
@@ -323,7 +323,7 @@ def read_experiment(
                 f"p{participant + 1:03}",
                 trial.group,
                 trial.trial_id,
-                # In the file, ratings go from its first sentence to its second
+                # In the file, ratings refer to the order in the row; here, to that in the trial
                 rating if pair[0] == trial.sentence_1 else trial.scale.mirrored(rating),
                 UNKNOWN,
                 position,
@@ -360,8 +360,7 @@ def _assign_groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str)
     """Return the group of each participant: participants with the same pairs share a group."""
     if not pairs or len(pairs) % TRIALS_EACH:
         raise InputError(
-            f"{path} has {len(pairs):,} ratings, which is not a multiple of {TRIALS_EACH} "
-            "per participant."
+            f"{path} has {len(pairs):,} ratings, but must have {TRIALS_EACH} of each participant."
         )
     seen = [
         frozenset(map(frozenset, pairs[start : start + TRIALS_EACH]))
@@ -416,7 +415,7 @@ def import_golan2023(
     --scores-out scores.csv`
 
     Raises:
-        InputError: if a file is missing or differs from the published one.
+        InputError: if a file is missing, or its content does not have the published form.
     """
     del files, trials  # files are in the folder `data`, trials are built from them
     folder = data / "contstimlang"

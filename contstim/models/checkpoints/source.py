@@ -59,7 +59,7 @@ class Source:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of `from_pretrained`. Without `trust_remote_code`, it would ask for consent."""
+        """Options of `from_pretrained`, which asks the user if `trust_remote_code` is missing."""
         return {"trust_remote_code": self.trust_remote_code, **self.options_of_files}
 
     @property
@@ -106,10 +106,10 @@ class Source:
 def from_anywhere(
     load: Callable[Concatenate[Source, Loading, _Options], _Result],
 ) -> Callable[Concatenate[str, Loading, _Options], _Result]:
-    """Decorate a function of a source so that its argument is a location.
+    """Decorate a function that takes a `Source`, so that it takes a location instead.
 
     A folder or a GGUF file is read directly. A model on the hub is read from the local cache or, if
-    it is not there, from the hub.
+    that fails, from the hub.
 
     Raises:
         ModelError: see `check_location`, `check_hub`, `foreign_errors` and `load`.
@@ -348,14 +348,14 @@ def silence() -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the message of an error on one line, truncated, printable and with a full stop."""
+    """Return the message of an error on one line, truncated, encodable and with a full stop."""
     text = " ".join(str(error).split())
     if " " not in text:  # for example the missing key of a KeyError
         text = f"{type(error).__name__}: {text}"
-    printable = text.encode("utf-8", "backslashreplace").decode()
-    if len(printable) > _MAX_MESSAGE_LENGTH:
-        printable = f"{printable[:_MAX_MESSAGE_LENGTH]}…"
-    return printable.rstrip(": .") + "."
+    encodable = text.encode("utf-8", "backslashreplace").decode()
+    if len(encodable) > _MAX_MESSAGE_LENGTH:
+        encodable = f"{encodable[:_MAX_MESSAGE_LENGTH]}…"
+    return encodable.rstrip(": .") + "."
 
 
 def gguf_file(location: str) -> Path | None:

@@ -2,16 +2,18 @@
 
 A plan is a list of passes through the network and a list of questions. A pass hides some tokens of
 the sentence. A question asks a pass for the log-probability of one hidden token. The score is the
-weighted sum of the answers. In the example `The dog sleeps.`, each word is one token. The table
-shows the number of each token, including special tokens, and the word of each token (`Pattern`):
+weighted sum of the answers, except for mixtures (below). In the example `The dog sleeps.`, each
+word is one token. The table shows the number of each token, including special tokens, and the word
+of each token (`Pattern`):
 
              [CLS]  The  dog  sleeps    .     [SEP]
     token      0     1    2     3       4       5
     word    SPECIAL  0    1     2    END_MARK SPECIAL
 
-Rule `chain` hides every set of words. The weight of a hidden word is the share of orders in which
-exactly the words outside the set precede this word. For each word, the weights add up to 1. The end
-mark is always visible:
+Rule `chain` hides every set of words. Imagine that the words are uncovered one by one, in every
+possible order. The weight of a hidden word is the share of orders in which exactly the words
+outside the set are uncovered before it. For each word, the weights add up to 1. The end mark is
+always visible:
 
     pass  The  dog  sleeps    terms of the score (hidden words are _)
     0      _   dog  sleeps    1/3 log p(The)
@@ -37,7 +39,8 @@ the numbers 1 to 5, between special tokens 0 and 6. Each cell of the table lists
     pll-whole-word      1    2    3 4     3 4    5        4, because two questions share one pass
     pll-sentence-l2r   1-6  2-6   3-6     4-6   5 6       5
 
-Under `chain`, a word of two tokens is a chain of two tokens within every set that hides the word.
+Under `chain`, the tokens of a word are uncovered one after the other, in both orders if there are
+two, before any other word is uncovered.
 While `The` and `bark ##s` are hidden, `bark ##s` has weight 1/6, and either token may be uncovered
 first. One pass hides both tokens and asks for each of them, with weight 1/2 * 1/6. In two more
 passes, only one of the two tokens is hidden; each pass asks for this token, with weight 1/2 * 1/6.
@@ -47,10 +50,11 @@ over orders from the answers, see `Mixture`.
 
 Mixture over orders. If a fully masked sentence is uncovered word by word in one order, the product
 of the words' probabilities is a probability of the sentence. Over all sentences with the same
-number of tokens in each word, these probabilities add up to 1. So do their means over all n!
-orders; their log is the mixture. `chain`, the mean of the logs, is the log of a geometric mean, and
-geometric means add up to less than 1. By Jensen's inequality, `chain` is a lower bound of the
-mixture. It is the evidence lower bound that is usually reported for masked diffusion models.
+number of tokens in each word, these probabilities add up to 1. So do the sentences' mean
+probabilities over all n! orders. The mixture is the log of a sentence's mean probability. `chain`,
+the mean of the logs, is the log of a geometric mean, and geometric means add up to at most 1. By
+Jensen's inequality, `chain` is a lower bound of the mixture. It is the evidence lower bound that is
+usually reported for masked diffusion models.
 
 The mixture needs only the contexts of `chain`. A plan's passes are the nodes of a graph, and its
 questions are the edges. A question about a hidden word leads to the pass that also shows this word.
@@ -69,8 +73,8 @@ all probabilities on the way to V; this product is 0 if the walk does not pass V
     H(V) = sum over w in V of  1/(n - |V| + 1)  p(w | V without w)  H(V without w),
 
 and the mixture is log H(all words). Among the walks that pass V, the mean of the products is
-F(V) = H(V) comb(n, |V|), so that F(V) = 1/|V| sum of p(w | V without w) F(V without w). A word of
-several tokens is uncovered by a separate walk, over all orders of its tokens.
+F(V) = H(V) comb(n, |V|), so that F(V) = 1/|V| sum of p(w | V without w) F(V without w). A walk that
+begins a word of several tokens uncovers all of them, in random order, before any other word.
 
 If there are too many sets, some orders are drawn at random, and each is a separate walk. The mean
 of their probabilities is an unbiased estimate. The log of this mean is too low on average, to first
@@ -102,7 +106,8 @@ EVERY_SAMPLE = -1
 class Plan:
     """Passes and questions of a scoring rule, for all sentences with the same pattern.
 
-    The score is the weighted sum of log p(token | visible tokens); see the top of this file.
+    The score is the weighted sum of log p(token | visible tokens), unless there is a mixture; see
+    the top of this file.
 
     Attributes:
         hidden: mask of the tokens that each pass hides, (n_passes, n_tokens).
@@ -110,7 +115,8 @@ class Plan:
         token: hidden token in question, a column of `hidden`, (n_questions,).
         weight: weight of each answer in the score, (n_questions,), positive.
         sample_of: number of each question's sample, or `EVERY_SAMPLE`, (n_questions,), if the score
-            is the mean of independent samples; None if the score is exact or a draft.
+            is the mean of independent samples; None if the score is exact, or a rough estimate
+            (`rules.draft_plan`).
         mixture: walks of the orders, if the score is the log of their mean probability; None if the
             score is the weighted sum.
     """
@@ -213,7 +219,7 @@ class Mixture:
         target: node that also shows the token in question, (n_questions,).
         log_step: log probability that a walk at the source asks this question, (n_questions,).
         log_reached: log probability that a walk of the node's sample passes it, (n_nodes,).
-        n_samples: number of samples; 1 for all orders.
+        n_samples: number of samples; 1 if the plan covers all orders.
         order: question indices sorted by target, (n_questions,).
         layers: for each number of hidden tokens except the largest, in falling order: the nodes
             with that number of hidden tokens, the sorted questions that lead to these nodes,
@@ -281,7 +287,7 @@ class Mixture:
         return min(0.0, float(np.logaddexp.reduce(of_samples) - np.log(self.n_samples)))
 
     def standard_error(self, log_probs: FloatArray) -> float:
-        """Compute the standard error of the score, nats (delta method); 0 for all orders."""
+        """Compute the standard error of the score, nats (delta method); 0 if none is sampled."""
         if self.n_samples == 1:
             return 0.0
         of_samples = self.log_h(log_probs)[-self.n_samples :]

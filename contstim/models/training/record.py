@@ -1,9 +1,9 @@
 """Files of a training: the checkpoint of an unfinished run, and the record of a finished run.
 
 The checkpoint is a safetensors file with the weights, the best weights so far and AdamW's moments.
-Its metadata contain the settings and the curve as text. The file is replaced after every epoch and,
-including the states of the random generators, every five minutes within an epoch. A killed run or a
-full disk leaves the previous file. The tensors have these names:
+Its metadata contain the settings and the curve as text. The file is replaced after every epoch, and
+every five minutes within an epoch, then with the states of the random generators. After a kill, or
+if the disk is full, the previous file is still there. The tensors have these names:
 
     weights/NAME                  a weight of the network
     best/NAME                     the same weight after the best epoch

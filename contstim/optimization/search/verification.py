@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     Models = LanguageModel | str | Sequence[LanguageModel | str]
 
 NEEDS_LOG_PROBABILITIES = "A search for controversial sentences"
-"""Subject of the message that a model lacks log-probabilities."""
+"""Beginning of the message that a search needs log-probabilities of models."""
 
-_MIN_TOLERANCE = 1e-4  # nats; maximum difference of a score between batches
+_MIN_TOLERANCE = 1e-4  # nats; smaller differences of a score between batches are rounding
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ class Problem:
         models: models in the order of all log-probabilities.
         roles: role of each model: `accept`, `reject` or `judge`, in that order.
         candidates: allowed words and natural sentence.
-        gains: expected gains of words, which searches for few new words compute once.
+        gains: expected gains of words. A search for few new words adds them, and shares them with
+            the search in the other direction.
     """
 
     models: tuple[LanguageModel, ...]
@@ -197,7 +198,7 @@ def reaches_floor(log_prob: float, floor: float, tolerance: float) -> bool:
 
 
 def computes_coarsely(models: Sequence[LanguageModel]) -> bool:
-    """Return True if one of the models computes in less than float32."""
+    """Return True unless all models are known to compute in float32."""
     return any(model.convention.precision != FLOAT32 for model in models)
 
 
@@ -209,10 +210,11 @@ def verify(
     in_float32: tuple[Objective, ScoredSentence] | None = None,
     enough: float = 0.0,
 ) -> Climb:
-    """Score a result from scratch, check every constraint, and return the climb with these scores.
+    """Score a result from scratch, check all constraints, and return the climb with these scores.
 
-    If the margin of a result is less than rounding, the result may violate the constraint when it
-    is scored alone. Then the next sentence that satisfies all constraints is the result.
+    A result that satisfied the objective in a batch, by less than rounding, may violate it when it
+    is scored alone. Then the next sentence that satisfies it is the result, or the start if there
+    is none.
 
     Args:
         climb: finished climb.
@@ -224,7 +226,8 @@ def verify(
         enough: required decrease of the loss from start to result, nats.
 
     Raises:
-        VerificationError: if scores differ by more than rounding, or a constraint is violated.
+        VerificationError: if scores differ by more than rounding, or a constraint on words is
+            violated.
         ModelError: if a model in float32 does not fit into memory.
     """
     evaluator = objective.evaluator

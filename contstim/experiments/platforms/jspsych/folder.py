@@ -41,7 +41,7 @@ TEXTS = ("consent.md", "instructions.md", "debrief.md", "labels.csv", "examples.
 PRACTICE, QUESTIONS = "practice.csv", "questions.csv"
 
 _LATER_LABELS = ("withdrawn", "preview")
-"""Labels that label tables of earlier versions lack; an export adds them."""
+"""Labels that labels.csv of an earlier version does not have; an export adds them."""
 
 _COLUMNS = {
     "labels.csv": ("name", "text"),
@@ -68,8 +68,9 @@ def export_jspsych(
 
     Args:
         trials: trials of all groups.
-        folder: folder, created when missing; an existing one must be empty or an earlier export.
-            All files are written at once: after an error the folder is unchanged.
+        folder: folder, created when missing; an existing one must be empty, an earlier export, or
+            contain only texts and tables for the page. All files are written at once: after an
+            error the folder is unchanged.
         settings: the researcher's settings; None for the defaults.
 
     Raises:
@@ -98,7 +99,7 @@ def new_page(
 
     Args:
         trials: trials of all groups.
-        folder: target folder, new or the result of an earlier export, whose texts are kept.
+        folder: target folder, as for `export_page`; texts in it are kept.
         settings: the researcher's settings.
         inside: subfolder for the page; empty if the page is in the target folder itself.
 
@@ -165,8 +166,8 @@ def _write_page(
 def _stale_scripts(earlier: Path, page: Path) -> set[str]:
     """Return the scripts that the page of an earlier export loads and the new page does not.
 
-    Such scripts belong to another version or destination of answers. Files that the earlier
-    index.html does not name, such as the researcher's, are not returned.
+    Such scripts belong to another version of contstim, or to another destination of the answers.
+    Files that the earlier index.html does not name, such as the researcher's, are not returned.
 
     Args:
         earlier: folder of the earlier export; may be missing.
@@ -216,7 +217,8 @@ def keep_texts(
         settings: settings of the page. If they name no table of practice pairs or questions,
             existing tables are kept.
         into: destination of new texts.
-        marks: marks of the lines to include: the scale first, then other properties of the page.
+        marks: the scale, then other properties of the page. Of the marked lines of a default text,
+            those with one of these marks are included.
 
     Raises:
         InputError: if a text cannot be read, or a table lacks a column or has an invalid cell.
@@ -260,10 +262,11 @@ def _missing_labels(table: str, language: str) -> str:
 
 
 def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[str]:
-    """Return the names of texts that are as an earlier export wrote them.
+    """Return the names of texts of an earlier export that equal a default text.
 
     Raises:
-        InputError: if texts were edited and the earlier export has another scale.
+        InputError: if texts other than debrief.md were edited and the earlier export has another
+            scale.
     """
     try:
         study = PageStudy.model_validate_json((folder / "study.json").read_bytes())
