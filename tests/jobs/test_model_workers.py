@@ -290,7 +290,7 @@ def workers_of(driver: int) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("n_sentences", "n_kills"), [(4_000, 2), pytest.param(100_000, 30, marks=pytest.mark.slow)]
+    ("n_sentences", "n_kills"), [(1_500, 2), pytest.param(100_000, 30, marks=pytest.mark.slow)]
 )
 def test_scores_survive_kills_of_workers_and_of_the_main_process(
     n_sentences: int, n_kills: int, trained: Path, english: list[Sentence], tmp_path: Path

@@ -36,6 +36,7 @@ def _cluster() -> Iterator[None]:
         ray.shutdown()
 
 
+@pytest.mark.slow
 class TestRay(SeparateWorkersContract):
     @classmethod
     def make(cls, workers: int) -> Executor:

@@ -246,6 +246,7 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, table: str, message
     assert any(f"line {line}, " in str(told.value) for line in lines)
 
 
+@pytest.mark.slow
 def test_a_study_does_single_steps_and_does_them_again_when_an_option_changes(study: Path) -> None:
     write_pairs(study / "pairs", generate_pairs(8, seed=1, paradigms=shipped_paradigms()[:2]))
     with (study / "study.toml").open("a", encoding="utf-8") as file:

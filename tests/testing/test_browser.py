@@ -60,6 +60,7 @@ def test_the_page_saves_what_artificial_participants_rate(serve: Serve, tmp_path
     assert sorted(rated) == sorted((one.group, one.trial_id, one.rating) for one in direct)
 
 
+@pytest.mark.slow
 def test_a_page_that_goes_nowhere_is_given_up_in_words(serve: Serve) -> None:
     made = simulate(groups=(1,), each=1)
     people = artificial_participants(made.trials, made.scores, "b", noise=1)

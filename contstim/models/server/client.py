@@ -14,6 +14,7 @@ import random
 from contextlib import ExitStack, suppress
 from email.utils import parsedate_to_datetime
 from functools import partial
+from threading import Thread, get_ident
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import finalize
@@ -93,7 +94,7 @@ class Client:
         )
         self._http = stack.enter_context(self._portal.wrap_async_context_manager(http))
         # Close sockets with the object, since open ones cause warnings
-        finalize(self, stack.close)
+        finalize(self, _close, stack, self._portal.call(get_ident))
 
     def ask_all(
         self,
@@ -212,6 +213,14 @@ class Client:
         """Return a message without the key, which the server may have repeated."""
         text, key = str(error) or type(error).__name__, key_of(self.address)
         return text.replace(key, "…") if key else text
+
+
+def _close(stack: ExitStack, loop_thread: int) -> None:
+    """Close a client, whose object may be collected as garbage in the thread of its event loop."""
+    if get_ident() == loop_thread:  # the loop cannot wait for its own end
+        Thread(target=stack.close).start()
+    else:
+        stack.close()
 
 
 def _seconds(retry_after: str) -> float | None:

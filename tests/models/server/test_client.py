@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import SHUT_RDWR, create_server
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, current_thread
 from time import monotonic, sleep
 from typing import Any
 
@@ -197,3 +197,12 @@ def test_a_notebook_whose_loop_runs_can_ask() -> None:
 
     with running(Server(lambda _number: (200, {}))) as server:
         assert sorted(asyncio.run(cell())) == [0, 1, 2]
+
+
+def test_garbage_collection_on_the_loop_closes_a_client() -> None:
+    clients = [Client(parse_address("http://127.0.0.1:1/v1#m"))]
+    portal = clients[0]._portal
+    loop = portal.call(current_thread)
+    portal.call(clients.clear)
+    loop.join(10)
+    assert not loop.is_alive()

@@ -84,6 +84,7 @@ def children(process: int) -> list[int]:
     return [int(child) for child in listed.read_text().split()]
 
 
+@pytest.mark.slow
 def test_interrupting_by_hand_is_no_loss_and_no_traceback(folder: Path) -> None:
     command = [sys.executable, "-m", "contstim", *quick("hand.csv")]
     driver = subprocess.Popen(
