@@ -19,6 +19,7 @@ from contstim.items.reviews import Decision, Review, naturals_of, read_reviews, 
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Trial, read_stimulus_table
 from contstim.models.catalog import load_models
+from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.scoring import mean_word_log_probs
 from contstim.options import AnswerScale, Help, Judges, Reads, Writes
 from contstim.reporting.review import ReviewPage
@@ -137,6 +138,7 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
     ] = ()
     reviewer: Annotated[str, Help("Reviewer's name; by default entered on the page.")] = ""
     settings: ReviewSettings = ReviewSettings()
+    loading: Loading = DEFAULT_LOADING
 
     def work(self, reporter: Reporter) -> Outcome[ReviewPage]:
         """Write the page."""
@@ -144,7 +146,7 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
         reviewer = " ".join(self.reviewer.split())
         review = read_reviews(self.review).about(stimuli) if self.review else None
         scores = None if self.scores is None else ScoreTable.from_file(self.scores)
-        judged = _judged(stimuli, self.settings.judge)
+        judged = _judged(stimuli, self.settings.judge, self.loading)
         flags = flag_items(stimuli, replace(self.settings.flags(), scores=scores, judged=judged))
         answers = {}
         if self.responses is not None:
@@ -165,14 +167,16 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
         return Outcome(content, {"items": n_items, "flagged": len(flags.by_item)}, parts=[*lines])
 
 
-def _judged(stimuli: Iterable[Stimulus], judges: Sequence[str]) -> dict[Sentence, FloatArray]:
+def _judged(
+    stimuli: Iterable[Stimulus], judges: Sequence[str], loading: Loading
+) -> dict[Sentence, FloatArray]:
     """Return sentence → mean log-probability of each word under the judges, (n_words,), nats."""
     all_stimuli = list(stimuli)
     # The natural sentence of a trial of two synthetic sentences is in no item
     item_sentences = chain.from_iterable(item.sentences for item in undecided_items(all_stimuli))
     naturals = filter(None, chain.from_iterable(naturals_of(all_stimuli).values()))
     sentences = [*dict.fromkeys((*item_sentences, *naturals))]
-    return mean_word_log_probs(load_models(judges), sentences) if judges else {}
+    return mean_word_log_probs(load_models(judges, loading), sentences) if judges else {}
 
 
 def _decided(review: Review, n_items: int, kind: ItemKind) -> Iterator[str]:

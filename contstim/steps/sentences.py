@@ -17,6 +17,7 @@ from contstim.errors import InputError
 from contstim.experiments.design.summary import sentences_needed
 from contstim.files.files import write_text
 from contstim.models.catalog import load_models
+from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.scoring import mean_word_log_probs
 from contstim.options import Help, Judges, Reads, Writes, reads_kind
 from contstim.reporting.report import Table
@@ -141,13 +142,13 @@ class FoundSentences:
     left_out: Counter[str]
     rules: tuple[SentenceRule, ...]
 
-    def without_unusual(self, judges: Sequence[str]) -> FoundSentences:
+    def without_unusual(self, judges: Sequence[str], loading: Loading) -> FoundSentences:
         """Return the result without the sentences that judges find unusual.
 
         These are the tenth of the sentences with the lowest mean log-probability per word, and
         sentences with a word whose log-probability is in the lowest percentile of all words.
         """
-        words = mean_word_log_probs(load_models(judges), self.sentences)
+        words = mean_word_log_probs(load_models(judges, loading), self.sentences)
         means = np.array([values.mean() for values in words.values()])
         lowest = np.array([values.min() for values in words.values()])
         percentile = np.quantile(np.concatenate([*words.values()]), _ODD_WORDS, method="lower")
@@ -223,6 +224,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
     ] = ()
     settings: SentenceSettings = SentenceSettings()
     judge: Judges = ()
+    loading: Loading = DEFAULT_LOADING
     for_models: Annotated[
         int | None, _StudyNumber("Number of models in the study.", at_least=2, metavar="M")
     ] = None
@@ -257,7 +259,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
             (read_sentences(path, prose=self.settings.prose) for path in self.exclude),
         )
         if self.judge and result.sentences:
-            result = result.without_unusual(self.judge)
+            result = result.without_unusual(self.judge, self.loading)
         selected, left_out = result.sentences, result.left_out
         if not selected:
             reasons = "; ".join(f"{count:,} because {why}" for why, count in left_out.most_common())

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Never
 
 import numpy as np
 import pytest
@@ -20,9 +21,11 @@ from contstim.files.tables import columns_of, write_table
 from contstim.items.item_flags import FlagKind
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Trial, Triplet, trial_columns
+from contstim.models.loading import Loading
 from contstim.models.ngram.training import DiscountWarning, train_ngram
 from contstim.steps.platforms import export_step, import_step
 from contstim.steps.review import ReviewSettings, WriteReviewPage, flags_of
+from contstim.steps.sentences import FindSentences
 from contstim.steps.simulation import SimulateResponses
 from contstim.steps.step import Step
 from contstim.words.sentence import Sentence
@@ -162,6 +165,30 @@ def test_a_judge_reads_the_natural_sentence_of_trials_that_do_not_show_it(tmp_pa
     page = WriteReviewPage(table=tmp_path / "trials.csv", out=out, settings=settings).run()
     assert page.flags is not None
     assert not page.flags.explanations[FlagKind.UNLIKELY].startswith("Not checked")
+
+
+def test_judges_are_loaded_with_the_options_of_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(_judges: Sequence[str], loading: Loading) -> Never:
+        raise InputError(loading.device)
+
+    table, text = tmp_path / "triplets.csv", tmp_path / "text.txt"
+    out, judge = tmp_path / "out", ("kenlm:1.arpa",)
+    write_table(table, columns_of(Triplet, some_triplets(1, ("ngram", "rnn"))))
+    text.write_text("The old dog slept in the small house.")
+    for step in (
+        WriteReviewPage(
+            table=table,
+            out=out,
+            settings=ReviewSettings(judge=judge),
+            loading=Loading(device="cuda"),
+        ),
+        FindSentences(text=text, out=out, judge=judge, loading=Loading(device="cuda")),
+    ):
+        monkeypatch.setattr(f"{type(step).__module__}.load_models", load)
+        with pytest.raises(InputError, match="cuda"):
+            step.run()
 
 
 def test_sentences_that_are_not_english_are_not_flagged_by_rules_of_english() -> None:
