@@ -56,7 +56,7 @@ def collect(
         float,
         typer.Option(
             min=0.1,
-            help="Minutes without an answer after which a participant's place becomes free.",
+            help="Minutes without an answer after which the group's place is free again.",
         ),
     ] = 30,
     participants: Annotated[

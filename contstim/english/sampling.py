@@ -36,7 +36,7 @@ PATIENCE = 20_000
 # Categories of content words, which may not occur twice in a sentence.
 CONTENT = frozenset("N V ADJ ADV NAME MASSN CMP LOOK TIME DEST PADV GOING".split())
 
-# Words of up to this many letters may be repeated; most are prepositions in time expressions.
+# Words of up to this many letters may recur within entries of several words, such as `bus stop`.
 SHORT_WORD = 3
 DESCRIBING = frozenset({"ADJ", "CMP", "LOOK"})
 
@@ -203,9 +203,10 @@ def sampler() -> Sampler:
 def is_sensible(derivation: Derivation) -> bool:
     """Return True if a sentence meets constraints on distant words, which rules cannot express.
 
-    No content word occurs twice in any form or part of speech ("works at work"), nor do two words
-    of one family ("husband", "wife"). No word follows itself. There is at most one describing word.
-    Words that clash do not occur together, as in "writes an old book".
+    No content word occurs twice in any form or part of speech ("works at work"), except short words
+    (`SHORT_WORD`). No two words of one family ("husband", "wife") occur together. No word follows
+    itself. There is at most one describing word. Words that clash do not occur together, as in
+    "writes an old book".
     """
     entries = tuple(derivation.entries())
     words = [word for entry in entries for word in entry.words]

@@ -37,12 +37,12 @@ def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError])
         error: class of the errors to raise.
 
     Raises:
-        ContstimError: (of class `error`) if several packages provide the name, or the value cannot
-            be loaded or is not a `kind` with this name.
+        ContstimError: (of class `error`) if several packages provide different values, or the value
+            cannot be loaded or is not a `kind` with this name.
     """
     word = kind.__name__
     entries = list(entry_points(group=group, name=name))
-    # A package that is installed and also on the path has two entries with the same value
+    # If several packages provide the same value, it does not matter which one is used
     if len({entry.value for entry in entries}) > 1:
         raise error(
             f"Several packages provide the {word.lower()} {name!r}: "

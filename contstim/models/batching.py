@@ -87,10 +87,11 @@ def forward_in_batches(
 
     Rows are padded on the right. `run` is called in inference mode with the ids (b, l), the
     attention mask (b, l) and the indices (b,) of the rows. It stores its results, or returns a
-    function that copies them from the device and stores them. Since a GPU would have to wait for
-    each copy, these functions are called for many batches together. When memory runs out, the
-    budget is lowered, also for later calls, and the same rows are retried. So `run` must not store
-    results before the network has succeeded.
+    function that copies them from the device and stores them. The host waits for each
+    copy, and the GPU has no work until the next batch is ready. So on a GPU these functions are
+    called for many batches together. When memory runs out, the budget is lowered, also for later
+    calls, and the rows are tried again in smaller batches. So `run` must not store results before
+    the network has succeeded.
 
     Args:
         rows: token ids, one sequence for each row, of any lengths.
@@ -103,7 +104,7 @@ def forward_in_batches(
         ModelError: if a single row does not fit into memory.
     """
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    # With the longest rows first, memory runs out in the first batch or in none. Rows of similar
+    # With the longest rows first, memory usually runs out early or not at all. Rows of similar
     # length need little padding.
     order = np.argsort(-lengths, kind="stable")
     start = 0
@@ -165,7 +166,9 @@ def does_not_fit(n_tokens: int, device: torch.device | str) -> str:
 
 
 def single_input(n_tokens: int, device: torch.device | str) -> AbstractContextManager[None]:
-    """Return a context manager for computing one input, which no smaller batch can replace.
+    """Return a context manager for computing a single input.
+
+    It cannot be split into smaller batches, so that running out of memory is an error.
 
     Raises:
         ModelError: if the input does not fit into memory.
@@ -212,14 +215,15 @@ def float32_products() -> Iterator[None]:
 
     For speed, PyTorch may round the factors of float32 products to ten bits (TF32) or to seven
     (bfloat16). It does so on GPUs for recurrent layers by default, and on any device for all
-    products if a program enables this. PyTorch has two interfaces for these settings, and neither
-    shows the settings of the other: an older one, `allow_tf32` and
-    `set_float32_matmul_precision`; and, since PyTorch 2.9, `fp32_precision` for each kind of
-    operation.
+    products if a program enables this. PyTorch has two interfaces for these settings: an older one,
+    `allow_tf32` and `set_float32_matmul_precision`; and, since PyTorch 2.9, `fp32_precision` for
+    each kind of operation. After the newer one was used, the older one may raise an error or return
+    an outdated value.
 
     The settings apply to all threads. The first of several concurrent statements changes them, and
-    the last one to end restores them. One difference remains: cuDNN's default has become an
-    explicit setting, which a more general setting no longer changes.
+    the last one to end restores them. One difference remains afterwards: cuDNN's
+    default has become an explicit setting, which a later change of the general setting no longer
+    affects.
     """
     with _LOCK:
         _restores.append((lambda: None) if _restores else _set_float32())

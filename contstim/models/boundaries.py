@@ -162,7 +162,7 @@ class Normaliser:
         """
         result = torch.empty(len(rows), dtype=torch.float64, device=logits.device)
         kind_of = np.full(len(rows), NO_CLASS) if self.classes is None else self.classes[tokens]
-        # A few rows at a time, so that their log-probabilities fit into a processor's cache
+        # A few rows at a time, so that on a CPU their log-probabilities fit into its cache
         step = max(1, self._logits_at_once // logits.shape[1])
         slice_of = rows // step
         for i in np.unique(slice_of).tolist():

@@ -35,8 +35,8 @@ RESERVED_NAMES = frozenset(
     condition trial_id group
     """.split()
 )
-"""Columns and rows of tables that have another meaning, in lower case; no model may have such a
-name."""
+"""Columns and rows of tables that have another meaning, in lower case. `NAME=…` with such a
+name is refused."""
 
 _MAX_NAME_LENGTH = 60  # characters: names become parts of file names, which may have 255 bytes
 
@@ -162,12 +162,12 @@ def with_contexts(models: Iterable[str], contexts: Iterable[str]) -> dict[str, s
     """Set the contexts of models, given as `NAME=TEXT`.
 
     Returns:
-        Specification of each model with its context, by the given specification. Models without a
+        Given specification of each model → specification with its context. Models without a
         `NAME=TEXT` do not change.
 
     Raises:
-        ModelError: if a context has no name, the name of no model or the same name as another
-            context; or if a model reads no context; or see `parse_model`.
+        ModelError: if a context is not `NAME=TEXT`, NAME is not the name of a model, two contexts
+            have the same name, or a model reads no context. Also see `parse_model`.
     """
     parsed = {text: parse_model(text) for text in models}
     names, context_of = {model.name for model in parsed.values()}, dict[str, str]()

@@ -38,8 +38,8 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
     data: Annotated[
         Path,
         Reads(
-            "A folder with contstimlang and contstimlang-fork/data, or a copy of "
-            "dpmlab/contstimlang.",
+            "A folder with copies of dpmlab/contstimlang, named contstimlang, and of "
+            "LpZamora/contstimlang, named contstimlang-fork.",
             folder=True,
         ),
     ]

@@ -1,7 +1,7 @@
 """The SQLite file of a study: one process at a time uses it, and writes in transactions.
 
-A second process gets an error instead of waiting, because SQLite's locks are not reliable on
-network file systems.
+Other processes cannot even read the file meanwhile, because SQLite's locks are not reliable on
+network file systems. They get an error at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LAYOUT = 9
 
 
 def make_tables(connection: sqlite3.Connection, package: str, kind: int, layout: int) -> None:
-    """Create the tables of a package's `tables.sql`, then set the numbers of the file.
+    """Create the tables of a package's `tables.sql`, then set its application_id and user_version.
 
     Args:
         connection: connection to a new database, within a transaction.
@@ -53,7 +53,7 @@ class Store:
     Use it in a `with` statement. `TripletStore` stores triplets in the same file. Other processes
     cannot read the file at the same time: locks are not reliable on network file systems, and
     SQLite's log needs memory shared within one machine. Results for other processes are written to
-    tables instead.
+    separate files (CSV).
 
     Attributes:
         path: path of the file.
@@ -134,7 +134,7 @@ class Store:
         Raises:
             StoreError: if the disk is full or the file cannot be written.
         """
-        # The connection as a context commits, or rolls back after any error, also an interrupt
+        # As a context manager, the connection commits; after any error or interrupt it rolls back
         with self._explaining(), self._connection:
             self._connection.execute("BEGIN")
             yield self._connection
@@ -145,7 +145,7 @@ class Store:
         Raises:
             StoreError: if the file is damaged.
         """
-        # The key is a text: Sentence.text, or the words before and after a continuation
+        # The column `sentence` has Sentence.text or, for continuations, Continuation.text
         query = (
             "SELECT sentence, log_prob FROM score JOIN model ON model.id = score.model "
             "WHERE fingerprint = ? AND sentence IN (SELECT value FROM json_each(?))"
@@ -200,7 +200,7 @@ def _explain(path: Path, error: Exception) -> str:
     # By the message, because most SQLite errors have the same class
     if "locked" in str(error):
         return (
-            f"{path} is in use by another process. Only one process can write to a store. "
+            f"{path} is in use by another process. Only one process at a time can use a store. "
             "Wait for it, or name another file."
         )
     if "not a database" in str(error) or "malformed" in str(error):

@@ -1,4 +1,4 @@
-"""Plan of a run: the work of its stages, whether it can succeed, expected power, and durations.
+"""Plan of a run: the work of its stages, whether it can succeed, its tests, and durations.
 
 Numbers of items follow from the study file, and the number of natural sentences from its texts
 (`amounts`). Durations follow from earlier runs and from the speed of each model (`times`).
@@ -19,6 +19,7 @@ from contstim.english.words import tag_table
 from contstim.errors import ContstimError
 from contstim.evaluation.overview import context_caution
 from contstim.experiments.analysis.families import (
+    CORRECTIONS,
     THESE_ITEMS,
     crossed_instead,
     detectability,
@@ -73,7 +74,7 @@ class StagePlan:
         what: work of the stage, a phrase with its numbers.
         because: why the stage is stale or interrupted.
         shortest: estimated minimum duration, seconds; None if unknown.
-        longest: estimated maximum duration, seconds; equal to `shortest` if measured.
+        longest: estimated maximum duration, seconds; at most twice `shortest` if measured.
         basis: source of the estimate: `done`, `measured`, `usual` (of stages of this kind),
             `last run` or `unknown`.
         reason: why the duration is unknown; otherwise empty.
@@ -98,8 +99,9 @@ class StudyPlan:
         numbers: numbers of items, and of the natural sentences that they need.
         supply: natural sentences that exist, or that the rules will find in the text; None if
             unknown.
-        admissible: rows of reject model, accept model, and number of natural sentences that pairs
-            of these models can use, from the scores; empty if scores are missing or stale.
+        admissible: rows of rejecting model, accepting model, and number of natural sentences that
+            natural pairs of these models can use, according to the scores; empty if scores are
+            missing or stale, or if the pairs are already selected.
         tests: sentences about the tests of the analysis; empty without groups.
         cautions: sentences about possible failures.
     """
@@ -247,11 +249,12 @@ def _rivals(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterato
     if step is None or step.settings.counts is not None:
         return
     n_pairs = step.settings.per_pair
+    below = "" if step.settings.agreeing else "below the median of {} and "
     for reject, accept, number in admissible:
         if number < n_pairs:
             yield (
-                f"[select.natural] {reject} and {accept} are very similar: about {number:,} "
-                f"natural sentences are below the median of {reject} and at or above the median of "
+                f"[select.natural] {reject} and {accept} are too similar: about {number:,} "
+                f"natural sentences are {below.format(reject)}at or above the median of "
                 f"{accept}, but {quantity(n_pairs, 'pair')} need {n_pairs:,}. Give more sentences, "
                 "request fewer pairs, or compare other models."
             )
@@ -260,7 +263,7 @@ def _rivals(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterato
 def _candidates(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     """Warn if few more triplets are searched than selected."""
     selection = study.step(SelectTriplets)
-    if selection is None or not numbers.searched:
+    if selection is None or selection.settings.counts is not None or not numbers.searched:
         return
     searched, selected = numbers.searched_each, selection.settings.per_pair
     if searched < _MIN_CANDIDATES * selected:
@@ -273,7 +276,7 @@ def _candidates(study: Study, numbers: StudyNumbers) -> Iterator[str]:
 
 
 def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
-    """Warn if the vocabulary is too small for the cap on the number of sentences per word."""
+    """Warn if the vocabulary is too small for the cap on the number of occurrences of a word."""
     search, selection = study.step(SearchTriplets), study.step(SelectTriplets)
     cap = selection.settings.word_cap if selection else None
     if search is None or selection is None or search.vocabulary is None or cap is None:
@@ -283,10 +286,10 @@ def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     uncapped = uncapped_words(selection.settings.uncapped, cap)
     table = tag_table(search.settings.tags)
 
-    def lemmas(words: Iterable[str]) -> set[str]:
-        return {table.lemma(word) for word in map(str.lower, words) if word not in uncapped}
+    def lemmas(words: Iterable[str]) -> list[str]:
+        return [table.lemma(word) for word in map(str.lower, words) if word not in uncapped]
 
-    words = lemmas(Vocabulary.load(search.vocabulary).words)
+    words = {*lemmas(Vocabulary.load(search.vocabulary).words)}
     counting = [len(lemmas(sentence.words)) for sentence in read_stimuli(search.sentences)]
     a_sentence = sum(counting) / max(len(counting), 1)
     needed, room = 3 * numbers.selected * a_sentence, cap * len(words)
@@ -295,7 +298,7 @@ def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
             f"[select.triplets] word_cap: {3 * numbers.selected:,} sentences contain about "
             f"{needed:,.0f} words that count, {needed / max(room, 1):.0%} of the {room:,} that the "
             f"cap allows for {quantity(len(words), 'word')}, so the selection may fail. Raise "
-            f"word_cap to at least {ceil(needed / max(len(words), 1))}, or select fewer triplets."
+            f"word_cap to {ceil(3 * needed / max(len(words), 1))}, or select fewer triplets."
         )
 
 
@@ -331,7 +334,7 @@ def contrasts_of(study: Study) -> Sequence[ModelContrast]:
 
 
 def over_groups(study: Study, groups: int) -> Detectability:
-    """Return the results that the tests of the analysis over groups can have."""
+    """Return the effects that the analysis can detect if it tests over so many groups."""
     settings, contrasts = _analysis(study), contrasts_of(study)
     return detectability([groups] * len(contrasts), settings.fdr, settings.correction)
 
@@ -350,7 +353,7 @@ def _tests(study: Study, numbers: StudyNumbers) -> str:
     groups, settings = numbers.groups, _analysis(study)
     if not groups or numbers.models < 2:
         return ""
-    family, needed = over_groups(study, groups), "[power] shows how many people and items it needs."
+    family, needed = over_groups(study, groups), "a section [power] shows how many it needs."
     subject = "Each measure on each kind of trials has"
     if settings.units == "participants":
         return f"{subject} {quantity(family.tests, 'test')} of participants: {needed} {THESE_ITEMS}"
@@ -359,8 +362,9 @@ def _tests(study: Study, numbers: StudyNumbers) -> str:
         return (
             f"{subject} {quantity(family.tests, 'crossed test')} of people and items: {needed}{why}"
         )
+    rate = CORRECTIONS[settings.correction].partition(" (")[0]
     limits = family.caution("groups", settings.fdr) or (
-        "A single test can be significant: its smallest possible p-value is "
-        f"{family.smallest:.3g}, and the false-discovery rate of all tests is {settings.fdr:g}."
+        "Each test can be significant even if no other test is: its smallest possible p-value is "
+        f"{family.smallest:.3g}, and the {rate} of all tests is {settings.fdr:g}."
     )
     return f"{subject} {quantity(family.tests, 'test')} of {quantity(groups, 'group')}. {limits}"

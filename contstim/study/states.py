@@ -2,7 +2,8 @@
 
 The record next to the output of a stage has the checksums of its inputs and outputs, the options
 that differ from the defaults, and the version of the step. They are compared with the current files
-and options. The time of a file and a new option with its default make no difference.
+and options. The modification time of a file makes no difference, and neither does a new option that
+has its default.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from contstim.study.study import Study, StudyStage
 
 State = Literal["done", "stale", "interrupted", "not done", "waits", "running"]
-"""State of a stage. It waits if it reads outputs of an earlier stage that is not done. Only states
-of all stages (`stage_states`, not `examine`) show this."""
+"""State of a stage. A stage waits if it would be done, but an earlier stage that it needs is not
+done. Only `stage_states`, which knows all stages, returns `waits` and `running`."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class StageState:
         stage: the stage.
         state: state according to the current files.
         reasons: why the stage is not done, or which process runs it.
-        record: record of the last complete run of the stage, if any.
+        record: record of the last run of the stage that ended without an error, if any.
         edited: output files that were changed after this run.
     """
 
@@ -65,7 +66,7 @@ class StageState:
     def row(self) -> tuple[str, str, str, str, str, str]:
         """Name of the stage, state, date of the last run (UTC), seconds, size and reasons.
 
-        The current folder is the study's.
+        The current folder must be the study's.
         """
         date, seconds, size = "", "", ""
         if self.record is not None:
@@ -99,7 +100,7 @@ def stage_states(study: Study) -> list[StageState]:
 def examine(stage: StudyStage) -> StageState:
     """Compare the current inputs, options and version of a stage with its record.
 
-    The current folder is the study's.
+    The current folder must be the study's.
     """
     record, begun = record_of(stage), begun_with(stage)
     if begun is not None:
@@ -167,7 +168,7 @@ def begun_with(stage: StudyStage) -> dict[str, Any] | None:
 
 
 def from_here(record: Record, checksums: Mapping[str, str]) -> dict[str, str]:
-    """Return checksums of a record with names relative to the current folder, not its own."""
+    """Return checksums of a record with names as seen from the current folder."""
     folder = record.path.parent
     return {Path(os.path.normpath(folder / name)).as_posix(): v for name, v in checksums.items()}
 
@@ -182,7 +183,7 @@ def _checksums(paths: Iterable[Path], texts: Sequence[Path] = ()) -> dict[str, s
 
     Args:
         paths: files and folders.
-        texts: files in the folders to ignore, because users may edit them.
+        texts: files in these folders that do not count, because users may edit them.
     """
     checksums = {}
     for path in paths:

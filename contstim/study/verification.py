@@ -6,7 +6,7 @@ are up to date:
 
     natural.txt --(score)--> scores.csv --(select)--> pairs.csv
          |                       |                        |
-      edited                   stale                stale, because scores.csv is
+    new content                stale                stale, because scores.csv is
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class FolderCheck:
 
     @property
     def wrong(self) -> tuple[CheckedFile, ...]:
-        """Files that differ from their records, or cannot be compared with them."""
+        """Files that were changed, are missing, stale or unfinished, or have no readable record."""
         return tuple(file for file in self.files if file.state not in _FINE)
 
 
@@ -101,7 +101,7 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
     """Compare all files of a folder and its subfolders with the records there.
 
     Files are compared by checksums, not by their times. In an archive, all files are also compared
-    with its `archive.json`. Hidden files of other folders are ignored.
+    with its `archive.json`. In other folders, hidden files are ignored.
 
     Args:
         folder: folder of a study or of single commands, or an archive; a zip is unpacked to a
@@ -170,9 +170,10 @@ def _unrecorded(
 
 
 def _archived(folder: Path, manifest: Manifest) -> Iterator[CheckedFile]:
-    """Yield every file of an archive: as listed, edited, missing, or added.
+    """Yield the files of an archive: as listed, edited, missing, added, or the page after a run.
 
-    Outputs of a run of the study and files of git and macOS are not part of the archive.
+    Files that the receiver must supply may be absent. Outputs of a run of the study and files of
+    git and macOS are not part of the archive.
     """
     to_supply = {file.name for file in manifest.to_supply}
     listed = {file.name: f"sha256:{file.sha256}" for file in (*manifest.files, *manifest.to_supply)}
@@ -232,7 +233,8 @@ def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], li
                 remark(path, FileState.UNREADABLE, f"the record cannot be read: {error}")
                 continue
             if content.get("outputs") == {}:
-                # Without an output, it is a list of the files of an export, which has a record
+                # A record without checksums: of a database, which still changes, or a list of
+                # exported files, whose folder has a separate record
                 if output.exists():
                     remark(output, FileState.CHANGING, "its record has no checksum of it.")
             elif record is None or not record.outputs:
@@ -293,7 +295,7 @@ class _Chain:
         return path_from(self._folder, Path(name))
 
     def _outputs(self, records: Iterable[Record]) -> str:
-        """Return a list of the first files that commands wrote."""
+        """Return the names of the files that commands wrote, four of them at most."""
         return join_names(dict.fromkeys(self._short(n) for r in records for n in r.outputs), 4)
 
     def _state(self, name: str) -> tuple[FileState, str]:
@@ -346,7 +348,7 @@ class _Chain:
                 continue  # missing files have their own message
             maker_of_read, short = self._maker(read), self._short(read)
             if self._now[read] != checksum_read:
-                since = "this file has changed since"
+                since = f"{short} has changed since"
                 if maker_of_read:
                     since = f"{_when(maker_of_read)} wrote it again"
                 return f"made of an earlier {short} by {_when(maker)}; {since}."

@@ -3,7 +3,7 @@
     How might you decide who should be admitted     question: no subject before the verb
     But is a major shift in our future              incomplete: the subject is missing
     What happens to things that are not real        question: the other verb is in a relative clause
-    By his control extended across the region       incomplete: a year after `By` was removed
+    By his control extended across the region       incomplete: the year after `By` is missing
     What he said was true                           statement: the subject is a clause
 
 Tags are those of the British National Corpus (C5), as `TagTable.tags` assigns them.
@@ -63,6 +63,10 @@ def may_be_verb(word: str) -> bool:
 
 def has_order_of_question(words: Sequence[str], tags: Sequence[str]) -> bool:
     """Return True if a sentence has the word order of a question or lacks a subject.
+
+    These are wh-questions, questions after a conjunction ("But is …") or with "do" or "have", and
+    clauses that begin with a wh-word and have no main clause. For other sentences that begin with a
+    verb ("Is it true"), see `whole_statement`.
 
     Args:
         words: words of the sentence, in lower case.
@@ -140,7 +144,7 @@ def n_main_verbs(words: Sequence[str], tags: Sequence[str]) -> int:
 
 
 def is_subordinate(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Return True if a sentence begins with a subordinate clause, unlike "That seemed right"."""
+    """Return True if a sentence begins with a subordinating word, unlike "That seemed right"."""
     is_pronoun = words[0] == "that" and is_finite(tags[1] if len(tags) > 1 else "")
     return tags[0].split("+")[0] in _SUBORDINATE and not is_pronoun
 

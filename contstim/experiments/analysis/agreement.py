@@ -43,7 +43,7 @@ def model_agreement(ratings: Ratings, condition: Condition) -> FloatArray:
 
 
 def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
-    """Return the share of ratings that agree with the row's model rather than the column's model.
+    """Return the share of ratings that agree with the row's model against the column's model.
 
     Only trials that set these two models against each other count. The shape is (n_models,
     n_models); a cell is nan if there are no such trials. Opposite cells sum to 1 if the two models
@@ -94,7 +94,7 @@ def near_unanimity(ratings: Ratings, share: float = 0.9) -> list[Row]:
 
 
 def rivals(ratings: Ratings, condition: Condition) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of models that rated trials of a condition set against each other."""
+    """Return the pairs of models that are compared by trials of a condition with ratings."""
     rival_pairs = {frozenset((t.model_1, t.model_2)) for t, _ in rated_trials(ratings, condition)}
     return tuple(pair for pair in combinations(ratings.models, 2) if frozenset(pair) in rival_pairs)
 
@@ -115,9 +115,9 @@ def rated_trials(ratings: Ratings, condition: Condition) -> Iterator[tuple[Trial
 def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
     """Count each controversial condition's trials, and those whose scores contradict the roles.
 
-    In pairs of two natural or two synthetic sentences, model_1 should find sentence_1 less likely
-    than sentence_2, and model_2 should find sentence_1 more likely. In natural-synthetic trials,
-    the rejecting model should find the synthetic sentence less likely than the natural one.
+    In natural-synthetic trials, the rejecting model should find the synthetic sentence less likely
+    than the natural one. In trials of all other conditions, model_1 should find sentence_1 less
+    likely than sentence_2, and model_2 should find sentence_1 more likely.
     """
     agreements: dict[Condition, list[bool]] = {condition: [] for condition in CONTROVERSIAL}
     for group in ratings.groups:
@@ -164,12 +164,13 @@ def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
     """List the trials that contribute most to each model's error, worst first (2023, Tables 1-3).
 
     Only trials in which most people prefer the other sentence than the model are listed. A trial's
-    contribution to the error (`error`) is its negated term of the signed-rank cosine of model and
-    participants on the model's own trials, averaged over the group's participants. For choices, it
-    is the share of participants who chose the other sentence, divided by the number of trials;
-    equal contributions are ordered by the model's certainty. A row has the sentence that people
-    prefer and the sentence that the model prefers. For both sentences, it has the log-probabilities
-    (nats) under the model and its rival, and the number of participants who chose the sentence.
+    contribution to the error (`error`) is minus its term in the sum that gives the signed-rank
+    cosine of the model and a participant on the model's trials, averaged over participants. For
+    choices, it is the share of participants who chose the other sentence, divided by the number of
+    trials; equal contributions are ordered by the model's certainty. A row has the sentence that
+    people prefer and the sentence that the model prefers. For both sentences, it has the
+    log-probabilities (nats) under the model and its rival, and the number of participants who chose
+    the sentence.
 
     Args:
         ratings: ratings and log-probabilities.

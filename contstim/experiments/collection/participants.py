@@ -1,6 +1,6 @@
 """Joining, resuming, answering, completing and withdrawing, each in one transaction.
 
-Participants' addresses may have tokens that prove their identity.
+The web address that a participant opens may contain a token, which proves the identity.
 """
 
 from __future__ import annotations
@@ -44,13 +44,14 @@ class StudyOptions:
     """Options that the researcher sets for a study.
 
     Attributes:
-        dropout: minutes without a request after which a participant's place is free again.
+        dropout: minutes without a request after which a participant no longer counts when groups
+            are filled, but still counts for `participants`.
         participants: maximum number of participants; further applicants are refused.
         code: completion code; None: the code of the exported experiment. If that has neither code
             nor redirect, each participant gets an individual code.
         redirect: address after completion; None: the redirect of the exported experiment.
-        accept_platform_ids: whether to admit applicants whose address has a new identity but no
-            token.
+        accept_platform_ids: whether to admit, without a token, applicants whose address has a
+            platform's identifier, each identifier once.
         rehearsal: whether to admit artificial participants.
     """
 
@@ -77,7 +78,7 @@ class Applicant:
     has_token: bool
 
     def name(self, secret: str, request: JoinRequest) -> str:
-        """Return a new participant's name: random, but the same if the request is repeated."""
+        """Return a new participant's name: random, but the same for the same nonce."""
         kind = SIMULATED_NAME if request.simulated else "p"
         if request.nonce is None:
             return f"{kind}{secrets.token_hex(8)}"
@@ -184,7 +185,7 @@ def _find_known(
     applicant: Applicant,
     options: StudyOptions,
 ) -> tuple[str, str | None]:
-    """Return an applicant's name, and the name of the participant whom the applicant may resume.
+    """Return the name of an applicant if new, and the name under which the applicant may resume.
 
     The second name is None for a new participant.
     """

@@ -2,14 +2,16 @@
 
 Two numbers of a kind of trial largely determine the results of an experiment: how often people
 choose as a model does (its accuracy), and how often they agree with one another (the noise
-ceiling). The first determines the strength of the model's signal, the second the standard deviation
-of items beyond it:
+ceiling). The first determines the strength of the model's signal. The second then determines the
+standard deviation of item effects, which are preferences that all people share and that the signal
+does not predict (see `population`):
 
-    accuracy   <-  signal              a stronger signal gives a higher accuracy
-    ceiling    <-  signal, items       people share both; stronger items give a higher ceiling
+    accuracy   <-  signal                  a stronger signal gives a higher accuracy
+    ceiling    <-  signal, item effects    people share both; both give a higher ceiling
 
 Differences between people and the noise of single answers are not shared, so they are not fitted.
-For the 2023 study itself, the standard deviation of items is known, and its ceilings are not used.
+The default measurements, those of the 2023 study, contain the standard deviation of item effects,
+so their ceilings are not used.
 """
 
 from __future__ import annotations
@@ -210,12 +212,13 @@ def calibrate(
     """Calibrate people so that models' accuracies and noise ceilings equal the measured ones.
 
     If every model was measured on every kind of trial, people follow all models, with weights that
-    give each its measured accuracy. Otherwise each model in turn is planted. With distant rivals,
-    people follow this model only, and its accuracy on its own trials is that of the best measured
-    model. With close rivals, people follow the other models too, with weights that give these the
-    accuracies of the measured rivals: the more often a model agrees with the planted one, the
-    higher its accuracy. If the number of rivals differs, the measured accuracies are interpolated.
-    A model's signal is the signed rank of its ratio among the trials of a kind.
+    give each its measured accuracy. Otherwise people are simulated once for each model, the planted
+    model. With distant rivals, people follow this model only, and its accuracy on its own trials is
+    that of the best measured model. With close rivals, people follow the other models too, with
+    weights that give these the accuracies of the measured rivals: the more often a model agrees
+    with the planted one, the higher its accuracy. If the number of rivals differs, the measured
+    accuracies are interpolated. A model's signal is the signed rank of its ratio among the trials
+    of a kind.
 
     In natural-synthetic trials, a planted model with distant rivals has one weight, fitted to the
     trials in which it rejects the synthetic sentence. Standard deviations of items are fitted
@@ -293,7 +296,7 @@ def _fit_planted(
         weights, spread, reached = _fit(target, None if fixed is None else fixed[0])
         item_sd = np.full(len(target.signals), spread)
         if fixed is not None:
-            # In trials where the model does not accept the synthetic sentence, it rejects it
+            # All other natural-synthetic trials have the value of those in which the model rejects
             item_sd[~target.evaluates[:, 0]] = fixed[1]
         if scope is Scope.REJECT:
             rejecting = weights, spread
@@ -325,7 +328,7 @@ def _fit_as_measured(
 def _fit_close_rivals(
     study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
 ) -> Iterator[tuple[Scope, _TrialFit]]:
-    """Fit people who follow one model most and the others nearly as closely; see `calibrate`."""
+    """Fit people who follow one model, and the others as the measured rivals; see `calibrate`."""
     models, sides = study.all_trials.models, study.all_trials.sides
     agreement = (sides == sides[:, [models.index(name)]]).mean(axis=0)
     other_models = [other_model for other_model in models if other_model != name]

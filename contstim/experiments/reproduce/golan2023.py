@@ -47,9 +47,9 @@ def locate(data: Path | str, ratings: Path | str | None = None) -> tuple[Path, P
     """Find the repository dpmlab/contstimlang and the file of ratings in a folder.
 
     Args:
-        data: a folder with `contstimlang` and `contstimlang-fork/data`, or a checkout of
-            contstimlang itself.
-        ratings: path of the file of ratings; None: `contstimlang-fork/data` in the folder.
+        data: a folder with copies of dpmlab/contstimlang, named `contstimlang`, and of
+            LpZamora/contstimlang, named `contstimlang-fork`; or a copy of dpmlab/contstimlang.
+        ratings: path of the file of ratings; by default the file `data` in `contstimlang-fork`.
 
     Raises:
         InputError: if the repository or the file is missing.
@@ -58,14 +58,14 @@ def locate(data: Path | str, ratings: Path | str | None = None) -> tuple[Path, P
     folder = next((f for f in (data / "contstimlang", data) if (f / "resources").is_dir()), None)
     if folder is None:
         raise InputError(
-            f"{data} contains no published data: neither the folder dpmlab/contstimlang nor "
-            "its files."
+            f"{data} contains no published data: neither a folder contstimlang, which is a copy of "
+            "the repository dpmlab/contstimlang, nor the files of this repository."
         )
     file = Path(ratings) if ratings else data / "contstimlang-fork" / "data"
     if not file.is_file():
         raise InputError(
-            f"The ratings are missing: {file} of LpZamora/contstimlang does not exist. Name "
-            "this file (`ratings`)."
+            f"The ratings are missing: there is no file {file}. Name the file `data` of the "
+            "repository LpZamora/contstimlang (`ratings`)."
         )
     return folder, file
 
@@ -84,7 +84,7 @@ def analyze_golan2023(
         progress: see `analyze`.
 
     Raises:
-        InputError: if a file is missing or differs from the published one.
+        InputError: if a file is missing, or its content does not have the published form.
     """
     trials, responses = read_experiment(folder, ratings)
     scores = read_stimulus_scores(folder)

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from contstim.models.specifications import Specification
 
 _NOT_IN_KEY = frozenset({"per_pair", "exclude", "allow_unknown", "judge"})
-"""Fields that are not in the key: tasks have the words, floors and fingerprints themselves."""
+"""Fields that are not in the key. `per_pair` does not affect a single search. The key of a task
+(`TripletTask.key`) has the excluded words, the usable words and the fingerprints of the judges."""
 
 _WITHOUT_EFFECT = {"frame": "none", "enough": 0}
-"""Values that mean the same as the default of their field."""
+"""Values that the key leaves out, like defaults: no frame, and no required decrease."""
 
 
 # Fields are in the order of the help page: those of the base come first.
@@ -28,7 +29,7 @@ _WITHOUT_EFFECT = {"frame": "none", "enough": 0}
 class SearchRules(SearchSettings):
     """Settings of a study's searches: number of triplets, search, constraints on sentences."""
 
-    per_pair: Annotated[int, Help("Triplets of two models; may change later.", at_least=1)] = 100
+    per_pair: Annotated[int, Help("Number of triplets for each pair of models.", at_least=1)] = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +60,7 @@ class SearchQuestion(SearchRules):
 
     @property
     def floor_quantile(self) -> float:
-        """Share of natural sentences that are too rare under the accept model to begin with."""
+        """Quantile of natural sentences below which a search does not begin; 0 for no limit."""
         return 0.0 if self.judge else recipe_named(self.recipe).plausible
 
     @property
@@ -71,7 +72,8 @@ class SearchQuestion(SearchRules):
     def key(self) -> dict[str, Any]:
         """The fields that determine a result and are not the defaults, as JSON values.
 
-        A new field with a default thus leaves earlier keys as they are.
+        The settings must be `resolved`. A new field with a default thus does not change earlier
+        keys.
         """
         chosen: dict[str, Any] = {}
         for field in fields(self):

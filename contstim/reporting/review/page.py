@@ -45,7 +45,8 @@ class ReviewPage:
         title: title of the page.
         flags: flags to show; by default those of `flag_items` with rules for all languages.
         scores: log-probabilities of the sentences, nats. Triplets contain those of their models.
-        review: decisions of other reviewers, to show, and of `reviewer`, to begin with.
+        review: earlier decisions. The page shows those of other reviewers, and contains those of
+            `reviewer` as the decisions so far.
         reviewer: name of the reviewer, which can be changed on the page.
         answers: participants' answers by identifier of the item: a text, and the probability that
             participants in general prefer the majority's sentence, 0.5 to 1, or None if unknown.
@@ -73,7 +74,7 @@ class ReviewPage:
 
     @cached_property
     def items(self) -> tuple[ReviewedItem, ...]:
-        """Undecided items of the review, in the order of the table."""
+        """The stimuli as items of a review, without decisions, in the order of the table."""
         return undecided_items(self.stimuli, self.reviewer)
 
     @cached_property
@@ -116,7 +117,7 @@ class ReviewPage:
     def _item_content(
         self, item: ReviewedItem, stimulus: Stimulus, flags: FlaggedItems, models: Sequence[str]
     ) -> dict[str, Any]:
-        """Return an item as the page reads it; models are indices."""
+        """Return an item as the page reads it; indices refer to lists of models and of flags."""
         own_models = [model for model in (item.model_1, item.model_2) if model]
         scored = self.scores.models if self.scores else ()
         columns = log_probs(
@@ -213,8 +214,9 @@ def _digest(text: str) -> str:
 def _labels(stimulus: Stimulus, columns: Mapping[str, Sequence[float]]) -> list[list[str]]:
     """Return the kind of each sentence, and the model that rejects it, or an empty text.
 
-    Both models may prefer the same sentence of a natural pair (`PairSettings.agreeing`). Then, or
-    if a trial has no scores to exclude it, no model is named.
+    Both models may prefer the same sentence of a natural pair (`PairSettings.agreeing`). Then
+    no model is named. For trials of natural or minimal pairs, scores must show that the models
+    prefer different sentences; otherwise no model is named.
     """
     kinds, disagree = ["natural", "natural"], True
     rejecting = {index: model for model, index in rejected_sentences(stimulus).items()}

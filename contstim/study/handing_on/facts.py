@@ -68,7 +68,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def contrast_families(self) -> Mapping[tuple[int, int], int]:
-        """(contrasts, contrasts of two models) in a family → number of such families."""
+        """(contrasts in a family, contrasts of these between models) → number of such families."""
         return planned_families(self.trials, self.names, self.contrasts, self.scale)
 
     @property
@@ -97,7 +97,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def reviewers(self) -> list[tuple[object, ...]]:
-        """Reviewer, kind of items, and numbers of kept, rejected and undecided items."""
+        """Reviewer, kind of items, and numbers of decisions to keep, to reject and undecided."""
         decisions = self.review.decisions if self.review else ()
         decided = Counter((item.reviewer, item.kind, item.decision) for item in decisions)
         order = (Decision.KEEP, Decision.REJECT, Decision.NONE)
@@ -115,7 +115,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def reasons(self) -> Counter[str]:
-        """Reason for rejection → number of items."""
+        """Reason for rejection → number of decisions."""
         decisions = self.review.decisions if self.review else ()
         rejected = (item for item in decisions if item.decision is Decision.REJECT)
         return Counter(item.reason.strip() or "(no reason given)" for item in rejected)
@@ -152,7 +152,7 @@ class StudyFacts(MaterialFacts):
         return rows
 
     def _measures(self, trials: Iterable[Trial]) -> list[tuple[object, ...]]:
-        """Return kind and number of distinct sentences, and mean (deviation) of each `_sizes`."""
+        """Return a row for each kind of sentence: number, and `mean (SD)` of each of `_sizes`."""
         kinds: dict[str, dict[Sentence, None]] = {}
         for trial in trials:
             kinds.setdefault(trial.kind_1, {})[trial.sentence_1] = None
@@ -228,7 +228,7 @@ class StudyFacts(MaterialFacts):
 
     @property
     def rated(self) -> int:
-        """Number of responses with a rating, because a trial can end without an answer."""
+        """Number of responses with a rating; a trial that ended without an answer has none."""
         return sum(response.rating != UNRATED for response in self.responses)
 
     @property
@@ -289,13 +289,13 @@ class StudyFacts(MaterialFacts):
 
     @property
     def excluded(self) -> dict[str, int]:
-        """Rule → number of participants that it excluded."""
+        """Rule → number of participants that it excluded from some or all analyses."""
         counts = self.analysis.get("left_out_by_rule", {})
         return {rule: number for rule, number in counts.items() if number}
 
     @cached_property
     def simulation(self) -> Row:
-        """Row of the simulated experiment for all trials of the design; empty without power."""
+        """Row of power-sizes.csv for all trials and planned numbers; empty without this file."""
         step = self.study.step(SimulatePower)
         table, path, *_ = step.writes() if step else (Path(), Path())
         if not path.is_file():
@@ -312,7 +312,9 @@ class StudyFacts(MaterialFacts):
         dropped = self.vocabulary.get("words", {}).get("dropped", 0)
         unequal = self.vocabulary.get("same_token_count")
         counts: dict[str, dict[str, int]] = {
-            "words, at first and at other positions": self.vocabulary.get("left_out", {}),
+            "words, each position of a sentence counted separately": self.vocabulary.get(
+                "left_out", {}
+            ),
             "natural sentences": self.record(FindSentences).get("left_out", {}),
             "natural sentences, skipped": self.skipped,
             "participants": self.excluded,

@@ -93,8 +93,14 @@ def experiments(request: pytest.FixtureRequest) -> tuple[Experiment, Experiment]
 def alike(first: dict[str, Any], second: dict[str, Any]) -> None:
     """Tables, or rows, with the same cells."""
     assert first.keys() == second.keys()
+
+    def close(cell: Any) -> Any:
+        is_number = isinstance(cell, float)
+        return pytest.approx(cell, rel=1e-5, abs=1e-6, nan_ok=True) if is_number else cell
+
     for name, cells in first.items():
-        assert second[name] == pytest.approx(cells, rel=1e-5, abs=1e-6, nan_ok=True), name
+        expected = [*map(close, cells)] if isinstance(cells, list | tuple) else close(cells)
+        assert second[name] == expected, name
 
 
 def test_analyze(experiments: tuple[Experiment, Experiment]) -> None:

@@ -127,7 +127,7 @@ def places(trials: Iterable[Trial]) -> set[tuple[str, int]]:
 
 
 @settings(max_examples=examples(15))
-@given(st.sets(st.integers(0, len(BEFORE.trials) - 1), max_size=4))
+@given(st.sets(st.integers(0, len(BEFORE.trials) - 1), max_size=3))
 def test_all_that_was_not_rejected_stays(drawn: set[int]) -> None:
     """Witness: new stimuli take the places of rejected ones, so that all others can stay."""
     rejected = {BEFORE.trials[i].trial_id for i in drawn}
