@@ -152,7 +152,7 @@ def test_published_data_that_are_not_there(tmp_path: Path) -> None:
     assert "nowhere contains no published data" in done.stderr
     (tmp_path / "here" / "contstimlang" / "resources").mkdir(parents=True)
     done = run(tmp_path, "reproduce", "golan2023", "--data", "here", "--out", "out", status=2)
-    assert "Name this file (--ratings)" in done.stderr
+    assert "LpZamora/contstimlang (--ratings)" in done.stderr
 
 
 COMMON = "mixed --trials trials.csv --responses responses.csv --scores scores.csv --out out".split()

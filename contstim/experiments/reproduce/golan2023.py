@@ -64,8 +64,8 @@ def locate(data: Path | str, ratings: Path | str | None = None) -> tuple[Path, P
     file = Path(ratings) if ratings else data / "contstimlang-fork" / "data"
     if not file.is_file():
         raise InputError(
-            f"The ratings are missing: there is no file {file}. Name the file `data` of the "
-            "repository LpZamora/contstimlang (`ratings`)."
+            f"The ratings are missing: there is no file {file}. Name the file of ratings from "
+            "the repository LpZamora/contstimlang (`ratings`)."
         )
     return folder, file
 
