@@ -1,6 +1,7 @@
 """Plans of studies, against what a run does, and against numbers worked out by hand."""
 
 import json
+import re
 import shutil
 from contextlib import chdir
 from math import comb
@@ -333,6 +334,9 @@ def test_counts_of_model_pairs_are_counted(study: Path) -> None:
     numbers = plan(study, measure=False).numbers
     assert numbers.selected == 0
     assert numbers.trials == 3 + 3 * (2 + 1)
+    change(study, ("per_pair = 4", "per_pair = 1"))
+    cautions = " ".join(plan(study, measure=False).cautions)
+    assert "2023 study searched" not in cautions
 
 
 def test_word_cap_without_room(study: Path) -> None:
@@ -356,7 +360,8 @@ def test_word_cap_without_room(study: Path) -> None:
     assert share > 1 / 3
     assert "[select.triplets] word_cap" in cautions
     assert f"words that count, {share:.0%} of the" in cautions
-    change(study, ("min_count = 4", "min_count = 2"))
+    (advised,) = re.findall(r"Raise word_cap to (\d+)", cautions)
+    change(study, ("word_cap = 3", f"word_cap = {advised}"))
     assert "[select.triplets] word_cap" not in " ".join(plan(study, measure=False).cautions)
 
 
