@@ -218,7 +218,7 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
             ("synthetic", result.synthetic, result.log_probs),
         ]
     yield ChangedSentences(result.natural, rows, names, roles)
-    if not isinstance(result, SymmetricPair) and result.choice is not None:
+    if not isinstance(result, SymmetricPair) and result.choice is not None and result.changed:
         yield _choice_text(result, result.choice)
         yield from _costs(result)
         return

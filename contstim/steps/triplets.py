@@ -143,6 +143,9 @@ class SearchTriplets(
                 "Without a judge, many synthetic sentences make no sense. Name a small pretrained "
                 "model with --judge, such as hf:gpt2."
             )
+        if results.refused:
+            shares = (f"{name} {share:.0%}" for name, share in results.refused.items())
+            reporter.say(f"Sentences that one judge alone refused: {', '.join(shares)}.")
         seen_facts = tell_contamination(seen, reporter, "natural sentences")
         for warning in results.shortages:
             reporter.warn(warning)
@@ -246,6 +249,7 @@ def _constraint_facts(
         specifications = {judge.name: judge.specification for judge in (*question.judges, *models)}
         facts["judge"] = {
             name: record_entry(specifications[name], convention)
+            | {"refused_alone": results.refused.get(name, 0.0)}
             for name, convention in results.judges.items()
         }
     return facts

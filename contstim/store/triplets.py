@@ -8,6 +8,7 @@ the rest.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -15,7 +16,7 @@ from contstim.items.stimuli import Triplet
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from contstim.store.database import Store
 
@@ -128,6 +129,25 @@ class TripletStore:
         names = [column.name for column in fields(Result)]
         rows = self._store.rows(f"SELECT {', '.join(names)} FROM result WHERE key = ?", (key,))
         return _result(dict(zip(names, rows[0], strict=True))) if rows else None
+
+    def refusals(self, results: Iterable[Result]) -> tuple[int, Counter[str]]:
+        """Return how many sentences judges scored, and how many each judge alone refused.
+
+        Args:
+            results: stored results of searches for few new words.
+        """
+        rows = self._store.rows(
+            "SELECT json_extract(trail.value, '$.choice.judged'), "
+            "json_extract(trail.value, '$.choice.refused') "
+            "FROM result, json_each(result.trails) AS trail "
+            "WHERE result.id IN (SELECT value FROM json_each(?))",
+            (json.dumps([result.id for result in results]),),
+        )
+        n_judged, refused = 0, Counter[str]()
+        for judged, by_judge in rows:
+            n_judged += judged or 0
+            refused.update(json.loads(by_judge or "{}"))
+        return n_judged, refused
 
     def naturals(self) -> set[str]:
         """Return the natural sentences of all stored searches."""

@@ -35,6 +35,7 @@ class TripletResults:
         training_texts: sentences that each model was trained on, if known.
         floors: floors of plausibility, nats, by model name and number of words.
         judges: scoring convention of each judge, by name.
+        refused: judge → share of the sentences with enough nats that this judge alone refused.
         searches: all stored results; the store has their trails.
         wall_seconds: time of the completed searches of this run, all workers together.
         network_seconds: time within networks.
@@ -48,6 +49,7 @@ class TripletResults:
     training_texts: Mapping[str, Path | None]
     floors: Mapping[str, Mapping[int, float]]
     judges: dict[str, Convention]
+    refused: dict[str, float]
     searches: tuple[Result, ...] = field(compare=False)
     wall_seconds: float = field(compare=False)
     network_seconds: float = field(compare=False)

@@ -317,8 +317,7 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
             copy is better, it is itself a step, named by its last new word.
         evaluations: (visit, position, word, sentence, log p accept, log p reject) of each candidate
             that was scored exactly, in order; None for a model that did not score it.
-        choice: feasible and scored sentences, and whether the number of new words is proven to be
-            the lowest; only in searches for few new words.
+        choice: fields of `few_changes.Choice`; only in searches for few new words.
         searches: (seed, loss, gain, visits, rows, tokens) of each search from the natural
             sentence, in order. Everything else, except the costs, is about the best search.
     """

@@ -15,7 +15,7 @@ orders the proposals (Golan et al. 2023, Eq. 3); each batch of scores refits it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Annotated
 
@@ -101,11 +101,16 @@ class Choice:
         feasible: number of feasible sentences that were found.
         scored: number of sentences that networks or judges scored.
         minimal: whether no sentence with fewer new words is feasible; False if unknown.
+        judged: number of sentences with enough nats, which the judges scored; 0 without judges.
+        refused: judge → number of these sentences that this judge alone refuses, because their
+            log-probability decreases by more than the limit.
     """
 
     feasible: int
     scored: int
     minimal: bool
+    judged: int = 0
+    refused: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -234,8 +239,18 @@ class FewChangesSearch:
         return (
             Climb(self._start, (), best.sentence, best.log_probs, self._n_visits, end),
             ranked,
-            Choice(len(ranked), max(self._n_scored), minimal),
+            Choice(len(ranked), max(self._n_scored), minimal, *self._refusals()),
         )
+
+    def _refusals(self) -> tuple[int, dict[str, int]]:
+        """Return the number of judged sentences, and of those that each judge alone refuses."""
+        names = [self._evaluator.models[number].name for number in self._judges]
+        if not names or not self._found:
+            return 0, dict.fromkeys(names, 0)
+        scores = np.array([*self._found.values()])[:, self._judges]
+        refused = self._start.log_probs[self._judges] - scores > self._goal.judge_drop
+        alone = refused & (refused.sum(axis=1, keepdims=True) == 1)
+        return len(scores), dict(zip(names, alone.sum(axis=0).tolist(), strict=True))
 
     def _expect_gains(self, number: int) -> None:
         """Estimate how much more likely each word makes the natural sentence, under one model."""

@@ -248,8 +248,10 @@ def _search(
         )
         result, ranked, choice = search.run()
         result = verify(result, ranked, candidates, objective, in_float32, few_changes.enough)
+        if not ranked or result.sentence != ranked[0].sentence:  # an earlier one is not feasible
+            choice = replace(choice, minimal=False)
         if result.sentence == natural:
-            result, choice = replace(result, end=TOO_FEW), None
+            result = replace(result, end=TOO_FEW)
     loss, costs = final_objective.assess(result.sentence, result.log_probs).loss, evaluator.costs
     return Synthesis(
         natural=natural,

@@ -126,9 +126,10 @@ def test_judge_outside_the_pair_chooses(
     assert results.floors == {}
     fourgram, (first, second) = model(judge), map(model, two.models)
     assert results.triplets
-    for triplet in results.triplets:
+    n_judged = n_refused = 0
+    for triplet in (*results.triplets, *results.unchanged):
         question = judged.question
-        expected, *_ = synthesize_triplet(
+        expected, *syntheses = synthesize_triplet(
             first,
             second,
             triplet.natural,
@@ -141,7 +142,13 @@ def test_judge_outside_the_pair_chooses(
         scores = fourgram.log_probs([*triplet.sentences])
         drops = [triplet.judge_drop_1, triplet.judge_drop_2]
         assert drops == pytest.approx(scores[0] - scores[1:])
+        for synthesis in syntheses:
+            assert synthesis.choice is not None
+            n_judged += synthesis.choice.judged
+            n_refused += sum(synthesis.choice.refused.values())
     assert results.judges == {"four": fourgram.convention}
+    assert n_judged
+    assert results.refused == {"four": n_refused / n_judged}
     own = judged.but(judge=(two.models[0],))
     with pytest.raises(InputError, match="outside the pair"):
         own.find(tmp_path / "own.sqlite")

@@ -178,7 +178,7 @@ def test_networks_score_no_more_than_asked_for(
         goal = FewChanges(30.0, max_scored=limit)
         with counting(Tally()):
             result = synthesize(accept, judge, naturals[0], few_words, few_changes=goal)
-        assert result.choice is None  # nothing is worth thirty nats
+        assert not result.changed  # no sentence has thirty nats
         scored.append(len(result.evaluations))
     assert scored[0] <= 45
     assert scored[1] <= 200
@@ -194,6 +194,26 @@ def test_sentence_that_judges_refuse_is_not_used(
     refusing = replace(FewChanges(3.0), judge_drop=-1e6)
     result = synthesize(bigram, trigram, naturals[0], few_words, judges=judge, few_changes=refusing)
     assert not result.changed
+
+
+def test_sentences_that_one_judge_alone_refuses_are_counted() -> None:
+    """Witness: the scores of all sentences that the search scored."""
+    accept, reject, *judges = (TableModel(seed) for seed in range(4))
+    totals = np.zeros(2)
+    for limit in (-2.0, 1.0, 6.0):
+        goal = FewChanges(3.0, judge_drop=limit)
+        result = synthesize(accept, reject, NATURAL, WORDS, judges=judges, few_changes=goal)
+        assert result.choice is not None
+        scores = np.array([evaluation.log_probs for evaluation in result.evaluations])
+        drops = np.array(result.natural_log_probs) - scores
+        drops = drops[np.isfinite(drops).all(axis=1)]
+        judged = drops[(drops[:, 0] <= 0) & (drops[:, 1] >= 3)]
+        refused = judged[:, 2:] > limit
+        assert result.choice.judged == len(judged)
+        alone = (refused & ~refused[:, ::-1]).sum(axis=0)
+        assert [*result.choice.refused.values()] == alone.tolist()
+        totals += alone
+    assert totals.all()
 
 
 def test_triplet_has_the_drops_under_the_judge_and_is_the_same_each_time(
