@@ -209,6 +209,9 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
         FlagKind.FREQUENT: (
             f"A word occurs in more than {quantity(often, 'item')}. In synthetic sentences "
             "only new words count. Function words do not count."
+            if settings.rules.common
+            else f"A new word of a synthetic sentence occurs in more than "
+            f"{quantity(often, 'item')}. Words that may repeat do not count."
         ),
         FlagKind.SIMILAR: (
             "Another item has the same sentence, or a sentence that differs by one word. Trials "

@@ -78,9 +78,9 @@ Changes = dict[str, tuple[dict[int, str], ...]]
 def changes_of(stimuli: Iterable[Stimulus], table: TagTable | None = None) -> Changes:
     """Find the new words of each sentence, and describe the changes, such as `on (IN) → was (VBD)`.
 
-    Synthetic sentences are compared with their natural sentence. If it is unknown, the two
-    synthetic sentences of a trial are compared with each other. Natural and shuffled sentences
-    have no new words.
+    Synthetic sentences are compared with their natural sentence. If the natural sentence is
+    unknown, the two synthetic sentences of a trial are compared with each other. Sentences of other
+    kinds have no new words.
 
     Args:
         stimuli: triplets, pairs or trials.

@@ -393,8 +393,8 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
 
     Raises:
         InputError: if the file cannot be read, lacks a column, or has a value of another type; a
-            trial_id is empty or repeated, a row does not compare two different models and two
-            different sentences, or a rank is outside (0, 1].
+            trial_id is empty or repeated, a row does not compare two different models, has only one
+            sentence or the same sentence twice, or a rank or row number is out of range.
     """
     pairs = read_rows(path, Pair, CELL_READERS, may_be_empty=True)
     _check_ids(path, pairs, "trial_id")

@@ -220,7 +220,7 @@ class TripletQueue(TaskQueue[TripletTask]):
 
     @property
     def results(self) -> dict[ModelPair, list[Result]]:
-        """Results of each pair that count so far, in the order of its walk."""
+        """Results so far that count, for each pair of models, in the order of the pair's walk."""
         return {
             pair: counted_results(filter(None, results.values()), self._per_pair)
             for pair, results in self._results.items()

@@ -50,14 +50,14 @@ def find_triplets(
 ) -> TripletResults:
     """Search triplets for every pair of models, each from natural sentences in its own order.
 
-    The results follow from the arguments alone. They do not depend on the number of workers, on
-    interruptions, on the order of the models, or on earlier runs; only floors of plausibility stay
-    as they are in the store if natural sentences are added or left out. Each outcome is stored at
-    once, under a digest of everything that determines it, and looked up later. So an interrupted
-    job continues where it stopped, and a study that grows equals one that was made at once.
+    The results do not depend on the number of workers, on interruptions, or on the order of the
+    models. They depend on earlier runs in two ways only: floors of plausibility and the default
+    judges, once stored, remain when sentences or models are added or left out. Each outcome is
+    stored at once, under a digest of everything that determines it, and looked up later. So an
+    interrupted job continues where it stopped, and a study that grows keeps its results.
 
     If a natural sentence yields no triplet, the pair uses its next one. A search that fails is
-    tried three times. Then the others continue, and the next run tries it again.
+    tried three times. Then the other searches continue, and the next run repeats this one.
 
     Args:
         question: settings of the searches.
@@ -71,8 +71,8 @@ def find_triplets(
         reporter: receives messages and progress.
 
     Raises:
-        InputError: if there are fewer than two models or too few natural sentences, or if no
-            sentence has a word of `fix`.
+        InputError: if there are fewer than two models or too few natural sentences, a word of `fix`
+            is in no sentence, all judges are models of one pair, or tags are unsuitable.
         ModelError: if a model cannot be loaded, or two are the same.
         StoreError: if the database cannot be written.
         VocabularyError: if two models share no word.

@@ -56,9 +56,9 @@ class Recipe:
 DEFAULT = Recipe(
     name="default",
     capitals=True,
-    # If one of the two models is a transformer, nine of ten participants agree about 80 % of the
-    # published synthetic pairs with a natural sentence above the first quartile under both models,
-    # and about 59 % of the others; higher quantiles hardly increase agreement (docs/figures.md).
+    # In published synthetic pairs with a transformer, nine of ten participants agree on about 80 %
+    # of the pairs whose natural sentence is above the first quartile under both models, and on
+    # about 59 % of the others; higher quantiles hardly increase agreement (docs/figures.md).
     plausible=0.25,
     proposer=ScreeningProposer(),
     perturbation=Perturbation(),

@@ -62,7 +62,7 @@ def select_minimal_pairs(
 ) -> MinimalPairSelection:
     """Select, for every two models, the minimal pairs on which their verdicts differ most.
 
-    Each of two models is right in half of their pairs. No sentence is in two of the selected pairs.
+    Each of two models is right in half of the pairs selected for them. No sentence is in two pairs.
     The numbers of pairs per paradigm (shares) are as even as possible; see the module. Of all such
     sets, the selected one has the best objective.
 
@@ -76,7 +76,8 @@ def select_minimal_pairs(
 
     Raises:
         InputError: if there are fewer than two models.
-        InfeasibleError: if two models disagree on too few pairs (names the models).
+        InfeasibleError: if two models disagree on too few pairs (names the models), or no set
+            satisfies the rules.
         VerificationError: if the time limit was reached, or the set breaks a rule.
     """
     started = perf_counter()
