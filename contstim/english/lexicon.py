@@ -218,7 +218,7 @@ def add_ing(word: str) -> str:
 
 
 class _Reader:
-    """A parser of the table, which collects classes, inherited features, and entries."""
+    """A parser of the table. It collects classes, inherited features, and entries."""
 
     def __init__(self, text: str) -> None:
         self.classes: dict[str, tuple[str, ...]] = {}

@@ -108,7 +108,7 @@ def gather(
 def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str, tuple[str, ...]]]:
     """Join tables on their common sentences, in the order of the first table.
 
-    Two sentences are identical if their `Sentence.text` is. If several tables have a model of the
+    Sentences are identical if their `Sentence.text` is equal. If several tables have a model of the
     same name, each column of this model is named `table:model`.
 
     Args:

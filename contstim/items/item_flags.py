@@ -148,8 +148,8 @@ class FlaggedItems:
 def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None) -> FlaggedItems:
     """Flag items for problems of words, similar items, mismatches, and agreeing models.
 
-    Words of the shuffled sentence of a catch trial are not checked, because they are those of the
-    other sentence.
+    Words of the shuffled sentence of a catch trial are not checked, because the other sentence has
+    the same words.
 
     Raises:
         InputError: if a pair has no texts.
@@ -210,7 +210,7 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
             f"A word occurs in more than {quantity(often, 'item')}. In synthetic sentences "
             "only new words count. Function words do not count."
             if settings.rules.common
-            else f"A new word of a synthetic sentence occurs in more than "
+            else "A new word of a synthetic sentence occurs in more than "
             f"{quantity(often, 'item')}. Words that may repeat do not count."
         ),
         FlagKind.SIMILAR: (

@@ -48,8 +48,8 @@ def triplets_writer(
 ) -> Callable[[Mapping[ModelPair, Sequence[Result]]], None]:
     """Return a function that writes the triplets of results, unless it wrote a table just before.
 
-    The minimum time between tables is ten seconds, or twenty times the time for writing one. The
-    function raises an InputError if the file cannot be written.
+    The minimum time between tables is ten seconds, or twenty times the time for writing one if
+    that is longer. The function raises an InputError if the file cannot be written.
 
     Args:
         path: path of the table.

@@ -142,7 +142,7 @@ def _default_panel(
     models: Sequence[str],
     store: TripletStore,
 ) -> list[str]:
-    """Return the causal transformers of a study of three or more models, which judge by default.
+    """Return the default judges: the causal transformers of a study of three or more models.
 
     The store remembers the panel of the first run, so that a model that is added later does not
     join it and change earlier results.

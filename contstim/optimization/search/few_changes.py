@@ -56,8 +56,8 @@ class FewChanges:
         max_scored: maximum number of sentences that a network of the pair scores if a score takes
             one pass. With k passes a score, the maximum is divided by k, but not below 40. It is up
             to ten times higher for a network with less work a score than another network or judge.
-        chooser: name of the better of two networks, which chooses without a judge; None for the
-            one that finds the natural sentence likelier.
+        chooser: name of the network of the pair that chooses if there is no judge; None for the
+            network that finds the natural sentence likelier.
 
     Raises:
         InputError: if a number is out of range.

@@ -1,6 +1,6 @@
 """Estimates of every word at a position, and their calibration during a search.
 
-Example: the accept model gives `The dog barks` -20 nats, which is its floor, the reject model -18.
+Example: `The dog barks` has -20 nats under the accept model (the floor), -18 under the reject one.
 Screening the second position estimates how much likelier each word makes the sentence than `dog`
 does. Before any calibration, this gives these means, all with a standard deviation of 2 nats:
 

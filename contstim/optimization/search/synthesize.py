@@ -164,7 +164,7 @@ def synthesize(
         seed: seed of the order of positions and of all random choices.
         restarts: budget of the searches, each with another seed; the best result is returned. By
             default the budget of the recipe.
-        few_changes: goal of a single search for few new words, which is deterministic; None to
+        few_changes: goal of a search for few new words (a single, deterministic search); None to
             minimise the loss. If the goal is not reached, the result is the natural sentence.
         on_step: callback, called with each accepted step.
         on_restart: callback, called after each search that is followed by another.
@@ -312,7 +312,7 @@ def synthesize_triplet(
     for accept, reject in ((model_2, model_1), (model_1, model_2)):
         problem = prepare(accept, reject, natural, vocabulary, constraints, seed, judges)
         problem = replace(problem, gains=gains)
-        # A result must differ from the natural sentence and from that of the first direction
+        # A result must differ from the natural sentence, and the second result from the first
         excluded = {natural, *(synthesis.synthetic for synthesis in syntheses)}
         costs: dict[str, Cost] = {}
         for seed_tried in range(seed, seed + seeds):

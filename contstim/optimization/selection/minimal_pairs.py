@@ -3,7 +3,7 @@
 A model's verdict on a minimal pair is the sentence that is likelier under the model. A candidate is
 a minimal pair with two models whose verdicts differ: one model is right (it prefers the acceptable
 sentence), the other is wrong. There are up to a million candidates. A half contains the candidates
-of two models of which the same one is right. A cell contains the candidates of a half and a
+of two models in which the same model is right. A cell contains the candidates of a half and a
 paradigm. The share of a cell is the number of its candidates that are selected.
 
 Shares are as even as possible in this sense (leximin): as few cells as possible have a share of 0,

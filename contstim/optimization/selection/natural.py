@@ -145,7 +145,7 @@ def strata(
 def length_shares(count: int, sizes: Mapping[int, int]) -> dict[int, int]:
     """Distribute pairs over lengths in proportion to the numbers of sentences (Hamilton's method).
 
-    The largest remainders are rounded up; of equal remainders, those of shorter lengths.
+    The largest remainders are rounded up; of equal remainders, those of shorter lengths first.
 
     Args:
         count: number of pairs.
@@ -305,7 +305,7 @@ class _Part:
 
     @cached_property
     def free(self) -> tuple[BoolArray, BoolArray]:
-        """Masks of usable sentences that are not rejected, and of sentences in kept trials."""
+        """Masks (n,) of usable sentences that are not rejected, and of sentences in kept trials."""
         sentences, usable = self.stratum.table.sentences, self.stratum.usable
         if self.review is None or sentences is None:
             return usable, np.zeros_like(usable)

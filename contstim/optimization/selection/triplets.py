@@ -213,15 +213,15 @@ def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
 def triplet_costs(
     triplets: Sequence[Triplet], question: TripletQuestion, n_chosen: int
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Compute the costs of triplets, which are minimised, their values, and the unit of the costs.
+    """Compute the costs to minimise and the values of triplets, and the unit of the costs.
 
     Costs and values have shape (n_triplets,) and are for sets of `n_chosen` triplets. The objective
     is the sum of the values.
 
     For `readable`, the value is the number of new words of another part of speech and, after the
-    decimal point, the number of all new words. There are enough decimals that the sum of the latter
-    over a set is less than one. The cost equals the value, and the unit is 1. But if judges chose
-    the sentences, the unit is one new word, and the cost contains a share of the judges' drops. All
+    decimal point, the number of all new words (2.034 means 2 and 34); these decimals sum to less
+    than 1 over a set. The cost equals the value, and the unit is 1. But if judges chose the
+    sentences, the unit is one new word, and the cost contains a share of the judges' drops. All
     shares of a set sum to at most half a word, so they decide only between sets that are equal
     otherwise.
 
