@@ -79,12 +79,12 @@ def criterion_met(delta: float | None, people: FloatArray, model: FloatArray) ->
         model: deltas of the z-scores of one or several models.
 
     Raises:
-        InputError: if δ is not above 0.
+        InputError: if δ is not above 0, or infinite.
     """
     if delta is None:
         return model > 0
     if not 0 < delta < np.inf:
-        raise InputError(f"`delta` must be above 0, got {delta}.")
+        raise InputError(f"`delta` must be above 0 and finite, got {delta}.")
     same_sign = np.sign(people) == np.sign(model)  # two deltas of zero have the same sign
     met: BoolArray = same_sign & (np.abs(people - model) < delta)
     return met

@@ -176,8 +176,9 @@ def _mark_changes(sentence: Sentence, natural: Sentence) -> str:
 class Triplet:
     """A natural sentence and two synthetic ones: model_1 rejects synthetic_1, model_2 synthetic_2.
 
-    Fields are the columns of triplets.csv; log-probabilities in nats. The drops are
-    log p(natural) - log p(synthetic) under the judges, mean; None without judges.
+    Fields are the columns of triplets.csv; log-probabilities in nats. `judge_drop_1` and
+    `judge_drop_2` are means of log p(natural) - log p(synthetic) over the judges; None without
+    judges.
     """
 
     triplet_id: str

@@ -52,7 +52,7 @@ class FewChanges:
         enough: required decrease of the loss, nats.
         max_changes: maximum number of new words; None for three, or for half of the words of a
             sentence with fewer than six.
-        judge_drop: maximum of log p(natural) - log p(result) under the judges, mean, nats.
+        judge_drop: maximum mean of log p(natural) - log p(result) over the judges, nats.
         max_scored: maximum number of sentences that a network of the pair scores if a score takes
             one pass. With k passes a score, the maximum is divided by k, but not below 40. It is up
             to ten times higher for a network with less work a score than another network or judge.
