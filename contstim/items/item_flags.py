@@ -454,7 +454,7 @@ def _unlikely_flags(
     comparisons: Sequence[tuple[ReviewedItem, Sentence, Sentence]],
     judged: Mapping[Sentence, FloatArray],
 ) -> Iterator[Flag]:
-    """Flag synthetic sentences with a less likely word than the natural sentences have."""
+    """Flag synthetic sentences with a word that is less likely than those of natural sentences."""
     worst = {natural: min(judged[natural]) for _, natural, _ in comparisons if judged}
     lowest = float(np.quantile([*worst.values()], _QUANTILE)) if worst else -np.inf
     for item, natural, sentence in comparisons if judged else ():

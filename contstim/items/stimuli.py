@@ -441,7 +441,7 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
 
 
 def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
-    """Return the columns of trials.csv: the fields of `Trial` without empty optional ones."""
+    """Return the columns of trials.csv: the fields of `Trial`, without unused optional ones."""
     columns = columns_of(Trial, trials)
     if {*columns["scale"]} <= {Scale.CONFIDENCE}:
         del columns["scale"]

@@ -143,7 +143,7 @@ def _result(task: TripletTask, outcome: Outcome) -> Result:
 
 
 def search_key(question: SearchQuestion, model_1: str, model_2: str) -> str:
-    """Return the name of the searches between two models among the measured times.
+    """Return the name under which the store has the measured times of searches between two models.
 
     Args:
         question: settings of the searches; `SearchQuestion.resolved`.

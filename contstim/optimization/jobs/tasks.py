@@ -50,7 +50,7 @@ A change of the table of English tags also raises it.
 
 @dataclass
 class SearchContext(WorkerContext):
-    """A worker's options and models, and the words of searches between them.
+    """A worker's options and models, and the words of searches between these models.
 
     Attributes:
         vocabulary: words to use; None for the frequent words of the models' training texts.

@@ -48,7 +48,7 @@ def find_triplets(
     so_far: Path | None = None,
     reporter: Reporter = SILENT,
 ) -> TripletResults:
-    """Search triplets for every pair of models, each from natural sentences in its own order.
+    """Search triplets for every pair of models, from natural sentences in the pair's own order.
 
     The results do not depend on the number of workers, on interruptions, or on the order of the
     models. They depend on earlier runs in two ways only: floors of plausibility and the default
@@ -171,7 +171,7 @@ def _walks(
     sentences: Sequence[Sentence],
     words: Mapping[ModelPair, Vocabulary],
 ) -> dict[ModelPair, Iterable[Sentence]]:
-    """Return the natural sentences of each pair of models, in its own order.
+    """Return the natural sentences of each pair of models, in the pair's own order.
 
     Raises:
         InputError: if a pair can use fewer sentences than it needs triplets.

@@ -304,7 +304,7 @@ class _Candidates:
         )
 
     def _group_limits(self, sizes: IntArray, need: int) -> IntArray:
-        """Return the smallest maximum of shares with which each half has enough pairs, (n_groups,).
+        """Return the smallest maximum of shares that gives each half enough pairs, (n_groups,).
 
         Args:
             sizes: (n_groups, n_paradigms) number of candidates of each cell.

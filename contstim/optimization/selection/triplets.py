@@ -273,7 +273,7 @@ def build_rules(
     needs: Mapping[ModelPair, int],
     tokens: Mapping[tuple[str, str], int],
 ) -> list[LinearRule]:
-    """Build the linear rules of a question; rules that no set can violate are left out.
+    """Build the linear rules of a question, without caps that no set can exceed.
 
     Args:
         triplets: candidates.
@@ -385,7 +385,7 @@ def _quantile_rules(
 
 
 def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
-    """Return how many more tokens the sentence that a model rejects has than the one it accepts.
+    """Return the number of tokens of the rejected minus that of the accepted synthetic sentence.
 
     Raises:
         InputError: if the number of tokens of a sentence under the model is missing.

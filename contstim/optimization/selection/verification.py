@@ -333,7 +333,7 @@ def _check_review(
 
 
 def _check_value(certificate: Certificate, value: float, sign: int) -> None:
-    """Check the objective of a certificate, and that it is not beyond its bound.
+    """Check that the objective of a certificate is right, and not beyond the bound.
 
     Args:
         certificate: certificate to check.
