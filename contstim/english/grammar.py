@@ -38,7 +38,7 @@ HEAD = "H"
 
 @dataclass(frozen=True)
 class Pattern:
-    """One side of a rule: a category and its features, each with a value or a variable ("?n")."""
+    """A part of a rule: a category and its features, each with a value or a variable ("?n")."""
 
     category: str
     features: tuple[tuple[str, str], ...]

@@ -150,7 +150,7 @@ class Lexicon:
         return self._matches[symbol]
 
     def values(self, symbol: Symbol, names: tuple[str, ...]) -> Rows:
-        """Return the distinct combinations of values that a symbol's entries have for features.
+        """Return the distinct combinations of values of these features in a symbol's entries.
 
         If an entry has several values of a feature, they are joined to one value with alternatives,
         except for features in `SEPARATE`.
@@ -218,7 +218,7 @@ def add_ing(word: str) -> str:
 
 
 class _Reader:
-    """A parser of the table, which collects classes, inherited features, and entries."""
+    """A parser of the table. It collects classes, inherited features, and entries."""
 
     def __init__(self, text: str) -> None:
         self.classes: dict[str, tuple[str, ...]] = {}
@@ -306,7 +306,7 @@ class _Reader:
             dated = ("near", "week") if "big" in features else ("near",)
             usual = {"plan": ("yes",), "hab": ("yes",), "day": dated}
             features = usual | features | {"dyn": ("yes",)}
-        # "be" is the only verb with a separate form for a person
+        # Only "be" has different forms for "i" and "you"
         if lemma == "be":
             for form, persons in BE_FORMS.items():
                 yield form, features | {"form": persons[:1], "agr": persons[1:]}

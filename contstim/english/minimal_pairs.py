@@ -77,7 +77,7 @@ class LabelledPair:
 
 
 class Generator:
-    """A sampler of pairs; it expands the part of the grammar that the paradigms use once.
+    """A sampler of pairs. It expands the necessary part of the grammar once for all paradigms.
 
     Args:
         paradigms: paradigms with the same additional rules (`Paradigm.rules`).
@@ -97,7 +97,7 @@ class Generator:
                 patterns = [item.pattern for item in _constituents(version)]
                 for pattern in patterns:  # separately, so that an error names one constituent
                     _right_side(paradigm, pattern)
-                # No other category has a name with spaces, which the notation does not allow
+                # No other category has this name, because the notation does not allow spaces
                 top = Pattern(f"PAIR {paradigm.uid} {number}", ())
                 tops.append((top, _right_side(paradigm, " ".join(patterns)), 1.0))
                 self._tops[paradigm.uid, number] = Symbol(top.category)
@@ -122,7 +122,8 @@ class Generator:
         """Return n distinct pairs of a paradigm; they depend only on the seed.
 
         Raises:
-            InputError: if n is below 1, or the paradigm has fewer than n pairs.
+            InputError: if n is below 1, the paradigm has fewer than n pairs, or a definition of the
+                paradigm cannot be applied.
         """
         if n < 1:
             raise InputError(f"The number of pairs per paradigm must be at least 1, got {n}.")
@@ -278,8 +279,8 @@ def generate_pairs(
         progress: callback that receives the number of finished paradigms and their total number.
 
     Raises:
-        InputError: if n is below 1, two paradigms have the same name, or a paradigm has fewer than
-            n pairs.
+        InputError: if two paradigms have the same name; see also `Generator` and
+            `Generator.pairs`.
     """
     selected = shipped_paradigms() if paradigms is None else list(paradigms)
     if twice := sorted(find_duplicates(paradigm.uid for paradigm in selected)):

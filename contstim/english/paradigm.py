@@ -77,7 +77,7 @@ Version: TypeAlias = tuple[tuple[Item, ...], tuple[Item, ...], tuple[Item, ...]]
 
 
 class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
-    """A type of minimal pair with one kind of error; fields are keys in its table or above it.
+    """A type of minimal pair with one kind of error; fields are keys of the TOML file.
 
     Attributes:
         uid: name of the paradigm, as in BLiMP.

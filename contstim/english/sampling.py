@@ -91,7 +91,7 @@ class Derivation:
 
 @dataclass(frozen=True)
 class Sampler:
-    """A sampler of derivations from a grammar, which caches distributions of lengths."""
+    """A sampler of derivations from a grammar. It caches distributions of lengths."""
 
     grammar: Grammar
     _lengths: dict[Symbol, Lengths] = field(default_factory=dict)

@@ -130,13 +130,13 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
         data: LI-Adger's folder (or its folder `data`), or a table with the columns `sentence` and
             `judgement`, optionally `id`. Unknown judgements are empty or #N/A.
         pairs: table with the columns `gramm_id` and `ungramm_id`, optionally `phenomenon`,
-            `dataset` and `discard` (any value but 0, false or no discards a pair). Without this
-            table, pairs are built from the columns `item` and `label` of `data`: each acceptable
-            sentence of an item forms a pair with each unacceptable one. Labels are experts'
-            verdicts, such as 1 or 0, acceptable or unacceptable, g or *. If `data` has neither
-            `item` nor `label`, its judgements are plain ratings without pairs. They are also plain
-            ratings if `data` has one of the two columns, and the column of judgements is named
-            differently (see `JUDGEMENT`). Plain ratings without `id` are averaged for each
+            `dataset` and `discard` (0, false, no or empty keeps the pair). Without this table,
+            pairs are built from the columns `item` and `label` of `data`: each acceptable sentence
+            of an item forms a pair with each unacceptable one. Labels are experts' verdicts, such
+            as 1 or 0, acceptable or unacceptable, g or *. If `data` has neither `item` nor `label`,
+            its judgements are plain ratings without pairs. They are also plain ratings if `data`
+            has one of the two columns, and the column of judgements has another name than
+            `judgement` (see `JUDGEMENT`). Plain ratings without `id` are averaged for each
             sentence.
 
     Raises:

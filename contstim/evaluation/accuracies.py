@@ -122,7 +122,7 @@ class Accuracies:
         return limits
 
     def interval(self, paradigms: Sequence[str] | None = None) -> FloatArray:
-        """Compute the 95 % interval of `mean`, (2, n_columns), which generalises to other pairs.
+        """Compute the 95 % interval of `mean`, (2, n_columns), for other pairs of these paradigms.
 
         The method of variance estimates recovery combines Wilson's intervals of the paradigms
         (Newcombe 1998; Zou & Donner 2008). For one paradigm, the result is Wilson's interval.

@@ -108,8 +108,8 @@ def gather(
 def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str, tuple[str, ...]]]:
     """Join tables on their common sentences, in the order of the first table.
 
-    Two sentences are identical if their `Sentence.text` is. If several tables have a model of the
-    same name, its columns are named `table:model`.
+    Sentences are identical if their `Sentence.text` is equal. If several tables have a model of the
+    same name, each column of this model is named `table:model`.
 
     Args:
         tables: tables of scores, by name.
@@ -171,7 +171,7 @@ def model_agreements(table: ScoreTable) -> list[Row]:
 
 
 def disagreements(table: ScoreTable, top: int) -> list[Row]:
-    """List sentences that model_2 ranks much higher than model_1, for each ordered pair of models.
+    """List the sentences that model_2 ranks higher than model_1, for each ordered pair of models.
 
     Ranks are divided by the number of sentences, (0, 1]. Scores have the unit of the model.
 
@@ -249,8 +249,8 @@ def contest_start(
         ):
             return sentence, words
     raise VocabularyError(
-        "Each sentence contains a word outside the vocabulary, or repeats a word. Use more "
-        "sentences, or a larger vocabulary."
+        "Each sentence contains a word outside the vocabulary, repeats a word, has only one word, "
+        "or is impossible for a model. Use more sentences, or a larger vocabulary."
     )
 
 

@@ -79,12 +79,12 @@ def criterion_met(delta: float | None, people: FloatArray, model: FloatArray) ->
         model: deltas of the z-scores of one or several models.
 
     Raises:
-        InputError: if δ is not above 0.
+        InputError: if δ is not above 0, or infinite.
     """
     if delta is None:
         return model > 0
     if not 0 < delta < np.inf:
-        raise InputError(f"`delta` must be above 0, got {delta}.")
+        raise InputError(f"`delta` must be above 0 and finite, got {delta}.")
     same_sign = np.sign(people) == np.sign(model)  # two deltas of zero have the same sign
     met: BoolArray = same_sign & (np.abs(people - model) < delta)
     return met
@@ -174,9 +174,9 @@ def evaluate_acceptability(
 ) -> AcceptabilityEvaluation:
     """Compute the deltas of people and models for all pairs, and the criteria that models meet.
 
-    Scores are standardized over all sentences with a score, including those of excluded pairs. A
-    pair is excluded if the authors of the collection discarded it, a judgement of one of its
-    sentences is missing, or a score of one of them under any model is missing.
+    Unless `scores_as_given` is set, scores are standardized over all sentences with a score,
+    including those of excluded pairs. A pair is excluded if the authors of the collection discarded
+    it, or if one of its sentences lacks a judgement, or a score under any model.
 
     Args:
         judgements: sentences and pairs.
@@ -186,8 +186,9 @@ def evaluate_acceptability(
             LI-Adger's judgements.
 
     Raises:
-        InputError: if all pairs are excluded, a δ is not above 0, all scores of a model are equal,
-            or the name of a model is empty or `people`.
+        InputError: if all pairs are excluded, a δ is not above 0, all scores of a model are equal
+            or missing, the name of a model is empty or `people`, or judgements to standardize are
+            all equal.
     """
     for model, column in zip(scores.models, scores.values.T, strict=True):
         if model in ("", PEOPLE):
@@ -340,8 +341,8 @@ def acceptability_findings(
 ) -> Findings:
     """Prepare the results as a page, figures, and tables.
 
-    criteria        number of pairs that meet each criterion under each model
-    phenomena       number of pairs that meet each criterion by source and phenomenon
+    criteria        number and share of pairs that meet each criterion under each model
+    phenomena       the same by source and phenomenon
     pairs           deltas of each pair, and criteria that it meets
     models_apart    pairs that meet a criterion under one model and not under another
     criteria_apart  pairs that meet the BLiMP criterion and not the ADC, or vice versa

@@ -69,12 +69,13 @@ class Desiderata(ShownAsTable):
     """Results of the evaluation, and the data from which they were computed.
 
     Attributes:
-        rows: rows of desiderata.csv, one for each model. `length` is the correlation of the
-            negative score with the number of tokens, over sentences. `reference` is the correlation
-            of the score with the score under the causal model, over sentences. `frequency` is the
-            correlation of a word's mean score over the carriers with its frequency, over words.
-            The other columns are described under `split_effect`; `split_in_text` is the share of
-            split words in the sentences, where repeated words count repeatedly.
+        rows: rows of desiderata.csv, one for each model. Columns with the prefix `length_` describe
+            the correlation of the negative score with the number of tokens, over sentences. Those
+            with `reference_` describe the correlation of the score with the score under the causal
+            model, over sentences. Those with `frequency_` describe the correlation of a word's mean
+            score over the carriers with the word's frequency, over words. `split_in_text` is the
+            share of split words in the sentences, where repeated words count repeatedly. For other
+            columns, see `split_effect`.
         by_carrier: rows of carriers.csv, the correlation with frequency in each carrier.
         models: names of the models.
         reference: name of the causal model, or None.
@@ -150,8 +151,9 @@ def evaluate_desiderata(
         progress: callback that receives the model and the number of newly scored sentences.
 
     Raises:
-        InputError: if a carrier has no gap, or fewer than four sentences or words are left.
-        ModelError, ScoreError, StoreError: see `score_sentences` and `score_words`.
+        InputError: if carriers are invalid (see `check_carriers`), or fewer than four sentences or
+            words are left.
+        ModelError, ScoreError, StoreError: see `score_readable` and `score_words`.
     """
     check_carriers(carriers)
     # The reference is scored once, even if it is one of the models
@@ -347,17 +349,19 @@ def _split_in_text(model: Scorer, sentences: Sequence[Sentence]) -> float:
 
 
 def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
-    """Test the findings of Kauf & Ivanova (2023) for each checkpoint evaluated under both rules.
+    """Test the findings of Kauf & Ivanova (2023) about the rules `pll-original` and `pll-word-l2r`.
 
-    The paper reports that scores under `pll-original` correlate less with length, word frequency
-    and the scores of a causal model than those under `pll-word-l2r`. It also reports that
-    `pll-original` assigns higher scores to words of several tokens.
+    Each checkpoint that was evaluated under both rules is tested. The paper reports that scores
+    under `pll-original` correlate less with length, word frequency and the scores of a causal model
+    than those under `pll-word-l2r`. It also reports that `pll-original` assigns higher scores to
+    words of several tokens.
 
     Yields:
-        `model` and `finding`; `original` and `adapted`, the values under both rules; `low` and
-        `high`, the 95 % bootstrap interval of their difference over sentences or words; and the
-        verdict. This is `undecided` if the interval contains zero. Otherwise it is `holds` if the
-        difference has the published sign, and `does not hold` if it has the opposite sign.
+        `model` and `finding`; `original` and `adapted`, the values under `pll-original` and
+        `pll-word-l2r`; `low` and `high`, the 95 % bootstrap interval of `original` minus `adapted`,
+        over sentences or words; and `verdict`. The verdict is `undecided` if the interval contains
+        zero or is undefined. Otherwise it is `holds` if the difference has the published sign, and
+        `does not hold` if the difference has the opposite sign.
     """
     names = desiderata.models
     for original, name in enumerate(names):
@@ -465,7 +469,7 @@ def desiderata_findings(desiderata: Desiderata) -> Findings:
     carriers    the correlation with word frequency in each carrier
     scores      scores of sentences, nats
     tokens      numbers of tokens of sentences
-    words       words, their frequencies, tokens and scores in each carrier
+    words       frequency of each word, numbers of tokens, and scores in each carrier
     left_out    excluded sentences and words, with reasons
     """
     tables = _tables(desiderata)

@@ -92,7 +92,7 @@ def model_scores(
 ) -> JudgedScores:
     """Score judged sentences by models.
 
-    A sentence has no score (nan) if a model cannot read it, or if its probability is zero.
+    The score is nan if the model cannot read the sentence, or gives it probability zero.
 
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
@@ -110,8 +110,9 @@ def published_scores(
 ) -> JudgedScores:
     """Read the scores of judged sentences from a table with a column for each model.
 
-    Rows are matched with sentences by the column `id`, if at least one identifier in it is that of
-    a judged sentence, otherwise by the column `sentence`. If a table has both columns, the texts of
+    Rows are matched with sentences by the column `id`, if it contains the identifier of at least
+    one judged sentence. Otherwise, and for judgements without identifiers, they are matched by the
+    column `sentence`. If a table has both columns, the texts of
     matched sentences must be equal except for white space and end marks. Scores of -inf are
     treated as missing. The format of LI-Adger's authors is also read: a table with a row for each
     pair and the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and `NAME_ungramm`.

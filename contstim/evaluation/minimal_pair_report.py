@@ -49,7 +49,8 @@ def minimal_pair_findings(evaluation: MinimalPairEvaluation) -> Findings:
     left_out      sentences that a model cannot score, with reasons
     refusals      methods that a model does not support, with reasons
 
-    `contrasts` and `correlations` exist only for full sentences; tables may be empty.
+    `contrasts` and `correlations` exist only for full sentences, and `correlations` only for two
+    columns or more. Tables may be empty.
     """
     settings, tables = evaluation.settings, _tables(evaluation)
     return Findings(

@@ -282,7 +282,7 @@ def _refuse_second_version(
 
 
 def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]) -> MinimalPair:
-    """Parse the pair in a row; `default` is the paradigm and the identifier without a column."""
+    """Parse the pair in a row; `default` has the paradigm and identifier if columns are missing."""
 
     def parse_field(field: str, parse: Callable[[Any], Any] = lambda c: str(c).strip()) -> Any:
         cell = row.get(field)
@@ -301,7 +301,8 @@ def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]
             [f"{name}_{part}" for part in PREFIX_FIELDS[name] if not part.endswith(ending)]
             for ending in ("_bad", "_good")
         ]
-        # BLiMP's rows have a flag for each method; without a flag, fields show that it applies
+        # BLiMP's rows have a flag for each method; without it, the method applies to rows with
+        # fields for it
         has_fields = any(field in row for side in fields for field in side)
         if str(row.get(f"{name}_method", has_fields)).strip().lower() not in {"true", "1"}:
             return None
@@ -361,7 +362,8 @@ def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
         number of choices.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column (names it), or has no choices.
+        InputError: if the file cannot be read, lacks a column (names it), names a condition in
+            another form, or has no choices.
     """
     if path is None:
         return {}

@@ -120,7 +120,7 @@ def context_scores(
     Args:
         scorer: the model; its current context and the default context are also candidates.
         sentences: sentences to score.
-        seconds: time limit. At least two different contexts are scored regardless of it.
+        seconds: time limit. Two different contexts are scored even if this takes longer.
     """
     scores: dict[Convention, float] = {}
     began, candidates = perf_counter(), scorer.candidate_contexts()

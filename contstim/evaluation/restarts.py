@@ -101,8 +101,8 @@ def summarise_correlations(labels: BoolArray, probabilities: FloatArray) -> Row:
         probabilities: probabilities of the label acceptable, (n_sentences, n_classifiers).
 
     Returns:
-        `sentences`, their number; `mean`, `sd` (of the sample; nan for one classifier) and
-        `maximum` of the correlations; and `majority`, the correlation of the majority vote.
+        `sentences`, the number of sentences; `mean`, `sd` (of the sample; nan for one classifier)
+        and `maximum` of the correlations; and `majority`, the correlation of the majority vote.
     """
     correlations = [matthews(labels, column > 0.5) for column in probabilities.T]
     return {

@@ -24,7 +24,8 @@ def pearson_with_interval(x: FloatArray, y: FloatArray) -> dict[str, float]:
 
     Returns:
         `r`; `low` and `high`, the ends of its interval by Fisher's transformation; and `n`, the
-        number of rows with two finite values. The first three are nan for fewer than four rows.
+        number of rows with two finite values. The first three are nan for fewer than four rows
+        or a constant column.
     """
     x, y = _select_finite(x, y)
     r = low = high = math.nan

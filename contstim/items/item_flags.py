@@ -148,8 +148,8 @@ class FlaggedItems:
 def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None) -> FlaggedItems:
     """Flag items for problems of words, similar items, mismatches, and agreeing models.
 
-    Words of the shuffled sentence of a catch trial are not checked, because they are those of the
-    other sentence.
+    Words of the shuffled sentence of a catch trial are not checked, because the other sentence has
+    the same words.
 
     Raises:
         InputError: if a pair has no texts.
@@ -209,6 +209,9 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
         FlagKind.FREQUENT: (
             f"A word occurs in more than {quantity(often, 'item')}. In synthetic sentences "
             "only new words count. Function words do not count."
+            if settings.rules.common
+            else "A new word of a synthetic sentence occurs in more than "
+            f"{quantity(often, 'item')}. Words that may repeat do not count."
         ),
         FlagKind.SIMILAR: (
             "Another item has the same sentence, or a sentence that differs by one word. Trials "
@@ -451,7 +454,7 @@ def _unlikely_flags(
     comparisons: Sequence[tuple[ReviewedItem, Sentence, Sentence]],
     judged: Mapping[Sentence, FloatArray],
 ) -> Iterator[Flag]:
-    """Flag synthetic sentences with a less likely word than the natural sentences have."""
+    """Flag synthetic sentences with a word that is less likely than those of natural sentences."""
     worst = {natural: min(judged[natural]) for _, natural, _ in comparisons if judged}
     lowest = float(np.quantile([*worst.values()], _QUANTILE)) if worst else -np.inf
     for item, natural, sentence in comparisons if judged else ():

@@ -33,8 +33,8 @@ class Match:
     Attributes:
         changed: positions, from 0, of the new words.
         misfits: positions of new words with another part of speech than the replaced word; see
-            `MISFIT`. If the table of tags does not list a new word, it is a misfit. If it does not
-            list the replaced word, the new word is not a misfit.
+            `MISFIT`. A new word that the table of tags does not list is a misfit. A new word is no
+            misfit if the table does not list the replaced word.
         characters: number of characters of the synthetic minus that of the natural sentence,
             without end marks.
         zipf: mean Zipf frequency of the words of the synthetic sentence minus that of the natural
@@ -78,9 +78,9 @@ Changes = dict[str, tuple[dict[int, str], ...]]
 def changes_of(stimuli: Iterable[Stimulus], table: TagTable | None = None) -> Changes:
     """Find the new words of each sentence, and describe the changes, such as `on (IN) → was (VBD)`.
 
-    Synthetic sentences are compared with their natural sentence. If it is unknown, the two
-    synthetic sentences of a trial are compared with each other. Natural and shuffled sentences
-    have no new words.
+    Synthetic sentences are compared with their natural sentence. If the natural sentence is
+    unknown, the two synthetic sentences of a trial are compared with each other. Sentences of other
+    kinds have no new words.
 
     Args:
         stimuli: triplets, pairs or trials.

@@ -172,7 +172,7 @@ class Review:
     def rejects(self, item: ReviewedItem) -> bool:
         """Return True if a reviewer rejects the item.
 
-        A trial is also rejected with its pair or triplet, and with another trial of it.
+        A trial is also rejected if its pair or triplet is rejected, or another trial made from it.
         """
         return not self.rejected.isdisjoint((item.item_id, item.source_id))
 

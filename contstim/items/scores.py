@@ -185,7 +185,8 @@ class ScoreTable(ShownAsTable):
 
         Raises:
             ScoreError: if the file cannot be read, columns differ in length, a text has no words, a
-                value is not a number, or there is no model; see also `ScoreTable`.
+                value is not a number, or the number of models is not from 1 to 1,000; see also
+                `ScoreTable`.
         """
         is_npz = Path(path).suffix.lower() == ".npz"
         try:

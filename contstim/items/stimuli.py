@@ -176,8 +176,9 @@ def _mark_changes(sentence: Sentence, natural: Sentence) -> str:
 class Triplet:
     """A natural sentence and two synthetic ones: model_1 rejects synthetic_1, model_2 synthetic_2.
 
-    Fields are the columns of triplets.csv; log-probabilities in nats. The drops are
-    log p(natural) - log p(synthetic) under the judges, mean; None without judges.
+    Fields are the columns of triplets.csv; log-probabilities in nats. `judge_drop_1` and
+    `judge_drop_2` are means of log p(natural) - log p(synthetic) over the judges; None without
+    judges.
     """
 
     triplet_id: str
@@ -393,8 +394,8 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
 
     Raises:
         InputError: if the file cannot be read, lacks a column, or has a value of another type; a
-            trial_id is empty or repeated, a row does not compare two different models and two
-            different sentences, or a rank is outside (0, 1].
+            trial_id is empty or repeated, a row does not compare two different models, has only one
+            sentence or the same sentence twice, or a rank or row number is out of range.
     """
     pairs = read_rows(path, Pair, CELL_READERS, may_be_empty=True)
     _check_ids(path, pairs, "trial_id")
@@ -440,7 +441,7 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
 
 
 def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
-    """Return the columns of trials.csv: the fields of `Trial` without empty optional ones."""
+    """Return the columns of trials.csv: the fields of `Trial`, without unused optional ones."""
     columns = columns_of(Trial, trials)
     if {*columns["scale"]} <= {Scale.CONFIDENCE}:
         del columns["scale"]

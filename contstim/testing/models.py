@@ -86,10 +86,10 @@ class TableModel(LanguageModel):
         says: information about replacements: exact scores (`exact`), the number of each word
             (`estimate`), or the sum up to the position (`bound`), as in a model that reads from
             left to right.
-        draft_error: maximum error of the scores of its draft, nats; None for no draft.
+        draft_error: maximum error of the scores of a draft with effort 0, nats; None for no draft.
 
     Attributes:
-        scored_sentences: scored sentences, in order.
+        scored_sentences: sentences scored by `log_probs`, in order.
 
     Raises:
         ModelError: if `says` is not in `SAYS`.
@@ -146,7 +146,7 @@ class TableModel(LanguageModel):
         return Replacements(unknown, bound, bound, self.score(sentence, position))
 
     def draft(self, effort: int = 1) -> LanguageModel | None:
-        """See `LanguageModel.draft`; doubling the effort about halves the error."""
+        """See `LanguageModel.draft`; the error is proportional to 1 / (1 + effort)."""
         if self.draft_error is None:
             return None
         # A draft differs from the model only by the error, and has no draft itself

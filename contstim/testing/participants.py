@@ -218,8 +218,8 @@ class Journal:
             raise InputError(f"Cannot use {path} as a journal of answers: {error}.") from error
         if events and entries[0].get("run") != run:
             raise InputError(
-                f"{path} belongs to a run with another model, seed or server. Delete it, or "
-                "set another --out."
+                f"{path} belongs to a run with other settings (model, noise, lapses, seed, server) "
+                "or other trials. Delete it, or set another --out."
             )
         # Rewrite the file without a truncated line
         write_text(path, "".join(json.dumps(e) + "\n" for e in [{"run": run}, *events]))

@@ -55,7 +55,7 @@ HOSTILE = (
     "1984.",
     " ".join(["word"] * 1_999) + " ended.",
 )
-"""Sentences that a wrong export would lose or execute; the last one has 10,000 characters."""
+"""Sentences that a wrong export would lose or execute; the last one has 2,000 words."""
 
 # The names contain a spreadsheet formula, an HTML tag, quotation marks and a comma
 NAMES = ("ann", "=HYPERLINK(1, 2)", '<b>"bob"</b>', "ben, jr.")
@@ -200,7 +200,7 @@ class ExportContract:
         return left_text.removeprefix(NO_BREAK_SPACE), right_text.removeprefix(NO_BREAK_SPACE)
 
     def check_shown(self, trials: Sequence[Trial], folder: Path) -> None:
-        """Check that a list has the trials of one group, and a row the sentences of its trial."""
+        """Check the trials of each list (all trials of one group) and the sentences of each row."""
         by_id = {trial.trial_id: trial for trial in trials}
         lists = self.lists(folder)
         assert {trial.group for trial in trials} == {

@@ -190,7 +190,8 @@ def test_flags_rest_on_the_text_and_the_lists_that_are_given(folder: Path) -> No
     explanations = dict(read["flags"])
     assert "Zipf frequency below 2.9" in explanations["rare word"]
     assert "words.csv" in explanations["rare word"]
-    assert "more than 9 items" in explanations["word in many items"]
+    frequent = "A new word of a synthetic sentence occurs in more than 9 items."
+    assert explanations["word in many items"].startswith(frequent)
     details = [(names[kind], text) for kind, text in read["items"][0]["flags"]]
     assert ("block list", "“Nobody” is a blocked word.") in details
     assert ("rare word", "“ngram” is rare (Zipf 2.4).") in details

@@ -69,7 +69,7 @@ def test_names_and_bad_deltas() -> None:
     assert [*evaluate_acceptability(*simulated(6, 1), settings).met] == [
         *("blimp", "adc-0.5", "adc-1")
     ]
-    for delta in (0.0, -1.0, float("nan")):
+    for delta in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(InputError, match="`delta` must be above 0"):
             criterion_met(delta, np.zeros(1), np.zeros(1))
 

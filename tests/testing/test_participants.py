@@ -103,7 +103,7 @@ def test_journals_of_other_runs_or_databases_are_refused(serve: Serve, tmp_path:
         (replace(people, lapses=0.5), run),
         (people, elsewhere),
     ):
-        with pytest.raises(InputError, match="journal belongs to a run with another model"):
+        with pytest.raises(InputError, match="journal belongs to a run with other settings"):
             take_part(who, where, journal)
     assert journal.read_bytes() == kept
     anew = serve(folder, database=tmp_path / "new.sqlite")

@@ -40,7 +40,8 @@ class SearchQuestion(SearchRules):
         seed: seed of everything that is left to chance.
 
     Raises:
-        InputError: if a recipe is unknown, or a number is out of range.
+        InputError: if a recipe is unknown, a number is out of range, or two settings contradict
+            each other.
         ModelError: if a judge is no specification of a model.
     """
 

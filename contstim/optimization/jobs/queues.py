@@ -143,7 +143,7 @@ def _result(task: TripletTask, outcome: Outcome) -> Result:
 
 
 def search_key(question: SearchQuestion, model_1: str, model_2: str) -> str:
-    """Return the name of the searches between two models among the measured times.
+    """Return the name under which the store has the measured times of searches between two models.
 
     Args:
         question: settings of the searches; `SearchQuestion.resolved`.
@@ -220,7 +220,7 @@ class TripletQueue(TaskQueue[TripletTask]):
 
     @property
     def results(self) -> dict[ModelPair, list[Result]]:
-        """Results of each pair that count so far, in the order of its walk."""
+        """Results so far that count, for each pair of models, in the order of the pair's walk."""
         return {
             pair: counted_results(filter(None, results.values()), self._per_pair)
             for pair, results in self._results.items()

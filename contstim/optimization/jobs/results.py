@@ -36,7 +36,7 @@ class TripletResults:
         floors: floors of plausibility, nats, by model name and number of words.
         judges: scoring convention of each judge, by name.
         refused: judge → share of the sentences with enough nats that this judge alone refused.
-        searches: all stored results; the store has their trails.
+        searches: all results that count; the store has the trails of those that did not fail.
         wall_seconds: time of the completed searches of this run, all workers together.
         network_seconds: time within networks.
     """
@@ -73,7 +73,10 @@ class TripletResults:
 
     @property
     def shortages(self) -> Iterator[str]:
-        """Yield a line for each missing triplet: the natural sentence, and the reason."""
+        """Yield a line for each unsuccessful or failed search, and each pair with too few triplets.
+
+        Unsuccessful searches of other pairs are left out.
+        """
         short = {(pair.model_1, pair.model_2) for pair in self.pairs if pair.missing}
         for t in self.unchanged:
             if (t.model_1, t.model_2) in short:  # otherwise another sentence was used

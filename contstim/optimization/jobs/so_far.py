@@ -46,9 +46,10 @@ def table_so_far(out: Path) -> Path:
 def triplets_writer(
     path: Path, names: Mapping[str, str]
 ) -> Callable[[Mapping[ModelPair, Sequence[Result]]], None]:
-    """Return a function that writes the triplets of results, unless it just wrote the last ones.
+    """Return a function that writes the triplets of results, unless it wrote a table just before.
 
-    The function raises an InputError if the file cannot be written.
+    The minimum time between tables is ten seconds, or twenty times the time for writing one if
+    that is longer. The function raises an InputError if the file cannot be written.
 
     Args:
         path: path of the table.
@@ -86,7 +87,7 @@ def _triplets(results: Mapping[ModelPair, Sequence[Result]]) -> list[Triplet]:
 def so_far(
     results: Mapping[ModelPair, Sequence[Result]], seconds: Mapping[ModelPair, Sequence[float]]
 ) -> Iterator[Part]:
-    """Yield the number and speed of the searches between every two models, and their triplets.
+    """Yield the numbers and speed of searches between every two models, and the triplets found.
 
     Args:
         results: results of the searches, by pair of models.
@@ -135,7 +136,7 @@ class SearchProgress:
         self._running[pair].append(monotonic())
 
     def end(self, pair: ModelPair) -> None:
-        """Record the end of a search, and take it for the oldest running one of the pair."""
+        """Record the end of a search; the oldest running search of the pair counts as ended."""
         if self._running[pair]:
             self._running[pair].pop(0)
 

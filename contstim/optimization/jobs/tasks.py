@@ -50,7 +50,7 @@ A change of the table of English tags also raises it.
 
 @dataclass
 class SearchContext(WorkerContext):
-    """A worker's options and models, and the words of searches between them.
+    """A worker's options and models, and the words of searches between these models.
 
     Attributes:
         vocabulary: words to use; None for the frequent words of the models' training texts.
@@ -62,7 +62,7 @@ class SearchContext(WorkerContext):
     _words: dict[tuple[str, ...], Vocabulary] = field(default_factory=dict, init=False)
 
     def words(self, names: tuple[str, ...]) -> Vocabulary:
-        """Return the words that a search between two models, and their judge, may use.
+        """Return the words that a search between two models may use.
 
         Raises:
             VocabularyError: if there is no such word.
@@ -206,8 +206,9 @@ class TripletTask(WorkerTask[SearchContext]):
 
         The outcome is `inadmissible` if a model finds the natural sentence impossible, if it is
         below a floor, or if no word may change. An unsuccessful search is repeated with other
-        seeds, `SEEDS` in all. If none of them finds anything, the sentences of the outcome's
-        triplet are not all different, and its reason says why.
+        seeds, `SEEDS` in all, unless it is a search for few new words. If none of them finds
+        anything, the sentences of the outcome's triplet are not all different, and the outcome's
+        reason says why.
 
         Raises:
             ModelError: if a model has changed since the job began.
@@ -351,7 +352,7 @@ def _two(log_probs: FloatArray) -> list[float | None]:
 
 
 def describe_words(words: Vocabulary | None) -> str:
-    """Return a digest of the words that a search may use; None for all words."""
+    """Return a digest of the words that a search may use, or `all` for None (all words)."""
     if words is None:
         return "all"
     return digest(map(" ".join, (words.initial, words.inner, sorted(words.repeatable))))

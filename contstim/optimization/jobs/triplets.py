@@ -48,16 +48,16 @@ def find_triplets(
     so_far: Path | None = None,
     reporter: Reporter = SILENT,
 ) -> TripletResults:
-    """Search triplets for every pair of models, each from natural sentences in its own order.
+    """Search triplets for every pair of models, from natural sentences in the pair's own order.
 
-    The results follow from the arguments alone. They do not depend on the number of workers, on
-    interruptions, on the order of the models, or on earlier runs; only floors of plausibility stay
-    as they are in the store if natural sentences are added or left out. Each outcome is stored at
-    once, under a digest of everything that determines it, and looked up later. So an interrupted
-    job continues where it stopped, and a study that grows equals one that was made at once.
+    The results do not depend on the number of workers, on interruptions, or on the order of the
+    models. They depend on earlier runs in two ways only: floors of plausibility and the default
+    judges, once stored, remain when sentences or models are added or left out. Each outcome is
+    stored at once, under a digest of everything that determines it, and looked up later. So an
+    interrupted job continues where it stopped, and a study that grows keeps its results.
 
     If a natural sentence yields no triplet, the pair uses its next one. A search that fails is
-    tried three times. Then the others continue, and the next run tries it again.
+    tried three times. Then the other searches continue, and the next run repeats this one.
 
     Args:
         question: settings of the searches.
@@ -71,8 +71,8 @@ def find_triplets(
         reporter: receives messages and progress.
 
     Raises:
-        InputError: if there are fewer than two models or too few natural sentences, or if no
-            sentence has a word of `fix`.
+        InputError: if there are fewer than two models or too few natural sentences, a word of `fix`
+            is in no sentence, all judges are models of one pair, or tags are unsuitable.
         ModelError: if a model cannot be loaded, or two are the same.
         StoreError: if the database cannot be written.
         VocabularyError: if two models share no word.
@@ -145,7 +145,7 @@ def _default_panel(
     models: Sequence[str],
     store: TripletStore,
 ) -> list[str]:
-    """Return the causal transformers of a study of three or more models, which judge by default.
+    """Return the default judges: the causal transformers of a study of three or more models.
 
     The store remembers the panel of the first run, so that a model that is added later does not
     join it and change earlier results.
@@ -174,7 +174,7 @@ def _walks(
     sentences: Sequence[Sentence],
     words: Mapping[ModelPair, Vocabulary],
 ) -> dict[ModelPair, Iterable[Sentence]]:
-    """Return the natural sentences of each pair of models, in its own order.
+    """Return the natural sentences of each pair of models, in the pair's own order.
 
     Raises:
         InputError: if a pair can use fewer sentences than it needs triplets.

@@ -20,7 +20,7 @@ model must not be below the floor.
       | | no better word at as many positions in a row as can be changed
       | v
     [perturbation]: replace a few words of the best sentence, then climb again; the search ends
-      |             after four such rounds in a row without improvement
+      |             after four such rounds in a row without improvement (six between n-gram models)
       v
     [restarts]: verify the result; if searches are cheap, restart from the natural sentence with
                 another seed, until five searches in a row gain almost nothing; return the best

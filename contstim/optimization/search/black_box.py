@@ -1,8 +1,9 @@
 """Expected scores of sentences under a model that only returns scores of whole sentences.
 
-A Bayesian linear regression on all scores of the search so far (Bishop 2006, section 3.3). The
-expected score of a sentence is a sum: its weighted score under a draft, its weighted number of
-tokens, a weight for each word, and a weight for each pair of neighbours. Example: a server returns
+They come from a Bayesian linear regression on all scores of the search so far (Bishop 2006, section
+3.3). The expected score of a sentence is a sum: its weighted score under a draft, its weighted
+number of tokens, a weight for each word, and a weight for each pair of neighbours. Example: a
+server returns
 
     The dog barks.     -20 nats
     The idea barks.    -29

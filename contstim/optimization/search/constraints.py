@@ -93,7 +93,7 @@ def without_words(listed: Iterable[str]) -> Constraint:
 
 
 def same_length(margin: int = 0) -> Constraint:
-    """Limit the difference in characters to the natural sentence to `margin`."""
+    """Allow at most `margin` characters more or fewer than in the natural sentence."""
 
     def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
         # Characters of the other words, spaces included; then add each word
@@ -105,7 +105,7 @@ def same_length(margin: int = 0) -> Constraint:
 
 
 def same_frequency(frequencies: WordFrequencies, margin: float) -> Constraint:
-    """Limit the difference in mean word frequency to the natural sentence to `margin` (Zipf)."""
+    """Allow mean word frequencies (Zipf) within `margin` of that of the natural sentence."""
     zipf = frequencies.zipf
     zipfs_of = SizedCache(lambda words: np.array([*map(zipf, words)], np.float64), len, WORDS)
 

@@ -138,8 +138,8 @@ class Evaluator:
         Args:
             number: number of the model.
             sentences: sentences; those that are not cached are scored in one batch.
-            position: the position at which all sentences differ from its current sentence; None for
-                any sentences.
+            position: position at which the sentences differ from the current sentence; None if they
+                may differ elsewhere.
         """
         cache = self._scores[number]
         scores = np.array([cache.get(sentence, np.nan) for sentence in sentences])

@@ -8,9 +8,9 @@
     choose     Voter registration laws also vary significantly                 the judge's favourite
 
 Proposals have one or two new words. If none of them is kept, the search continues with three.
-Models with cheap scores, such as n-gram models, score all proposals exactly. Other models estimate
-them from one pass a position over the natural sentence. A regression of exact scores on estimates
-orders the proposals (Golan et al. 2023, Eq. 3); each batch of scores refits it.
+Models with cheap scores, such as n-gram models, score all proposals exactly. The scores of other
+models are estimated from the natural sentence, position by position. A regression of exact scores
+on estimates orders the proposals (Golan et al. 2023, Eq. 3); each batch of scores refits it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ JUDGE_DROP = 6.0
 """Default maximum decrease of the log-probability under the judges, nats."""
 
 MAX_SCORED = 600
-"""Default maximum number of sentences that a network scores in one direction."""
+"""Default of `FewChanges.max_scored`, for each direction of a triplet."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,14 @@ class FewChanges:
 
     Attributes:
         enough: required decrease of the loss, nats.
-        max_changes: maximum number of new words; None for three, or half of a shorter sentence's.
-        judge_drop: maximum of log p(natural) - log p(result) under the judges, mean, nats.
-        max_scored: maximum number of sentences that the largest network of the pair scores. A
-            smaller network than the others and the judges scores up to ten times as many.
-        chooser: name of the better of two networks, which chooses without a judge; None for the
-            one that finds the natural sentence likelier.
+        max_changes: maximum number of new words; None for three, or for half of the words of a
+            sentence with fewer than six.
+        judge_drop: maximum mean of log p(natural) - log p(result) over the judges, nats.
+        max_scored: maximum number of sentences that a network of the pair scores if a score takes
+            one pass. With k passes a score, the maximum is divided by k, but not below 40. It is up
+            to ten times higher for a network with less work a score than another network or judge.
+        chooser: name of the network of the pair that chooses if there is no judge; None for the
+            network that finds the natural sentence likelier.
 
     Raises:
         InputError: if a number is out of range.
@@ -81,10 +83,10 @@ _MAX_CHANGES = 3  # default maximum number of new words
 _FIRSTS = 25  # sentences with one new word at a position that get a second one
 _EXTENDED = 150  # sentences with two new words that get a third one
 _KEPT = 60  # proposals for each position of a sentence with new words
-_MIN_SCORED = 40  # sentences that a network scores at least, however many passes each takes
-_BATCHES = 10  # batches of sentences that a network scores
+_MIN_SCORED = 40  # lower limit of the number of sentences that a network may score
+_BATCHES = 10  # number of batches that these sentences are divided into
 _MAX_BATCH = 48  # sentences that judges score at once
-_PATIENCE = 2  # batches without a better sentence
+_PATIENCE = 2  # batches without a better sentence after which scoring ends
 _FIRST_SHARE = 0.7  # share of the sentences scored before a third word is tried
 _ERROR = 3.0  # error of estimates before any calibration, nats
 _PRIOR_SD = (5.0, 0.3, 2.0, 0.2)  # of intercept, slope, effect of a new word, other slopes
@@ -207,7 +209,9 @@ class FewChangesSearch:
         return sorted(self._networks, key=lambda number: -self._start.log_probs[number])[:1]
 
     def run(self) -> tuple[Climb, tuple[ScoredSentence, ...], Choice]:
-        """Search with one and two new words, and with three if no such sentence is feasible.
+        """Search with one and two new words, and with more if no such sentence is feasible.
+
+        Without networks and judges, two new words are also tried only if one is not enough.
 
         Returns:
             Start and result, without steps; the feasible sentences, best first; and how the result

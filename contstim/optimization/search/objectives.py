@@ -111,9 +111,9 @@ class Objective:
 class PairObjective(Objective):
     """Objective of one sentence of a pair on which two models disagree; the other one is fixed.
 
-    The first model should find this sentence likelier, the second model the other one. Their limits
-    are the log-probabilities of the other sentence. The search maximises the difference of the two
-    models' log-ratios, which grows by the same amount as this loss falls.
+    The first model should find this sentence likelier, the second model the other one. The limits
+    are the models' log-probabilities of the other sentence. The search maximises the difference of
+    the two models' log-ratios. This difference grows by the same amount as the loss falls.
     """
 
     def loss(self, log_probs: FloatArray) -> FloatArray:

@@ -27,7 +27,7 @@ Example with a floor of -20 nats: `The dog sleeps` has a loss of -18 and is at t
     1        The idea barks         -24     -25    -25 + 1 * 4   = -21
     2        The cat barks          -20     -22    -22
 
-The result is 4 nats better than the start, although both words had to change.
+The result is 4 nats better than the start, and has two other words.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Perturbation:
 
 @dataclass(frozen=True)
 class Oscillation(Perturbation):
-    """A method for new starts that goes below the floor at a low price and returns as it rises.
+    """A method for new starts: go below the floor at a low price, and return as the price rises.
 
     All words of a position are scored exactly at every visit (`LanguageModel.cheap_replacements`).
     If the prices lead back to the best sentence, or to no feasible sentence, the start is that of
@@ -182,7 +182,7 @@ class Oscillation(Perturbation):
     def _descend(
         self, sentence: Sentence, losses: PricedLosses, rng: np.random.Generator
     ) -> Sentence:
-        """Replace words until no single word and no two neighbours lower the loss."""
+        """Replace words until no word and no tried pair of neighbours (`first_words`) is better."""
         loss = losses.of_sentence(sentence)
         while True:
             # Replace single words at positions in random cycles until none is better. Unlike

@@ -53,7 +53,7 @@ class Proposer(ABC):
     def propose(
         self, position: Position, objective: Objective, state: SearchState
     ) -> ScoredSentence | None:
-        """Return a feasible sentence with another word and an exactly lower loss, or None.
+        """Return a feasible sentence with another word and a lower exact loss, or None.
 
         Args:
             position: current sentence, position and candidate words.

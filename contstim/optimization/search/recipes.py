@@ -56,9 +56,9 @@ class Recipe:
 DEFAULT = Recipe(
     name="default",
     capitals=True,
-    # If one of the two models is a transformer, nine of ten participants agree about 80 % of the
-    # published synthetic pairs with a natural sentence above the first quartile under both models,
-    # and about 59 % of the others; higher quantiles hardly increase agreement (docs/figures.md).
+    # In published synthetic pairs with a transformer, nine of ten participants agree on about 80 %
+    # of the pairs whose natural sentence is above the first quartile under both models, and on
+    # about 59 % of the others; higher quantiles hardly increase agreement (docs/figures.md).
     plausible=0.25,
     proposer=ScreeningProposer(),
     perturbation=Perturbation(),
@@ -80,7 +80,8 @@ of all words cost almost nothing, and new starts may pass through sentences belo
 GOLAN2023 = Recipe(name="golan2023", proposer=RegressionProposer())
 """The procedure of Golan et al. (2023), "Generating synthetic controversial sentences" in Methods.
 
-Words are replaced at positions in random cycles, first words by words of the sentence-initial list.
+Words are replaced at positions in random cycles; the first word of a sentence is replaced by words
+of the sentence-initial list.
 The search ends when as many positions in a row as the sentence has words bring no improvement.
 N-gram models score all words exactly. Left-to-right models score exactly the words that are likely
 enough in context. For masked models and the BiLSTM, a line predicts scores from an approximation

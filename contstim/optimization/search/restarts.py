@@ -1,6 +1,6 @@
 """Repeated searches from one natural sentence.
 
-A search accepts the first better word at each position, so its result depends on the order of
+A search accepts a better word as soon as a position has one, so its result depends on the order of
 positions. Searches that differ only in their seeds end several nats apart. Therefore the sentence
 is searched again with other seeds, until several searches in a row have gained almost nothing. The
 best result is returned.

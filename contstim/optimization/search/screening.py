@@ -1,6 +1,6 @@
 """Estimates of every word at a position, and their calibration during a search.
 
-Example: the accept model gives `The dog barks` -20 nats, which is its floor, the reject model -18.
+Example: `The dog barks` has -20 nats under the accept model (the floor), -18 under the reject one.
 Screening the second position estimates how much likelier each word makes the sentence than `dog`
 does. Before any calibration, this gives these means, all with a standard deviation of 2 nats:
 
@@ -48,13 +48,13 @@ _MIN_WORDS = 4  # drafts of fewer words are no better than exact scores
 class PositionEstimates:
     """Expected log-probabilities of the words at a position, under each model of the search.
 
-    Initially, these are the cheapest estimates of all words and true upper bounds, which exclude
-    words permanently. Rows of all arrays are models, columns words.
+    Initially, these are the cheapest estimates of all words. Words whose upper bounds are too low
+    are excluded permanently. Rows of all arrays are models, columns words.
 
     Args:
         position: current sentence, position and candidate words.
         objective: loss, constraint, and evaluator with the models.
-        state: search state with the calibrations, which this updates.
+        state: search state, whose calibrations this object updates.
 
     Attributes:
         mean: expected log-probability of the sentence with each word, (n_models, n_words), nats.
@@ -186,7 +186,7 @@ class PositionEstimates:
         Args:
             columns: columns of the words of the batch.
             exact: exact log-probabilities, (n_models, n_columns), nats; nan if not scored.
-            improved: whether a word of the batch was better.
+            improved: whether a word of the batch had a lower loss than the best sentence before.
         """
         self._state.record_batch(improved=improved)
         for number, scores in enumerate(exact):

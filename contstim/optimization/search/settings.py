@@ -32,7 +32,7 @@ class SearchSettings:
         exclude: forbidden new words, in any case.
 
     Raises:
-        InputError: if a number is out of range.
+        InputError: if a number is out of range, or two settings contradict each other.
     """
 
     judge: Judges = ()
@@ -92,7 +92,7 @@ class SearchSettings:
     ] = None
     max_scored: Annotated[
         int,
-        Help("With --enough: maximum number of sentences that a network scores.", at_least=1),
+        Help("With --enough: maximum number of sentences for the largest network.", at_least=1),
     ] = MAX_SCORED
 
     recipe: Annotated[str, Help("How to search: default or golan2023.")] = "default"
@@ -230,7 +230,7 @@ class SentenceSearchSettings(SearchSettings):
         allow: the only allowed new words, in any case; empty for all words of the vocabulary.
 
     Raises:
-        InputError: if a number is out of range.
+        InputError: if a number is out of range, or two settings contradict each other.
     """
 
     allow: Annotated[

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 class Synthesis(SearchResult):
     """A sentence that one model accepts and another rejects, and the steps of its search.
 
-    Log-probabilities are in nats. With several searches, steps and evaluations are from the best.
+    Log-probabilities are in nats. With several searches, steps and evaluations are those of the
+    best search.
 
     Attributes:
         climb: accepted steps, and the reason why they ended.
@@ -145,10 +146,10 @@ def synthesize(
     """Replace words until one model rejects a sentence that the other still accepts (2023, Eq. 2).
 
     Every accept model must find the result at least as likely as the natural sentence. With several
-    reject models, the search minimises the largest of their log-probabilities. Before it is
-    returned, the result is scored from scratch and all constraints are checked. If a model computes
-    with less precision than float32, the search uses its scores as they are, but this check uses
-    float32 scores of the natural sentence and of the result.
+    reject models, the search minimises the largest of their values of log p(result) - log
+    p(natural). The result is scored from scratch, and all constraints are checked, before it is
+    returned. If a model computes with less precision than float32, the search uses its scores as
+    they are, but this check uses float32 scores of the natural sentence and of the result.
 
     Args:
         accept: a model that must find the result at least as likely as the natural sentence, a
@@ -163,7 +164,7 @@ def synthesize(
         seed: seed of the order of positions and of all random choices.
         restarts: budget of the searches, each with another seed; the best result is returned. By
             default the budget of the recipe.
-        few_changes: goal of a single search for few new words, which is deterministic; None to
+        few_changes: goal of a search for few new words (a single, deterministic search); None to
             minimise the loss. If the goal is not reached, the result is the natural sentence.
         on_step: callback, called with each accepted step.
         on_restart: callback, called after each search that is followed by another.
@@ -174,7 +175,8 @@ def synthesize(
         SentenceError: if the natural sentence has fewer than two words.
         VocabularyError: if a word of the natural sentence is not in the vocabulary, or no word may
             replace any of its words. Without constraints, also if no word may replace one of them.
-        InputError: if there are judges without `few_changes`, or the seed is negative.
+        InputError: if there are judges without `few_changes` or several searches with it, an
+            argument has the wrong type, two models have the same name, or the seed is negative.
         VerificationError: if the result, scored from scratch, violates a constraint.
     """
     problem = prepare(accept, reject, natural, vocabulary, constraints, seed, judges)
@@ -312,7 +314,7 @@ def synthesize_triplet(
     for accept, reject in ((model_2, model_1), (model_1, model_2)):
         problem = prepare(accept, reject, natural, vocabulary, constraints, seed, judges)
         problem = replace(problem, gains=gains)
-        # Neither the natural sentence nor the result of the first direction is a result
+        # A result must differ from the natural sentence, and the second result from the first
         excluded = {natural, *(synthesis.synthetic for synthesis in syntheses)}
         costs: dict[str, Cost] = {}
         for seed_tried in range(seed, seed + seeds):

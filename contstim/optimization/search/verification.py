@@ -212,9 +212,9 @@ def verify(
 ) -> Climb:
     """Score a result from scratch, check all constraints, and return the climb with these scores.
 
-    A result that satisfied the objective in a batch, by less than rounding, may violate it when it
-    is scored alone. Then the next sentence that satisfies it is the result, or the start if there
-    is none.
+    A sentence that only just satisfied the objective in a batch may violate the objective when it
+    is scored alone, because of rounding. Then the next of `results` that satisfies the objective is
+    the result, or the start if there is none.
 
     Args:
         climb: finished climb.

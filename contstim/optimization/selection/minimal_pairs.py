@@ -3,7 +3,7 @@
 A model's verdict on a minimal pair is the sentence that is likelier under the model. A candidate is
 a minimal pair with two models whose verdicts differ: one model is right (it prefers the acceptable
 sentence), the other is wrong. There are up to a million candidates. A half contains the candidates
-of two models of which the same one is right. A cell contains the candidates of a half and a
+of two models in which the same model is right. A cell contains the candidates of a half and a
 paradigm. The share of a cell is the number of its candidates that are selected.
 
 Shares are as even as possible in this sense (leximin): as few cells as possible have a share of 0,
@@ -62,7 +62,7 @@ def select_minimal_pairs(
 ) -> MinimalPairSelection:
     """Select, for every two models, the minimal pairs on which their verdicts differ most.
 
-    Each of two models is right in half of their pairs. No sentence is in two of the selected pairs.
+    Each of two models is right in half of the pairs selected for them. No sentence is in two pairs.
     The numbers of pairs per paradigm (shares) are as even as possible; see the module. Of all such
     sets, the selected one has the best objective.
 
@@ -76,7 +76,8 @@ def select_minimal_pairs(
 
     Raises:
         InputError: if there are fewer than two models.
-        InfeasibleError: if two models disagree on too few pairs (names the models).
+        InfeasibleError: if two models disagree on too few pairs (names the models), or no set
+            satisfies the rules.
         VerificationError: if the time limit was reached, or the set breaks a rule.
     """
     started = perf_counter()
@@ -303,7 +304,7 @@ class _Candidates:
         )
 
     def _group_limits(self, sizes: IntArray, need: int) -> IntArray:
-        """Return the smallest maximum of shares with which each half has enough pairs, (n_groups,).
+        """Return the smallest maximum of shares that gives each half enough pairs, (n_groups,).
 
         Args:
             sizes: (n_groups, n_paradigms) number of candidates of each cell.

@@ -81,8 +81,8 @@ class Stratum:
         """Return which sentences one model may reject and another accept, by their doubled ranks.
 
         The rejecting model must rank a sentence below the median of its ranks (unless `agreeing`),
-        the accepting model at or above it. So each of two models prefers the sentence that the
-        other model rejects.
+        the accepting model at or above it. So, unless `agreeing`, each of two models prefers
+        the sentence that the other model rejects.
         """
         below = 2 * len(self.rows) + 1 if self.agreeing else len(self.rows)
         return (rejecting < below) & (accepting >= len(self.rows))
@@ -93,7 +93,7 @@ class Stratum:
         return np.array([self.admits(*pair).sum() for pair in permutations(ranks, 2)])
 
     def n_candidates(self) -> int:
-        """Return the number of usable sentences that some models accept and others reject."""
+        """Return the number of usable sentences at or above the median of some models only."""
         accepted = self.doubled[:, self.usable] >= len(self.rows)
         return int((accepted.any(axis=0) & ~accepted.all(axis=0)).sum())
 
@@ -115,7 +115,7 @@ def strata(
 ) -> list[Stratum]:
     """Return the strata from which pairs are selected independently.
 
-    With `same_length`, the pairs of each two models are distributed over lengths in proportion to
+    With `same_length`, the pairs for every two models are distributed over lengths in proportion to
     the number of sentences of each length. Lengths without pairs are omitted.
 
     Raises:
@@ -145,7 +145,7 @@ def strata(
 def length_shares(count: int, sizes: Mapping[int, int]) -> dict[int, int]:
     """Distribute pairs over lengths in proportion to the numbers of sentences (Hamilton's method).
 
-    The largest remainders are rounded up; of equal remainders, those of shorter lengths.
+    The largest remainders are rounded up; of equal remainders, those of shorter lengths first.
 
     Args:
         count: number of pairs.
@@ -207,9 +207,9 @@ def select_natural(
     """Select the most controversial natural pairs for every two models.
 
     Minimises the sum of r(s1|m1) + r(s2|m2) over all selected pairs, where r is the fractional rank
-    among all sentences. Each pair satisfies r(s1|m1) < 0.5 <= r(s1|m2) and r(s2|m2) < 0.5 <=
-    r(s2|m1), so each model prefers the sentence that the other rejects. No sentence is in two
-    pairs.
+    among the sentences of the stratum. Each pair satisfies r(s1|m2) >= 0.5 and r(s2|m1) >= 0.5.
+    Unless `agreeing` is set, it also satisfies r(s1|m1) < 0.5 and r(s2|m2) < 0.5, so each model
+    prefers the sentence that the other rejects. No sentence is in two pairs.
 
     The sum does not depend on which s1 is matched with which s2; for the matching, see
     `match_sentences`.
@@ -305,7 +305,7 @@ class _Part:
 
     @cached_property
     def free(self) -> tuple[BoolArray, BoolArray]:
-        """Masks of usable sentences that are not rejected, and of those in kept trials, (n,)."""
+        """Masks (n,) of usable sentences that are not rejected, and of sentences in kept trials."""
         sentences, usable = self.stratum.table.sentences, self.stratum.usable
         if self.review is None or sentences is None:
             return usable, np.zeros_like(usable)
@@ -450,9 +450,9 @@ def match_sentences(
     """Match sentences of two sides one to one, so that pairs are as similar as possible.
 
     On each side, statements are sorted before questions, then by length (characters without the end
-    mark), then by row number; sentences of equal position are matched. So as few questions as
-    possible are matched with statements. If there are no such pairs, the summed difference in
-    length is minimal. Without texts, rows are only sorted by number.
+    mark), then by row number; sentences at the same position are matched. So as few questions as
+    possible are matched with statements. If no question is matched with a statement, the summed
+    difference in length is minimal. Without texts, rows are only sorted by number.
     """
 
     def key(row: int) -> tuple[bool, int, int]:

@@ -168,7 +168,8 @@ class TripletQuestion(TripletRules):
         uncapped: words that `word_cap` does not limit.
 
     Raises:
-        InputError: if a number is out of range.
+        InputError: if a number is out of range, or `enough` is set for another objective than
+            `readable`.
     """
 
     counts: PairCounts = ()
@@ -261,8 +262,8 @@ class Certificate:
             after the decimal point, the number of new words (2.034 means 2 and 34). For other
             triplets, the sum of Eq. 4 (nats) or of ranks. For minimal pairs, the sum of their
             values.
-        bound: bound on the value of every selection that keeps as many reviewed items, proven by
-            the solver.
+        bound: bound on the value of every selection that reaches the earlier goals equally well,
+            proven by the solver.
         status: `optimal` if objective and bound are equal (within 2e-6) and earlier goals, such as
             to keep reviewed items, are proven optimal; `gap` if the time limit was reached before.
         solver: program that found the selection.

@@ -319,8 +319,9 @@ def _highs(
     has_solution = integral and result.has_primal_feasible_solution()
     if reason is not reasons.OPTIMAL and not has_solution:
         raise VerificationError(
-            f"{SOLVER} found no choice within {seconds:g} s, and no proof that none exists. Raise "
-            f"the time limit (`seconds`), or loosen the rules. ({result.termination.detail})"
+            f"{SOLVER} found no choice within {seconds:g} s, and no proof that none exists. Loosen "
+            "the rules, or raise `seconds` (only a selection of triplets has this time limit). "
+            f"({result.termination.detail})"
         )
     values, duals = np.zeros(len(costs)), np.zeros(len(lower))
     for variable, value in result.variable_values().items():
@@ -367,7 +368,7 @@ def _model(
 
 
 def _run(model: Model, seconds: float | None, presolve: Emphasis) -> SolveResult | None:
-    """Run HiGHS; None if it failed. Its presolve fails for some infeasible programs."""
+    """Run HiGHS; None if it failed. The presolve of HiGHS fails for some infeasible programs."""
     from ortools.math_opt.python import mathopt
 
     parameters = mathopt.SolveParameters(

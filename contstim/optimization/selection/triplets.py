@@ -59,7 +59,7 @@ def select_triplets(
 
     After a review, rejected triplets are excluded. As many other reviewed triplets as possible are
     selected again; this has precedence over the objective. Rejected triplets still count for
-    quantiles and ranks, so that a review does not change those of other triplets.
+    quantiles and ranks, so that a review does not change the groups and ranks of other triplets.
 
     Args:
         triplets: candidates for all pairs of models. Their controversiality is computed again from
@@ -153,8 +153,8 @@ def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
     """Check triplets, and compute their controversiality from their log-probabilities.
 
     Raises:
-        InputError: if there are no triplets, a triplet is repeated or has inconsistent columns, or
-            two models are in both orders.
+        InputError: if there are no triplets; a triplet is repeated, has inconsistent columns or a
+            score that is not finite, or names one model twice; or two models are in both orders.
     """
     if not triplets:
         raise InputError("There are no triplets to select from. Use a table with rows.")
@@ -213,20 +213,21 @@ def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
 def triplet_costs(
     triplets: Sequence[Triplet], question: TripletQuestion, n_chosen: int
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Compute the costs of triplets, which are minimised, their values, and the unit of the costs.
+    """Compute the costs to minimise and the values of triplets, and the unit of the costs.
 
     Costs and values have shape (n_triplets,) and are for sets of `n_chosen` triplets. The objective
     is the sum of the values.
 
-    For `readable`, the value is the number of new words of another part of speech and, behind the
-    decimal point, the number of all new words, whose sum over a set is less than one. The cost
-    equals the value, and the unit is 1. But if judges chose the sentences, the unit is one new
-    word, and the cost contains a share of the judges' drops. All shares of a set sum to less than
-    half a word, so they decide only between sets that are equal otherwise.
+    For `readable`, the value is the number of new words of another part of speech and, after the
+    decimal point, the number of all new words (2.034 means 2 and 34); these decimals sum to less
+    than 1 over a set. The cost equals the value, and the unit is 1. But if judges chose the
+    sentences, the unit is one new word, and the cost contains a share of the judges' drops. All
+    shares of a set sum to at most half a word, so they decide only between sets that are equal
+    otherwise.
 
     For `controversiality`, the value is Eq. 4 of the 2023 study, nats, and the cost its negation.
     For `worst-rank`, the value is the rank, and the cost is the rank minus a share of Eq. 4. All
-    shares of a set sum to less than half a rank, so they decide only between sets of equal rank
+    shares of a set sum to at most half a rank, so they decide only between sets of equal rank
     sum. The unit is 1.
     """
     if question.objective == "readable":
@@ -257,8 +258,8 @@ def as_bound(cost: float, value: float, objective: Objective) -> float:
 
     Args:
         cost: lower bound on the summed cost.
-        value: summed value of the selected set; it replaces a bound that is better because of
-            rounding.
+        value: summed value of the selected set; it replaces a bound that contradicts this value
+            because of rounding.
         objective: objective of the selection.
     """
     if objective == "controversiality":
@@ -272,7 +273,7 @@ def build_rules(
     needs: Mapping[ModelPair, int],
     tokens: Mapping[tuple[str, str], int],
 ) -> list[LinearRule]:
-    """Build the linear rules of a question; rules that no set can violate are left out.
+    """Build the linear rules of a question, without caps that no set can exceed.
 
     Args:
         triplets: candidates.
@@ -321,9 +322,10 @@ def build_rules(
 
 
 def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
-    """Forbid that a sentence differs from a synthetic sentence of another triplet by only one word.
+    """Forbid that a synthetic sentence is similar to a sentence of another triplet.
 
-    A rule concerns sentences that are equal except for one position. It allows either one triplet
+    Sentences are similar if they are equal, or equal except for one position. A rule concerns
+    sentences that are equal except for this position. It allows either one triplet
     with such a synthetic sentence, or any number of triplets in which only the natural sentence is
     such a sentence.
     """
@@ -383,7 +385,7 @@ def _quantile_rules(
 
 
 def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
-    """Return how many more tokens the sentence that a model rejects has than the one it accepts.
+    """Return the number of tokens of the rejected minus that of the accepted synthetic sentence.
 
     Raises:
         InputError: if the number of tokens of a sentence under the model is missing.

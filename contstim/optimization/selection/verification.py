@@ -333,7 +333,7 @@ def _check_review(
 
 
 def _check_value(certificate: Certificate, value: float, sign: int) -> None:
-    """Check the objective of a certificate, and that it is not beyond its bound.
+    """Check that the objective of a certificate is right, and not beyond the bound.
 
     Args:
         certificate: certificate to check.
@@ -341,7 +341,10 @@ def _check_value(certificate: Certificate, value: float, sign: int) -> None:
         sign: 1 if the objective was minimised, -1 if it was maximised.
     """
     tolerance = _ROUNDING + 1e-9 * abs(value)
-    _require(abs(certificate.objective - value) <= tolerance, f"it is worth {value}")
+    _require(
+        abs(certificate.objective - value) <= tolerance,
+        f"it is worth {value}, not {certificate.objective}",
+    )
     beyond = sign * (certificate.bound - certificate.objective) > tolerance
     _require(not beyond, f"its bound {certificate.bound} is beyond its objective")
 
