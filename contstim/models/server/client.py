@@ -3,7 +3,7 @@
 Requests are retried after temporary failures: refused and broken connections, timeouts, status 408,
 425, 429, 500 and 502 to 504, and truncated responses. The pause between retries doubles from half a
 second to half a minute, unless the server sets it (`Retry-After`). Retries end after `patience`
-seconds.
+seconds, or after three responses without the expected fields.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Client:
                     raise ModelError(
                         f"{self.address.url} has given no usable answer for {patience:g} seconds: "
                         f"{problem} Finished scores are stored. Run the command again when the "
-                        "server works, or raise '&patience=SECONDS' in the address."
+                        "server works, or raise patience among the address's options."
                     ) from None
             await sleep(wait)
             pause = min(2 * pause, _MAX_PAUSE)
