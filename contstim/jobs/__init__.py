@@ -4,7 +4,7 @@
       ^  ^           that the worker has loaded        |  ^                   workers, each with
       |  |                                             |  +---- result, ----- a WorkerContext and
       |  +---- the same task, at most twice, if its ---+        error or      its loaded models
-      |        worker died or hung and was replaced    |        death
+      |        worker had to be replaced               |        death
       +---------------- result ------------------------+
 
 pool            the loop that assigns tasks, receives results and replaces workers; the contracts

@@ -62,9 +62,9 @@ class InterleavedExecutor(Executor):
     A worker runs until it needs a network or finishes its task. Then the next worker runs, in the
     order of worker numbers. When all workers with a task need a network, the network with the most
     waiting workers computes their calls in common batches, see `contstim.models.merging`. Workers
-    that need another network keep waiting, so that its next batch is larger. The order does not
-    depend on timing, so that equal jobs give equal results. With another number of workers or
-    another executor, batches have other sizes, and scores within a search may be rounded
+    that need another network keep waiting, so that the next batch of that network is larger. The
+    order does not depend on timing, so that equal jobs give equal results. With another number of
+    workers or another executor, batches have other sizes, and scores within a search may be rounded
     differently.
 
     All workers share one copy of each model. A task that kills its worker kills this process; a

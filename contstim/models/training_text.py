@@ -1,4 +1,4 @@
-"""Training sentences of a model, stored as 8-byte hashes in a file next to the model.
+"""Training sentences of a model, as 8-byte hashes in a file next to the model or in its folder.
 
 A model may have memorised its training sentences, so that their scores measure memorisation. The
 record of a score table therefore contains the hashes of those scored sentences that are in each

@@ -181,7 +181,8 @@ def load_checkpoint(
             the checkpoint has no trained head of that kind, or has weights that do not fit its
             configuration; if its tokenizer belongs to another network or needs a missing package;
             if a causal network reads later tokens; if the checkpoint requires its own code; if
-            memory is insufficient; or see `Loading.resolved`.
+            a classifier should get a new head, or be read from a GGUF file; if memory is
+            insufficient; or see `Loading.resolved`.
     """
     import transformers
 

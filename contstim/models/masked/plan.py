@@ -287,7 +287,7 @@ class Mixture:
         return min(0.0, float(np.logaddexp.reduce(of_samples) - np.log(self.n_samples)))
 
     def standard_error(self, log_probs: FloatArray) -> float:
-        """Compute the standard error of the score, nats (delta method); 0 if none is sampled."""
+        """Compute the standard error of the score, nats (delta method); 0 for a single sample."""
         if self.n_samples == 1:
             return 0.0
         of_samples = self.log_h(log_probs)[-self.n_samples :]

@@ -169,7 +169,7 @@ class NgramTables:
             end: whether to score the end of the sentence.
         """
         totals = np.zeros(len(sentences))
-        if len(sentences) == 1 and starts is None:  # frequent in searches, and faster so
+        if len(sentences) == 1 and starts is None:  # frequent in searches; this way is faster
             sentence = (BEGIN, *self.ids(sentences[0].words).tolist(), END)
             for i in range(2, len(sentence) + end):
                 totals[0] += self.log10_prob(sentence[max(0, i - self.order) : i])
