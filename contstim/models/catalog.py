@@ -52,7 +52,8 @@ def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> Non
         check(model.location, trust_remote_code=loading.trust_remote_code)
     elif family.is_path and not Path(model.location).exists():
         raise ModelError(
-            f"There is no {family.summary} at {model.location}. Train one with 'contstim train'."
+            f"There is no {family.summary} at {model.location}. Correct the path, or train a model "
+            "with 'contstim train'."
         )
 
 
