@@ -406,9 +406,8 @@ def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
 
 
 Place: TypeAlias = tuple[Sentence, int]
-"""Kind of position of a word, for tokenizers that split words independently. It consists of the
-shortest sentence with such a position, in which `a` represents any word, and of the 0-based
-position in this sentence."""
+"""Kind of position of a word: the shortest sentence with such a position, in which `a` represents
+any word, and the 0-based position in this sentence."""
 
 
 def kind_of_place(*, inner: bool, end: str = "") -> Place:

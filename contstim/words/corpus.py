@@ -131,7 +131,7 @@ def read_lines(path: Path | str, notes: TextNotes | None = None) -> Iterator[str
 
     Raises:
         CorpusError: if the file is missing, unreadable or damaged, a line is not UTF-8 or holds a
-            null character (names the line), or the text is blank.
+            null character (the message names the line), or the text is blank.
     """
     empty = True
     with _open(path) as file:

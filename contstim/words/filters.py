@@ -34,7 +34,7 @@ class SentenceRule:
     Attributes:
         reason: reason for a rejection, such as "a word occurs twice".
         rejects: function that returns True for a rejected sentence.
-        loosened_by: setting that removes the rule, for messages.
+        loosened_by: setting that loosens or removes the rule, for messages.
         looser: function that returns looser rules, by the setting that selects them; None if the
             rule can only be removed.
         fresh: function that returns a copy of the rule that remembers no sentences; None for rules

@@ -189,7 +189,7 @@ class TagTable:
         return sum(map(self.lists, words)) / len(words) if words else 1.0
 
     def fits(self, words: Collection[str]) -> bool:
-        """Return True if the table has at least half of the words, so it is in their language."""
+        """Return True if the table has at least half of the words, so the language is the same."""
         return self.share_listed(words) >= _MIN_SHARE_LISTED
 
     def lemma(self, word: str) -> str:

@@ -37,7 +37,7 @@ FIRST_PATIENCE = 10.0
 
 _FIRST_PAUSE, _MAX_PAUSE = 0.5, 30.0  # seconds
 _TEMPORARY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
-_TRIES = 3  # incomplete responses to a request after which it fails
+_TRIES = 3  # number of responses without the expected fields, after which a request fails
 _MAX_MESSAGE_LENGTH = 300  # characters of a server's message to report
 
 
