@@ -14,7 +14,7 @@ in_process      workers in this process: one, or several that take turns
 processes       workers in several processes
 ray             workers on a Ray cluster
 watcher         a program that kills the processes that a killed Ray driver leaves running
-model_workers   models held by workers, with which sentences can be scored
+model_workers   scores of sentences under models that workers have loaded
 
 Searches for triplets have their own tasks and queues, see `contstim.optimization.jobs`.
 """

@@ -160,7 +160,7 @@ class _Thread:
         self.message: WorkerTask[Any] | Answer | None = None
         self.call: NetworkCall | None = None
         self._context = context
-        # Inputs of the thread, of which None ends it, and outputs of the thread
+        # Inputs of the thread (None ends the thread), and outputs of the thread
         self._turns: SimpleQueue[Any] = SimpleQueue()
         self._results: SimpleQueue[Reply | NetworkCall | BaseException] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, daemon=True)

@@ -280,7 +280,7 @@ class Pool:
             self.replace(number)
 
     def _on_death(self, number: int, reason: str, queue: TaskQueue[Any]) -> None:
-        """Report the task of a dead worker, which has been replaced, to the queue as failed."""
+        """Report the task of a dead worker to the queue as failed; the worker has been replaced."""
         worker = self._workers.pop(number, None)
         if worker is None:  # it died before it was ready
             self._false_starts += 1

@@ -162,7 +162,7 @@ class RayExecutor(Executor):
         return None
 
     def signs_of_life(self) -> dict[int, object]:
-        """Return the pending heartbeat of each ready worker, which changes after each answer."""
+        """Return the pending heartbeat of each ready worker; it changes after each answer."""
         for worker in self._processes:
             heartbeat = self._beats.get(worker)
             if heartbeat is None or self._ray.wait([heartbeat], timeout=0)[0]:

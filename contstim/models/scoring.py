@@ -248,7 +248,7 @@ Standard errors take as much time as the scores, and so do lower bounds."""
 
 @dataclass(frozen=True, eq=False)
 class ModelScores:
-    """Scores and further results of a model, which remain after the model is released.
+    """Scores and further results of a model; they remain after the model is released.
 
     Attributes:
         name: name of the model.

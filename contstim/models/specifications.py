@@ -42,7 +42,7 @@ _MAX_NAME_LENGTH = 60  # characters: names become parts of file names, which may
 
 @dataclass(frozen=True)
 class Specification:
-    """Parsed specification of a model, which is not loaded yet.
+    """Parsed specification of a model; the model itself is not loaded.
 
     Attributes:
         name: name in columns, files and figures.

@@ -259,7 +259,7 @@ def encode_batch(
     matched = [_match_words(tokenizer, *pair, encoded, number) for number, pair in enumerate(pairs)]
     results = [encoding for encoding, _ in matched]
     joined = [i for i, (_, is_joined) in enumerate(matched) if is_joined and end_apart]
-    if joined:  # encode again without the end mark, which is then added
+    if joined:  # encode again without the end mark, and add its tokens
         joined_sentences = [sentences[i] for i in joined]
         options: dict[str, Any] = {"leading_space": leading_space, "special_tokens": special_tokens}
         again = encode_batch(tokenizer, joined_sentences, **options, end_apart=False, bare=True)

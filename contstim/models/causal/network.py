@@ -1,4 +1,4 @@
-"""Log-probabilities of the continuations of a prefix, which the network processes only once.
+"""Log-probabilities of continuations of a prefix that the network processes only once.
 
 Example: continuations `big dogs bark`, `big dog` and `small` of a prefix, with one token per word:
 

@@ -133,7 +133,7 @@ def check_weights(
     if spare:
         raise ModelError(
             f"{location} contains {len(spare)} weights that do not belong to the {kind} of its "
-            f"config.json, such as {spare[0]}. Use the config.json with which they were saved."
+            f"config.json, such as {spare[0]}. Use the config.json that was saved with them."
         )
     _check_finite(location, model)
 
@@ -262,7 +262,7 @@ def _check_capitals(location: str, tokenizer: Any, tokens: dict[str, int]) -> No
 
 
 def _check_merges(location: str, tokenizer: Any) -> None:
-    """Refuse a BPE tokenizer without most of its merges, which would split words into letters."""
+    """Refuse a BPE tokenizer that lacks most of its merges, and so splits words into letters."""
     if not tokenizer.is_fast:
         return
     model = json.loads(tokenizer.backend_tokenizer.to_str())["model"]

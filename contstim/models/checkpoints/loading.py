@@ -299,8 +299,8 @@ def load_tokenizer(source: Source, _loading: Loading) -> tuple[Any, Any]:
     """Load a tokenizer without its network.
 
     Returns:
-        The tokenizer and the text configuration of its network, which is None if a folder has no
-        config.json.
+        The tokenizer, and the text configuration of its network; None instead of the configuration
+        if a folder has no config.json.
 
     Raises:
         ModelError: see `load_checkpoint`.

@@ -247,8 +247,8 @@ def _estimate_mixture(
         # Bound: walks that uncover this token as the first one of the word
         first = np.logaddexp.reduce(log_probs + arriving[about_mask, None], axis=0, initial=-np.inf)
         bound = np.logaddexp(bound, first[of_words])
-        # Estimate: terms of the mean of the logs, which rank words similarly. The bound would rank
-        # worse: it treats later words as certain, and mostly reflects the first words of a walk
+        # Estimate: terms of the mean of the logs, which ranks words much as the mixture does. The
+        # bound would rank worse: it treats later words of a walk as certain
         share = weight[about_mask].sum()
         estimate += ((weight[about_mask] @ log_probs) / share if share > 0 else alone)[of_words]
     return estimate, np.minimum(bound, 0)

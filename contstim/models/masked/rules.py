@@ -208,7 +208,7 @@ def _scheme(
 
 
 def _whole_words(chosen: BoolArray, weight: FloatArray, sizes: IntArray) -> Pass:
-    """Return the pass that hides all tokens of a set of words, and asks for all of them.
+    """Return the pass that hides all tokens of a set of words, and asks for these tokens.
 
     Each of a word's k tokens is the first one to be uncovered in 1/k of all orders, so its weight
     is 1/k of the word's weight.
@@ -268,7 +268,7 @@ def _cover(
     n_inner: int,
     sets: Iterable[tuple[BoolArray, FloatArray]] | None = None,
 ) -> tuple[list[Pass], list[Pass]]:
-    """Draw a cover of the words and, for each word of several tokens, `n_inner` covers of these.
+    """Draw a cover of the words, and `n_inner` covers of the tokens of each multi-token word.
 
     Within each of `n_inner` sets that hide the word, one cover of its tokens is drawn. The sizes of
     these sets are evenly spaced from a random start. The pass that hides all tokens of the word is

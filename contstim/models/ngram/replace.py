@@ -1,8 +1,8 @@
 """Scores of a sentence with each word of the vocabulary at one position, computed together.
 
 Replacing one word changes at most `order` conditional probabilities: that of the word itself and
-those of the words that have it in their context. For each of them, the back-off recursion (Katz
-1987, *Estimation of probabilities from sparse data*)
+those of the words that have it in their context. For each of these probabilities, the back-off
+recursion (Katz 1987, *Estimation of probabilities from sparse data*)
 
     log p(x | context of length c) = log p of the n-gram        if the model has it
                                    = weight of the context + log p(x | context of length c-1)

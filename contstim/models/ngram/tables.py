@@ -149,7 +149,7 @@ class NgramTables:
         return self.orders[order - 1].keys[rows] % len(self.words)
 
     def prefix_of(self, order: int, rows: IntArray) -> IntArray:
-        """Return the row of each n-gram without its last word, in the table below, (n_rows,)."""
+        """Return the row of each n-gram's first n-1 words in the table of order n-1, (n_rows,)."""
         return self.orders[order - 1].keys[rows] // len(self.words)
 
     def log10_probs(self, sentence: Sentence) -> list[float]:

@@ -216,7 +216,7 @@ class Client:
 
 
 def _close(stack: ExitStack, loop_thread: int) -> None:
-    """Close a client, whose object may be collected as garbage in the thread of its event loop."""
+    """Close a client; garbage collection may call this in the thread of the event loop."""
     if get_ident() == loop_thread:  # the loop cannot wait for its own end
         Thread(target=stack.close).start()
     else:

@@ -87,7 +87,7 @@ def tolerance_in_nats(score: float, tolerance: float) -> float:
 
 
 def score_of(values: FloatArray) -> float:
-    """Return the sum of a row's values without that of the first token, which is nan, nats."""
+    """Return the sum of a row's values, nats; nan, the value of the first token, is left out."""
     return float(np.nansum(values))
 
 
