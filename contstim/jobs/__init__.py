@@ -4,7 +4,7 @@
       ^  ^           that the worker has loaded        |  ^                   workers, each with
       |  |                                             |  +---- result, ----- a WorkerContext and
       |  +---- the same task, at most twice, if its ---+        error or      its loaded models
-      |        worker died or hung and was replaced    |        death
+      |        worker had to be replaced               |        death
       +---------------- result ------------------------+
 
 pool            the loop that assigns tasks, receives results and replaces workers; the contracts
@@ -14,7 +14,7 @@ in_process      workers in this process: one, or several that take turns
 processes       workers in several processes
 ray             workers on a Ray cluster
 watcher         a program that kills the processes that a killed Ray driver leaves running
-model_workers   models held by workers, with which sentences can be scored
+model_workers   scores of sentences under models that workers have loaded
 
 Searches for triplets have their own tasks and queues, see `contstim.optimization.jobs`.
 """

@@ -62,9 +62,9 @@ class InterleavedExecutor(Executor):
     A worker runs until it needs a network or finishes its task. Then the next worker runs, in the
     order of worker numbers. When all workers with a task need a network, the network with the most
     waiting workers computes their calls in common batches, see `contstim.models.merging`. Workers
-    that need another network keep waiting, so that its next batch is larger. The order does not
-    depend on timing, so that equal jobs give equal results. With another number of workers or
-    another executor, batches have other sizes, and scores within a search may be rounded
+    that need another network keep waiting, so that the next batch of that network is larger. The
+    order does not depend on timing, so that equal jobs give equal results. With another number of
+    workers or another executor, batches have other sizes, and scores within a search may be rounded
     differently.
 
     All workers share one copy of each model. A task that kills its worker kills this process; a
@@ -160,7 +160,7 @@ class _Thread:
         self.message: WorkerTask[Any] | Answer | None = None
         self.call: NetworkCall | None = None
         self._context = context
-        # Inputs of the thread, of which None ends it, and outputs of the thread
+        # Inputs of the thread (None ends the thread), and outputs of the thread
         self._turns: SimpleQueue[Any] = SimpleQueue()
         self._results: SimpleQueue[Reply | NetworkCall | BaseException] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, daemon=True)

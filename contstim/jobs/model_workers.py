@@ -49,7 +49,7 @@ def remote_scorers(
 
     Raises:
         ModelError: see `load_scorers`.
-        WorkerError: if workers cannot be started, or die three times with the same chunk.
+        WorkerError: if workers cannot be started, or fail three times with the same chunk.
     """
     models = parse_models(specifications)
     for model in models:

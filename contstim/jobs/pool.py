@@ -28,7 +28,7 @@ _FALSE_STARTS = 3  # workers in a row that die before they are ready, after whic
 class TaskQueue(ABC, Generic[TaskT]):
     """Tasks for workers, and the handling of their results.
 
-    After each `take`, the pool calls `done` or `failed` once for the task.
+    For each task that `take` returns, the pool calls `done` or `failed` once.
     """
 
     @property
@@ -68,12 +68,12 @@ class Executor(ABC):
 
     * Each worker reports once that it is ready before it receives a task, and performs one task at
       a time.
-    * Every task is answered by exactly one event, unless the worker is ended before: a `Reply` with
-      a result or an error, or the death of the worker.
+    * Every task is answered by exactly one event: a `Reply` with a result or an error, or the death
+      of the worker. There is no event if `end` ends the worker before.
     * A new worker has no loaded models, and does not disturb the other workers.
     * A worker in another process has a heartbeat in a separate thread. The heartbeat continues
       during a long task and stops if the process is suspended.
-    * After `shutdown` no worker is left, busy or not.
+    * After `shutdown` no process of a worker is left, busy or not.
     """
 
     size: int
@@ -134,7 +134,7 @@ def worker_pool(
     say: Callable[[str], None] = lambda _text: None,
     task_limit: float | None = None,
 ) -> Iterator[Pool]:
-    """Start workers, and end them when the context exits.
+    """Start workers, and end them at the end of the `with` statement.
 
     Args:
         executor: executor that spawns the workers.
@@ -214,7 +214,7 @@ class Pool:
                     self._on_reply(number, reply, queue)
                 case number, WorkerError() as death:
                     self._on_death(number, str(death), queue)
-            # After handling the event: a result that arrived in time counts even if it is read late
+            # Checked after the event, so that a result that arrived in time is not lost
             late = [n for n, worker in self._workers.items() if worker.deadline < monotonic()]
             for number in late:
                 self.replace(number)
@@ -229,7 +229,7 @@ class Pool:
         """
         deadline = monotonic() + timeout
         while True:
-            # In every iteration, since frequent messages of other workers could hide a hanging one
+            # Checked in every iteration, even if other workers send messages all the time
             for worker in self.silent_workers():
                 self.replace(worker)
                 reason = f"no sign of life for {self.executor.silence:g} seconds"
@@ -280,7 +280,7 @@ class Pool:
             self.replace(number)
 
     def _on_death(self, number: int, reason: str, queue: TaskQueue[Any]) -> None:
-        """Report the task of a dead worker, which has been replaced, to the queue as failed."""
+        """Report the task of a dead worker to the queue as failed; the worker has been replaced."""
         worker = self._workers.pop(number, None)
         if worker is None:  # it died before it was ready
             self._false_starts += 1

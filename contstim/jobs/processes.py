@@ -30,7 +30,8 @@ _PATIENCE = 10  # seconds to wait for the end of a process
 class ProcessExecutor(Executor):
     """Workers as spawned processes on this machine.
 
-    If there are GPUs, each worker uses one of them, and several workers may share a GPU.
+    If there are GPUs and the device is not `cpu`, each worker uses one GPU, which other workers may
+    share.
 
     Args:
         workers: number of workers; None for one per GPU or, without GPUs, one per processor.
@@ -72,7 +73,7 @@ class ProcessExecutor(Executor):
             environment["CUDA_VISIBLE_DEVICES"] = self._gpus[worker % len(self._gpus)]
         spawning = multiprocessing.get_context("spawn")
         ours, theirs = spawning.Pipe()
-        # Heartbeats are counted in shared memory: unlike a message, writing to it never blocks
+        # Heartbeats are counted in shared memory, since sending a message can block
         beats = spawning.RawValue("Q", 0)
         process = spawning.Process(
             target=_work, args=(theirs, self._context, environment, beats), daemon=True
@@ -171,7 +172,7 @@ def _work(
 def usable_processors() -> int:
     """Return the number of processors that this process may use.
 
-    In a job of a cluster, it may be smaller than the number of processors of the machine.
+    In a job of a cluster, this number may be smaller than that of the machine's processors.
     """
     if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
         return len(os.sched_getaffinity(0))

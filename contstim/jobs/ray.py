@@ -29,8 +29,8 @@ class RayExecutor(Executor):
 
     Args:
         workers: number of workers; None for as many as the cluster's GPUs and processors allow.
-        gpus_per_worker: number of GPUs for each worker, which may be a share such as 0.5; None for
-            1 if the cluster has GPUs.
+        gpus_per_worker: number of GPUs for each worker, which may be a share such as 0.5. None is 1
+            if the cluster has GPUs and the device is not `cpu`, otherwise 0.
         silence: seconds without an answer after which a worker is assumed to hang. The default is
             longer than for processes, because a library that reads a large model may block the
             worker's answers, and processor time is unknown over a network.
@@ -65,7 +65,7 @@ class RayExecutor(Executor):
         """See `Executor.start`.
 
         Raises:
-            WorkerError: if the cluster cannot be reached.
+            WorkerError: if the cluster cannot be reached, or Ray cannot be started here.
             InputError: if the cluster has too few processors or GPUs for the workers.
         """
         self._connect()
@@ -104,9 +104,10 @@ class RayExecutor(Executor):
             ray = self._ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
         except Exception as error:  # for some failures, Ray raises no more specific class
             self._unwatch()
+            remedy = "unset RAY_ADDRESS to start Ray here" if address else "use another executor"
             raise WorkerError(
                 f"Cannot reach or start Ray at {address or 'this machine'} ({_first_line(error)}). "
-                f"Start a cluster with 'ray start --head', or unset RAY_ADDRESS to start Ray here."
+                f"Start a cluster with 'ray start --head', or {remedy}."
             ) from error
         self._started_ray = True
         if self._watcher is not None and self._watcher.stdin is not None:
@@ -161,7 +162,7 @@ class RayExecutor(Executor):
         return None
 
     def signs_of_life(self) -> dict[int, object]:
-        """Return the pending heartbeat of each ready worker, which changes after each answer."""
+        """Return the pending heartbeat of each ready worker; it changes after each answer."""
         for worker in self._processes:
             heartbeat = self._beats.get(worker)
             if heartbeat is None or self._ray.wait([heartbeat], timeout=0)[0]:

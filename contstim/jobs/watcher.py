@@ -3,9 +3,9 @@
 The driver runs it as a script, with a mark as its argument. It does not import contstim, so that it
 starts at once. The driver's child processes inherit an environment variable with the mark, by which
 the program finds them. Some processes overwrite their environment with a title, so the program also
-finds processes that write to the driver's folder, whose path the driver sends as a line of standard
-input. If standard input ends without the word `done`, the driver has died, and the program kills
-all these processes. On systems without /proc it does nothing.
+finds processes that write to the folder of the Ray session. The driver sends the path of this
+folder as a line of standard input. If standard input ends without the word `done`, the driver has
+died, and the program kills all these processes. On systems without /proc it does nothing.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class WorkerContext:
         return replace(self)
 
     def borrower(self) -> Self:
-        """Create a context for one of several workers of this process, which share these models.
+        """Create a context for a worker of this process; all such workers share these models.
 
         Weights are in memory once, and `capacity` applies to all workers together. Each task has a
         separate copy of the state that a search changes.

@@ -55,10 +55,11 @@ class Convention:
             scores.
         sampling: sampling method of an estimated score; empty for exact rules.
         unit: unit of the scores; nats if they are log-probabilities.
-        precision: precision of the network's weights, such as `bfloat16`; log-probabilities are
-            always normalised in float32.
+        precision: precision of the network's weights, such as `bfloat16`; `unknown` on a server.
+            Networks on this machine always normalise log-probabilities in float32.
         tolerance: relative difference that is allowed between scores of a sentence in two batches;
-            1e-4 nats are always allowed. Measured if the precision is below float32.
+            1e-4 nats are always allowed. Measured if the precision is below float32; for a model
+            on a server, set in its address.
         context_tokens: tokens that a causal model reads before the first word; empty for other
             models.
     """
@@ -113,9 +114,9 @@ class Replacements:
         estimate: value that correlates with the log-probability; searches calibrate it by
             regression.
         upper_bound: upper bound of the log-probability; +inf if unknown.
-        prefix_log_prob: log-probability of the words before the position, for a model that reads
-            from left to right; nan for other models. The upper bounds are this value plus the
-            log-probability of the word given the words before.
+        prefix_log_prob: log-probability of the words before the position, if the model is a
+            left-to-right network on this machine; otherwise nan. If it is a number, the upper
+            bounds are this value plus an upper bound of log p(word | words before).
     """
 
     exact: FloatArray
@@ -141,7 +142,7 @@ class Replacements:
 
     @property
     def is_left_to_right(self) -> bool:
-        """True if the model reads from left to right, and `prefix_log_prob` is a number."""
+        """True if `prefix_log_prob` is a number, so that the model reads from left to right."""
         return not math.isnan(self.prefix_log_prob)
 
 
@@ -186,7 +187,7 @@ class Scorer(ABC):
       rounding: float32 scores may differ by a millionth.
     * An empty list, an unknown word, a 200-word sentence and non-ASCII text have a defined result
       or raise a `ContstimError`, which `unscorable` predicts.
-    * Results depend only on weights, rule, context and seed.
+    * Results depend only on weights, tokenizer, rule, context and seed.
     """
 
     name: str
@@ -283,6 +284,7 @@ class Scorer(ABC):
 
         Raises:
             ModelError: if a word-level model has no counts.
+            VocabularyError: if no word has this count.
         """
         return None
 
@@ -399,7 +401,7 @@ class LanguageModel(Scorer):
     def draft(self, effort: int = 1) -> LanguageModel | None:
         """Return a cheaper model whose scores estimate the scores of this model.
 
-        None if exact scores are cheap.
+        None if there is no such model, for instance because exact scores are cheap.
 
         Args:
             effort: cost level of the draft, from 0; higher levels give better drafts.

@@ -60,7 +60,7 @@ class Budget:
     def lower(self, n_rows: int, length: int, *, width: int = 1) -> None:
         """Set the budget to half the size of a batch that did not fit into memory.
 
-        Half of the old budget may be too much, since the batch may have been smaller than it.
+        Half of the old budget may be too much, since the batch may have been far below the budget.
 
         Args:
             n_rows: number of rows of the batch.
@@ -168,7 +168,7 @@ def does_not_fit(n_tokens: int, device: torch.device | str) -> str:
 def single_input(n_tokens: int, device: torch.device | str) -> AbstractContextManager[None]:
     """Return a context manager for computing a single input.
 
-    It cannot be split into smaller batches, so that running out of memory is an error.
+    A single input cannot be split into smaller batches, so that running out of memory is an error.
 
     Raises:
         ModelError: if the input does not fit into memory.

@@ -63,7 +63,7 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     if not marked:
         raise ModelError(
             "The tokenizer marks neither beginnings nor ends of words (##, Ġ, ▁, </w>). Use "
-            "chain-unrestricted or a pseudo-log-likelihood."
+            "another rule: log-likelihood, chain-unrestricted or a pseudo-log-likelihood."
         )
     texts = token_texts(tokenizer)
     ends = {
@@ -100,12 +100,11 @@ def word_completing(tokenizer: Any, n_tokens: int) -> BoolArray:
         ModelError: if the tokenizer marks the ends of words, or has no marks.
     """
     vocabulary = _trained_tokens(tokenizer, n_tokens)
-    mark, _ = _word_mark(vocabulary)
-    if mark == _ENDING_MARK:
-        raise ModelError(
-            "The tokenizer marks where words end (</w>): a word's surprisal needs no correction. "
-            "Remove the correction."
-        )
+    mark, marked = _word_mark(vocabulary)
+    if mark == _ENDING_MARK or not marked:
+        ends = "where words end (</w>): a word's surprisal needs no correction"
+        marks = ends if marked else "no beginnings of words (##, Ġ, ▁)"
+        raise ModelError(f"The tokenizer marks {marks}. Remove the correction.")
     completing: BoolArray = token_classes(tokenizer, n_tokens) != WITHIN
     completing[[i for token, i in vocabulary.items() if token.startswith(_BLANKS)]] = True
     return completing

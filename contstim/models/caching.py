@@ -19,7 +19,7 @@ WORDS = 500_000
 """Number of words whose results a cache holds; enough for two large vocabularies at all kinds of
 positions."""
 
-_MIN_SIZE = 16  # size that an empty result counts for, since its key also takes memory
+_MIN_SIZE = 16  # minimum size that a result counts for, since its key also takes memory
 
 
 class SizedCache(Generic[P, Result]):

@@ -43,7 +43,8 @@ def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> Non
     Only the configuration is read, but no weights, no tokenizer and nothing on the hub.
 
     Raises:
-        ModelError: if the file or folder is missing, or its configuration is damaged.
+        ModelError: if the file or folder is missing, its configuration is damaged or requires code
+            that is not allowed, or the address of a server is invalid.
     """
     family = family_named(model.family)
     if family.checker:
@@ -51,7 +52,8 @@ def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> Non
         check(model.location, trust_remote_code=loading.trust_remote_code)
     elif family.is_path and not Path(model.location).exists():
         raise ModelError(
-            f"There is no {family.summary} at {model.location}. Train one with 'contstim train'."
+            f"There is no {family.summary} at {model.location}. Correct the path, or train a model "
+            "with 'contstim train'."
         )
 
 

@@ -50,8 +50,8 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
     """Return the tokens of a context, or of the default context.
 
     A context may name special tokens, such as `<|endoftext|>`. The tokens that the tokenizer puts
-    before every text precede it, unless the context begins with them. A space at the end of a
-    context belongs to the first word of a sentence.
+    before every text precede the context, unless the context begins with them or one of them is
+    unusable. A space at the end of a context belongs to the first word of a sentence.
 
     Args:
         tokenizer: `transformers` tokenizer.
@@ -60,9 +60,9 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
         location: location of the checkpoint or tokenizer, for messages.
 
     Raises:
-        ModelError: if the text is blank, names a special token that the tokenizer does not have, or
-            has a token for which the network has no weights; or if `text` is None and there is no
-            usable token.
+        ModelError: if the text is blank, names a special token or has a character that the
+            tokenizer does not have, or has a token for which the network has no weights; or if
+            `text` is None and there is no usable token.
     """
     if text is None:
         return _default(tokenizer, config, location)

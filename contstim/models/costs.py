@@ -68,7 +68,8 @@ _ACTIVE: ContextVar[tuple[Tally, ...]] = ContextVar("tallies", default=())
 def counting(tally: Tally) -> Iterator[Tally]:
     """Add the costs of networks within a `with` statement to a tally.
 
-    Such statements can be nested. A tally counts each cost once, even if it is in several of them.
+    Such statements can be nested. A tally counts each cost once, even if nested statements use the
+    same tally.
     """
     active = _ACTIVE.get()
     # A part of a search may use the tally of the whole search, which is already active

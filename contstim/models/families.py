@@ -34,17 +34,18 @@ class Family:
     Attributes:
         name: first part of a specification, of lower-case letters and digits.
         summary: noun phrase for lists and messages.
-        loader: `module:attribute` of a function of the location, `name` and its options that
-            returns a `Scorer`.
+        loader: `module:attribute` of a function that returns a `Scorer`. Its arguments are the
+            location, `name` and the `options` below.
         rules: scoring rules. The first one is the default, unless the loader has a default for each
             kind of checkpoint. The `WORD_RULES` of word-level models are not passed to the loader.
         options: keyword arguments of the loader, in addition to `name`: `loading`, `family`,
             `rule`, `context`, `end_mark` and fields of `Loading`. Only models of families with
             `context` read a context before the first word.
         endings: file endings that imply this family if a specification has no family.
-        is_path: whether the location is a file or folder, which must exist; False for services.
-        checker: `module:attribute` of a function of the location and `trust_remote_code` that
-            quickly refuses models that cannot be loaded.
+        is_path: whether the location must be an existing file or folder; False for services. It has
+            no effect if there is a `checker`.
+        checker: `module:attribute` of a function that quickly refuses models that cannot be loaded.
+            Its arguments are the location and `trust_remote_code`.
     """
 
     name: str

@@ -15,7 +15,7 @@ Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
 """Precision of a network's computations; `auto` is float32."""
 Quantization: TypeAlias = Literal["int8", "int4"]
-"""Integers that replace the weights of a network that would otherwise not fit into memory."""
+"""Integers that replace the weights of a network, so that it needs less memory."""
 
 if TYPE_CHECKING:
     DeviceMap: TypeAlias = Literal["auto"] | Mapping[str, str | int]

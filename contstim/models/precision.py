@@ -64,9 +64,9 @@ def tolerance_of(
 ) -> float:
     """Return the relative difference that is allowed between a sentence's scores in two batches.
 
-    It is constant in float32. Below float32 and for quantized networks, a few sentences are scored
-    one by one and in one batch; the tolerance is four times the largest relative difference, and at
-    least the rounding error of the precision.
+    The tolerance is constant in float32. Below float32 and for quantized networks, a few sentences
+    are scored one by one and in one batch; the tolerance is four times the largest relative
+    difference, and at least the rounding error of the precision.
 
     Args:
         network: network to test.

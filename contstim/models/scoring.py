@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     _Item = TypeVar("_Item", Sentence, Continuation)
 
 _MIN_BLOCK, _MAX_BLOCK = 16, 4_096  # number of sentences between two saves
-_FAST, _SLOW = 2.0, 10.0  # seconds; after a faster block blocks grow, after a slower one shrink
+_FAST, _SLOW = 2.0, 10.0  # seconds; blocks grow after a faster one, and shrink after a slower one
 
 
 def score_sentences(
@@ -55,8 +55,8 @@ def score_sentences(
 
     Scores in the store are not computed again. New scores are saved in blocks of a few seconds, so
     that an interrupted run can be resumed. Repeated sentences are scored once. Workers score
-    several models at the same time, one chunk per worker. If a model of workers fails, the scores
-    of the other models are saved before its error is raised.
+    several models at the same time, one chunk per worker. If a model that workers have loaded
+    fails, the scores of the other models are saved before the error is raised.
 
     Args:
         models: models, one column each.
@@ -67,6 +67,7 @@ def score_sentences(
     Raises:
         ScoreError: if a score is nan or +inf.
         ModelError: if a model cannot score a sentence.
+        WorkerError: if workers repeatedly die or fail unexpectedly.
         StoreError: if the store cannot be written.
     """
     rows = tuple(Sentence.parse(s) if isinstance(s, str) else s for s in sentences)
@@ -121,7 +122,7 @@ def score_each(
         progress: see `score_sentences`.
 
     Raises:
-        ModelError, ScoreError, StoreError: see `score_sentences`.
+        ModelError, ScoreError, StoreError, WorkerError: see `score_sentences`.
     """
     stored_as = stored_as or [model.convention for model in models]
     # Each distinct item is scored once
@@ -139,7 +140,7 @@ def score_each(
             store.save(convention.fingerprint, convention.json, [texts[r] for r in rows], values)
         report(models[column], len(rows))
 
-    # Calls of all models for workers, and the column and rows of each call's result
+    # Calls for workers, by the function that sends them; column and rows of each call's result
     calls: dict[Answer, list[ModelCall]] = {}
     targets: dict[ModelCall, tuple[int, IntArray]] = {}
     for column, model in enumerate(models):
@@ -247,14 +248,15 @@ Standard errors take as much time as the scores, and so do lower bounds."""
 
 @dataclass(frozen=True, eq=False)
 class ModelScores:
-    """Scores and further results of a model, which remain after the model is released.
+    """Scores and further results of a model; they remain after the model is released.
 
     Attributes:
         name: name of the model.
         convention: entry of the model in a record, see `record_entry`.
-        log_probs: scores, (n_sentences,), nats; None if terms were requested.
+        log_probs: scores, (n_sentences,), in the convention's unit; None if terms were requested.
         terms: terms of each sentence's score; None if they were not requested.
-        standard_errors: standard errors, (n_sentences,), nats, 0 if exact; None if not requested.
+        standard_errors: standard errors of the scores, (n_sentences,), in the same unit, 0 if
+            exact; None if not requested.
         lower_bounds: lower bounds, (n_sentences,), nats; None if not requested or not defined.
         n_sampled: number of scores that are estimates.
         contamination: sentences that the model was trained on; None if its training text is
@@ -285,11 +287,11 @@ class ModelScores:
 
         Args:
             model: loaded model.
-            log_probs: scores, (n_sentences,), nats; None if terms are requested instead.
+            log_probs: scores, (n_sentences,); None if terms are requested instead.
             sentences: scored sentences.
             fields: requested results.
             progress: function called with the model and the number of distinct sentences whose
-                terms are new.
+                terms have just been computed.
 
         Raises:
             ModelError: if the model cannot score a sentence.

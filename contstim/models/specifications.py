@@ -35,15 +35,14 @@ RESERVED_NAMES = frozenset(
     condition trial_id group
     """.split()
 )
-"""Columns and rows of tables that have another meaning, in lower case. `NAME=…` with such a
-name is refused."""
+"""Names of columns and rows of tables, in lower case. `NAME=…` with such a name is refused."""
 
 _MAX_NAME_LENGTH = 60  # characters: names become parts of file names, which may have 255 bytes
 
 
 @dataclass(frozen=True)
 class Specification:
-    """Parsed specification of a model, which is not loaded yet.
+    """Parsed specification of a model; the model itself is not loaded.
 
     Attributes:
         name: name in columns, files and figures.
@@ -128,9 +127,9 @@ def split_revision(location: str) -> tuple[str, str]:
 
 
 def with_name(name: str, specification: str) -> str:
-    """Return `NAME=SPECIFICATION`, or only the specification if it also gives the name.
+    """Return `NAME=SPECIFICATION`, or only the specification if the name adds nothing.
 
-    A specification gives the name if the two are equal, with or without the context.
+    The name adds nothing if it is the specification itself, with or without the context.
     """
     is_named = name not in (specification, without_context(specification)[0])
     return f"{name}={specification}" if is_named else specification

@@ -52,14 +52,14 @@ class SubwordModel(LanguageModel):
 
     Attributes:
         window: maximum number of tokens of an input; None if unlimited.
-        checkpoint: checkpoint of the network; None if the network is in another process.
+        checkpoint: checkpoint of the network; None if the network is on a server.
     """
 
     reports_passes = True
     window: int | None
     # Arguments of `_begin_with` after the text; empty if the model reads no context
     _begin_again: tuple[Any, ...] = ()
-    checkpoint: Checkpoint | None = None  # None for a network on a server
+    checkpoint: Checkpoint | None = None
     _encode: Callable[..., list[Encoding]]  # `encode_batch` with options
     _space = False  # whether a space precedes the first word, which is then split like any other
     _end_apart = False  # whether the end mark must be a separate token
@@ -126,7 +126,7 @@ class SubwordModel(LanguageModel):
 
     @abstractmethod
     def _parts(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
-        """Return each token's part of the score of each sentence, (n_tokens or more,), nats."""
+        """For each sentence, return each token's part of the score, (n_tokens or more,), nats."""
 
     def _is_scored(self, word: int) -> bool:  # noqa: ARG002
         """Return True if the tokens of a word are scored; `word` as in `Encoding.word_of`."""

@@ -100,7 +100,7 @@ def input_device(network: Any) -> str:
 
 
 def has_parts_elsewhere(network: torch.nn.Module) -> bool:
-    """Return True if some weights are offloaded to memory or disk."""
+    """Return True if some weights are placeholders: offloaded to memory or disk, or not loaded."""
     return any(weight.is_meta for weight in network.parameters())
 
 

@@ -1,10 +1,10 @@
-"""Training sentences of a model, stored as 8-byte hashes in a file next to the model.
+"""Training sentences of a model, as 8-byte hashes in a file next to the model or in its folder.
 
 A model may have memorised its training sentences, so that their scores measure memorisation. The
 record of a score table therefore contains the hashes of those scored sentences that are in each
 model's training text. Commands that read the scores use this record to count such sentences.
 
-A sentence is in the training text if the text contains the same words in the same order. Case,
+A sentence is in the training text if the text has a sentence with the same words in order. Case,
 punctuation, end marks and spacing are ignored, since texts are split and cleaned in many ways.
 """
 

@@ -86,8 +86,8 @@ def _of_model(method: _Method) -> _Method:
 class InLetterCase(LanguageModel):
     """A word-level model that reads every word in lower case, or in capitals.
 
-    Every method converts the words and calls the wrapped model. `vocabulary` returns the words in
-    lower case; words that can start a sentence begin with a capital.
+    Methods with words or sentences convert the words and call the wrapped model. `vocabulary`
+    returns the words in lower case; words that can start a sentence begin with a capital.
 
     Args:
         model: word-level model.
@@ -161,7 +161,7 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
 
     The message recommends a letter case if two conditions hold: the model does not know most of the
     words that the case would change, and it would know more than half of the unknown words in that
-    case. Sub-word models know all words.
+    case. Sub-word models know nearly all words.
     """
 
     def count_unknown(words: Counter[str]) -> Counter[str]:

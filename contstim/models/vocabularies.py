@@ -201,8 +201,8 @@ def shared_vocabulary(
         models: models of a search.
         vocabulary: words to choose from.
         same_token_count: whether to drop words that have different numbers of tokens in the models'
-            tokenizers. A word of more tokens is less likely only because it has more tokens.
-            Word-level models are not compared.
+            tokenizers, since a word with more tokens mostly has a lower score. Word-level models
+            are not compared.
 
     Raises:
         VocabularyError: if no word is left for the start of a sentence or for other positions; or

@@ -73,7 +73,7 @@ def refuse_special_ids(
         added: mask of the tokens that the tokenizer adds to each text, (n_tokens,).
 
     Raises:
-        ModelError: if a token is special; the message names it.
+        ModelError: if there is such a token; the message names it.
     """
     _, special = _special(tokenizer)
     if special.isdisjoint(ids):  # nearly always
@@ -84,7 +84,7 @@ def refuse_special_ids(
 
 
 def are_readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
-    """Return a mask of the words without unknown or special tokens, (n_words,)."""
+    """Return a mask of the words that have tokens, none unknown or special, (n_words,)."""
     names, ids = _special(tokenizer)
     # `ids` does not contain the unknown token, which does not distinguish words
     excluded = {*ids, tokenizer.unk_token_id}
@@ -114,9 +114,10 @@ def _special(tokenizer: Any) -> _Special:
 def _find_special(tokenizer: Any) -> _Special:
     """Return a pattern of the tokens that may not occur in a sentence, and their ids.
 
-    These are all special tokens, and added tokens that look like special ones (`<tool_call>`).
-    Other added tokens are allowed, since they are words that a user has added. The id of the
-    unknown token is omitted, since any text may be read as this token.
+    These are all special tokens, added tokens that look like special ones (`<tool_call>`), and the
+    sign that a SentencePiece vocabulary uses for spaces. Other added tokens are allowed, since they
+    are words that a user has added. The id of the unknown token is omitted, since any text may be
+    read as this token.
     """
     added = tokenizer.added_tokens_decoder.items()
     signs = {i: t.content for i, t in added if t.special or special_sign(t.content)}
@@ -220,8 +221,8 @@ def encode_batch(
     """Tokenize sentences and assign each token to a word.
 
     A token may contain the end of the last word and the end mark (`dog.`). With `end_apart`, a
-    sentence with such a token is encoded without its end mark, which is then added as a separate
-    token. Otherwise the token belongs to the last word.
+    sentence with such a token is encoded without its end mark, and the end mark's own tokens are
+    added. Without `end_apart`, the token belongs to the last word.
 
     For tokenizers without character offsets (XLM's), tokens are assigned by spelling: the tokens of
     the text must spell the same as the tokens of the single words.
@@ -232,13 +233,14 @@ def encode_batch(
         leading_space: whether to put a space before the first word, so that byte-level BPE treats
             it like any other word.
         special_tokens: whether to add the tokens that the tokenizer puts around a text.
-        end_apart: whether the end mark must be a separate token.
+        end_apart: whether no token may contain both letters of a word and the end mark.
         bare: whether to omit end marks.
         check: function that raises an error for a sentence whose tokens are not acceptable.
 
     Raises:
-        ModelError: if a token spans two words, tokens cannot be assigned to words, or a sentence
-            contains a special token of the tokenizer, such as `[MASK]`; or see `check`.
+        ModelError: if a token spans two words, tokens cannot be assigned to words, a sentence
+            contains a special token of the tokenizer, such as `[MASK]`, or the tokenizer has no
+            separate token for an end mark; or see `check`.
     """
     refuse_special_tokens(tokenizer, sentences)
     if not sentences:
@@ -257,7 +259,7 @@ def encode_batch(
     matched = [_match_words(tokenizer, *pair, encoded, number) for number, pair in enumerate(pairs)]
     results = [encoding for encoding, _ in matched]
     joined = [i for i, (_, is_joined) in enumerate(matched) if is_joined and end_apart]
-    if joined:  # encode again without the end mark, which is then added
+    if joined:  # encode again without the end mark, and add its tokens
         joined_sentences = [sentences[i] for i in joined]
         options: dict[str, Any] = {"leading_space": leading_space, "special_tokens": special_tokens}
         again = encode_batch(tokenizer, joined_sentences, **options, end_apart=False, bare=True)
@@ -366,7 +368,7 @@ def _end_tokens(tokenizer: Any, end: str) -> Tokens:
             return tuple(int(vocabulary[name]) for name in names)
     raise ModelError(
         f"The tokenizer has no separate token for the end mark {end!r}. Use another "
-        "mark, or a rule that reads the unchanged text, such as pll-original."
+        "mark, or a rule that reads the unchanged text: log-likelihood or pll-original."
     )
 
 
@@ -404,9 +406,8 @@ def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
 
 
 Place: TypeAlias = tuple[Sentence, int]
-"""Kind of position of a word, for tokenizers that split words independently. It consists of the
-shortest sentence with such a position, in which `a` represents any word, and of the 0-based
-position in this sentence."""
+"""Kind of position of a word: the shortest sentence with such a position, in which `a` represents
+any word, and the 0-based position in this sentence."""
 
 
 def kind_of_place(*, inner: bool, end: str = "") -> Place:
@@ -476,7 +477,7 @@ class WordTokens:
 def words_in_places(
     encode: Callable[[Sequence[Sentence]], Sequence[Encoding]],
 ) -> SizedCache[[tuple[str, ...], Place], WordTokens]:
-    """Return a cached function that tokenizes words in a kind of position, each word once.
+    """Return a function that tokenizes words in a kind of position, and caches their tokens.
 
     Args:
         encode: function that tokenizes whole sentences.

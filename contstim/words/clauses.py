@@ -2,7 +2,7 @@
 
     How might you decide who should be admitted     question: no subject before the verb
     But is a major shift in our future              incomplete: the subject is missing
-    What happens to things that are not real        question: the other verb is in a relative clause
+    What happens to things that are not real        question: `are` is in a relative clause
     By his control extended across the region       incomplete: the year after `By` is missing
     What he said was true                           statement: the subject is a clause
 

@@ -38,7 +38,7 @@ _SENTENCE_SPAN = regex.compile(
 _MIN_SHARE = 0.01
 """Minimum share of tokenised lines in a tokenised text; a lower share is due to misprints."""
 
-# For speed, all first lines are examined, but only one in ten of the others
+# For speed, only one in ten lines is examined after the first 10,000
 _FIRST_LINES, _STRIDE = 10_000, 10
 
 # A line without any of these strings cannot match the slow pattern
@@ -131,7 +131,7 @@ def read_lines(path: Path | str, notes: TextNotes | None = None) -> Iterator[str
 
     Raises:
         CorpusError: if the file is missing, unreadable or damaged, a line is not UTF-8 or holds a
-            null character (names the line), or the text is blank.
+            null character (the message names the line), or the text is blank.
     """
     empty = True
     with _open(path) as file:

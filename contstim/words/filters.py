@@ -34,7 +34,7 @@ class SentenceRule:
     Attributes:
         reason: reason for a rejection, such as "a word occurs twice".
         rejects: function that returns True for a rejected sentence.
-        loosened_by: setting that removes the rule, for messages.
+        loosened_by: setting that loosens or removes the rule, for messages.
         looser: function that returns looser rules, by the setting that selects them; None if the
             rule can only be removed.
         fresh: function that returns a copy of the rule that remembers no sentences; None for rules
@@ -163,7 +163,7 @@ def _starts_small(sentence: Sentence) -> bool:
 
 def _lacks_partner(sentence: Sentence) -> bool:
     signs = Counter(sentence.text)
-    if signs["„"]:  # German: the English opening quotation mark closes
+    if signs["„"]:  # in German, the opening quotation mark of English closes a quotation
         return signs["„"] != signs["“"] + signs["”"]
     # Straight quotation marks both open and close: their number must be even
     return signs['"'] % 2 == 1 or any(signs[a] != signs[b] for a, b in _BRACKETS)
@@ -185,7 +185,7 @@ def few_names(names: frozenset[str], max_names: int) -> SentenceRule:
 
 
 def unlike_earlier() -> SentenceRule:
-    """Require that a sentence differs in at least two words from each earlier one of its length.
+    """Require that a sentence differs by two words or more from earlier ones of equal length.
 
     Use it as the last rule, because each sentence that it accepts counts as an earlier one.
     """

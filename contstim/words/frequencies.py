@@ -101,8 +101,8 @@ def read_frequencies(path: Path | str) -> WordFrequencies:
 
     Args:
         path: text with one sentence per line; table with the columns word and count; or a
-            word-level model that contstim trained (ARPA file or folder), next to or in which the
-            counts are stored.
+            word-level model that contstim trained. The counts are stored next to an ARPA file, or
+            in the folder of a recurrent model.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, names a word twice, or a count is

@@ -1,6 +1,6 @@
 """A sentence: words joined by single spaces, and an end.
 
-An end is an end mark, which closing quotation marks and brackets may follow. A text without an end
+An end is an end mark, alone or before closing quotation marks and brackets. A text without an end
 gets a full stop. End marks are characters of all scripts with Unicode's property Sentence_Terminal,
 the ellipsis, and the semicolon in Greek. Closing signs are those of Unicode's sentence rules (UAX
 #29, the class Close without opening brackets).
@@ -34,7 +34,7 @@ WORDS_ARE = (
 )
 
 END_MARKS = (".", "!", "?")
-"""End marks of ASCII; other scripts have their own, see `is_end`."""
+"""End marks of ASCII; see `ALL_END_MARKS` for all scripts."""
 
 _ALL_SIGNS = "".join(map(chr, range(0x20000)))  # contains all end marks and brackets of Unicode
 _MARKS = frozenset(regex.findall(r"[\p{Sentence_Terminal}…]", _ALL_SIGNS))
@@ -82,7 +82,7 @@ def split_end(text: str) -> tuple[str, str]:
     mark, start = stripped[-1:], len(stripped) - 1
     if mark in _MARKS or (mark == ";" and _GREEK.search(text)):
         end = text[start:]
-        # Two signs contain no white space: an end mark and a closing sign
+        # Two signs are an end mark and a closing sign, without white space between them
         return text[:start], end if len(end) <= 2 else " ".join(end.split())
     return text, "."
 
@@ -117,8 +117,8 @@ class Sentence:
     their vocabulary, and sub-word models read the end as part of `text`.
 
     Raises:
-        SentenceError: if there are no words, a word is empty or contains white space, or the end is
-            not an end mark with closing signs.
+        SentenceError: if there are no words, a word is invalid (see `WORDS_ARE`), or the end is not
+            an end mark, alone or with closing signs.
     """
 
     words: tuple[str, ...]
@@ -152,8 +152,8 @@ class Sentence:
         `Sentence.parse(sentence.text) == sentence` is true for every sentence.
 
         Raises:
-            SentenceError: if the text has no words, or the value is not a text, such as null or a
-                number in a table.
+            SentenceError: if the text has no words or an invalid word (see `WORDS_ARE`), or the
+                value is not a text, such as null or a number in a table.
         """
         if not isinstance(text, str):
             raise SentenceError(f"{shortened(text)} is not a sentence; expected a text with words.")
@@ -248,7 +248,7 @@ def all_but_one(words: tuple[str, ...]) -> set[tuple[int, tuple[str, ...]]]:
     return {(index, words[:index] + words[index + 1 :]) for index in range(len(words))}
 
 
-# If a model read a special token in a sentence, it would restart, end, or mask a word. So
+# A model would read a special token as the start or end of a text, or as a masked word. So
 # vocabularies contain no special tokens, and models read them as plain text or refuse the sentence.
 SPACE_SIGN = "▁"
 """Character that SentencePiece writes for a space."""

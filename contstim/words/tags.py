@@ -57,10 +57,9 @@ class TaggedWord:
         tag: part of speech in the tagset of the text.
         count: number of occurrences with this tag.
         lemma: dictionary form; empty if it is the word itself.
-        kinds: subclasses of the part of speech to which the word belongs, separated by spaces, the
-            main one first. Words of different kinds cannot replace each other. Kinds of nouns are
-            person, animal or time; kinds of verbs are their frequent complements. Empty for other
-            words.
+        kinds: subclasses of the part of speech, separated by spaces, the word's main one first.
+            Kinds of nouns are person, animal or time; kinds of verbs are the verbs' frequent
+            complements. Empty for other words. See `TagTable.fitting` for their use.
     """
 
     word: str
@@ -190,7 +189,7 @@ class TagTable:
         return sum(map(self.lists, words)) / len(words) if words else 1.0
 
     def fits(self, words: Collection[str]) -> bool:
-        """Return True if the table has at least half of the words, so it is in their language."""
+        """Return True if the table has at least half of the words, so the language is the same."""
         return self.share_listed(words) >= _MIN_SHARE_LISTED
 
     def lemma(self, word: str) -> str:
@@ -305,7 +304,7 @@ class TagTable:
         return log_prob + log(share) - self._log_share("", tag), (*row, tag)
 
     def _log_share(self, last: str, tag: str) -> float:
-        """Return the log-probability of a tag after the tag `last`, or of any tag if that is ""."""
+        """Return log p(tag | tag before it is `last`), or log p(tag) if `last` is empty."""
         next_counts = self._next_counts.get(last, Counter())
         total = next_counts.total() + _PSEUDOCOUNT * self._n_tags
         return log((next_counts[tag] + _PSEUDOCOUNT) / total)

@@ -52,7 +52,7 @@ class Vocabulary:
 
     Raises:
         VocabularyError: if there is no word, or a word contains white space or a special token of
-            models, such as `<unk>` or `[MASK]`.
+            models, such as `<unk>` or `[MASK]`, or is a heading such as `[inner]`.
     """
 
     initial: tuple[str, ...]
@@ -225,11 +225,12 @@ def read_repeatable(path: Path | str) -> frozenset[str]:
 
     Raises:
         CorpusError: if the file is missing, empty or not UTF-8.
-        VocabularyError: if the file has headings but no repeatable words, or is not a word list.
+        VocabularyError: if the file has headings but no repeatable words, or a line holds several
+            words.
     """
     lines = list(read_lines(path))
     if not set(lines) & set(_HEADINGS):
-        return frozenset(map(str.lower, lines))
+        return frozenset(map(str.lower, Vocabulary((), tuple(lines)).inner))
     words = Vocabulary.load(path).repeatable
     if not words:
         raise VocabularyError(f"{path} lists no words under [repeatable].")

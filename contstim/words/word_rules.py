@@ -91,7 +91,8 @@ class WordRules:
         onsets: pairs of consonants that may begin a word. Other pairs indicate a fragment, such as
             `ndez` from a name with an accent. If the set is empty, beginnings are not checked.
         short_words: all short words of the language. Other words of the same lengths are
-            abbreviations. If the set is empty, short words are not checked.
+            abbreviations, unless they have capitals, as names do. If the set is empty, short words
+            are not checked.
         common: words that are not names, although a small text may have them only at the start of
             sentences, such as `Why`.
         unfinished: words that cannot end a sentence, such as `the`.
@@ -118,7 +119,7 @@ class WordRules:
         low, high = self.zipf
         if not low <= high:
             raise VocabularyError(
-                f"No word has a Zipf frequency from {low:g} to below {high:g}. Use a wider range."
+                f"`zipf` must be a range from a low to a high frequency, got {low:g} to {high:g}."
             )
 
     def misspelled(self, word: str) -> Reason | None:

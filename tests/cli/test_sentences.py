@@ -78,7 +78,7 @@ def test_whole_sentences_of_a_messy_text_by_hand(folder: Path) -> None:
     [
         ("vocabulary --text text.txt --every-word --names drop --out v.txt", "excludes no words"),
         ("vocabulary --text text.txt --zipf 3 --out v.txt", "got '3'"),
-        ("vocabulary --text text.txt --zipf 5-3 --out v.txt", "No word has a Zipf frequency"),
+        ("vocabulary --text text.txt --zipf 5-3 --out v.txt", "--zipf must be a range"),
         ("vocabulary --published x --names keep --out v.txt", "are not filtered"),
         ("vocabulary --text text.txt --without text.txt --out v.txt", "is not a single word"),
         ("sentences --text text.txt --words eight --out s.txt", "got 'eight'"),

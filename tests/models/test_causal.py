@@ -335,3 +335,7 @@ def test_only_models_of_words_need_no_correction(tiny_checkpoint: Folder, load: 
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_checkpoint("xlm"))
     with pytest.raises(ModelError, match="needs no correction"):
         word_completing(tokenizer, len(tokenizer))
+    words = Tokenizer(models.WordLevel({"dog": 0}, unk_token="dog"))
+    unmarked: Any = transformers.PreTrainedTokenizerFast(tokenizer_object=words)  # type: ignore[no-untyped-call]
+    with pytest.raises(ModelError, match=r"marks no beginnings of words .* Remove the correction"):
+        word_completing(unmarked, 1)

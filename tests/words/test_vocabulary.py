@@ -101,6 +101,9 @@ def test_repeatable_words_come_from_a_plain_list_or_a_vocabulary_file(tmp_path: 
     Vocabulary(("Yes",), ("dog",)).save(headed)
     with pytest.raises(VocabularyError, match="no words under"):
         read_repeatable(headed)
+    plain.write_text("of in\n")
+    with pytest.raises(VocabularyError, match="'of in' is not a word"):
+        read_repeatable(plain)
 
 
 SIGNS = ("<s>", "</S>", "<unk>", "[MASK]", "[cls]", "<|endoftext|>", "dog</s>", "</w>", "[unused7]")

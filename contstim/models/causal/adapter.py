@@ -49,8 +49,8 @@ class CausalModel(SubwordModel):
         name: name of the model, by default the checkpoint's location.
 
     Raises:
-        ModelError: if the checkpoint is masked, the rule unknown, or the context unusable or as
-            long as the network's window.
+        ModelError: if the checkpoint is not causal, the rule unknown, or the context unusable or at
+            least as long as the network's window.
     """
 
     checkpoint: Checkpoint

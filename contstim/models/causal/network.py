@@ -1,4 +1,4 @@
-"""Log-probabilities of the continuations of a prefix, which the network processes only once.
+"""Log-probabilities of continuations of a prefix that the network processes only once.
 
 Example: continuations `big dogs bark`, `big dog` and `small` of a prefix, with one token per word:
 
@@ -233,7 +233,7 @@ class CausalNetwork:
     def _run_merged(self, calls: Sequence[NetworkCall]) -> list[tuple[Tensor, Any]]:
         """Compute several calls in one batch, in which each row includes its prefix."""
         ids, attention = stack_calls(calls)
-        # No call needs logits at the first tokens, as many as the shortest prefix has
+        # No call needs logits at its prefix, which includes the first `shortest` tokens of its rows
         shortest = min(len(call.prefix_ids) for call in calls)
         n_logits = ids.shape[1] - shortest
         output = self._model(

@@ -1,20 +1,22 @@
 """Checks of a checkpoint: do its files belong together, and does the network behave as expected?
 
-`check_weights` requires that all weights are present, used and finite. `check_tokenizer` requires
-that the tokenizer is about as large as the embedding and reads English. `check_behaviour` requires
-that the output depends on the right tokens.
+`check_weights` requires that all weights are present and finite, and that no weight is unused,
+except heads for other tasks and copies. `check_tokenizer` requires that the tokenizer is about as
+large as the embedding and reads English. `check_behaviour` requires that the output depends on the
+right tokens.
 
 A causal network predicts a word only from the words before it. `transformers` loads some networks
 that read both sides as causal (XLNet; BERT saved without `is_decoder`), and some that read one side
 as masked. Two rows that differ in one token show which positions depend on this token:
 
     row 0            the old house was not good for
-    row 1            the old house had not good for
+    row 1            the old house water not good for
     logits differ    causal: at the token and after it; masked: also before it
 
 Masked networks and classifiers read sentences of different lengths in one batch. Short sentences
-are padded with tokens that the attention mask excludes. If two rows differ only in the padding,
-their logits before the padding must be equal:
+are padded with tokens that the attention mask excludes. A classifier must give a row the same
+logits with and without padding. If two rows of a masked network differ only in the padding, their
+logits before the padding must be equal:
 
     row 0            the old house | for for for for    the tokens after | are padding
     row 1            the old house | the the the the
@@ -108,7 +110,8 @@ def check_weights(
         new_head: whether the head is new, so that weights of the old head are unused.
 
     Raises:
-        ModelError: if there are such weights; the message names one of them.
+        ModelError: if there are such weights, or integers without quantization; the message names
+            one of the weights.
     """
     missing = sorted(report["missing_keys"])
     if new_head:
@@ -130,7 +133,7 @@ def check_weights(
     if spare:
         raise ModelError(
             f"{location} contains {len(spare)} weights that do not belong to the {kind} of its "
-            f"config.json, such as {spare[0]}. Use the config.json with which they were saved."
+            f"config.json, such as {spare[0]}. Use the config.json that was saved with them."
         )
     _check_finite(location, model)
 
@@ -183,8 +186,9 @@ def check_tokenizer(location: str, tokenizer: Any, model: Any) -> None:
         model: network.
 
     Raises:
-        ModelError: if the tokenizer is much smaller or larger than the embedding, reads ordinary
-            words as unknown, or lowercases text although it has tokens with capitals.
+        ModelError: if the tokenizer is much smaller than the embedding, has tokens without a row in
+            the embedding, lowercases text although it has tokens with capitals, or lacks most of
+            its merges; or see `check_words`.
     """
     tokens = tokenizer.get_vocab()
     embedding = model.get_input_embeddings()
@@ -210,7 +214,7 @@ def _check_size(location: str, tokenizer: Any, tokens: dict[str, int], n_rows: i
 
 
 def check_words(location: str, tokenizer: Any) -> None:
-    """Refuse a tokenizer that reads ordinary words as unknown or has one id for two tokens.
+    """Refuse a tokenizer that cannot read ordinary words, or has one id for two tokens.
 
     Raises:
         ModelError: if the tokenizer fails a check.
@@ -258,7 +262,7 @@ def _check_capitals(location: str, tokenizer: Any, tokens: dict[str, int]) -> No
 
 
 def _check_merges(location: str, tokenizer: Any) -> None:
-    """Refuse a BPE tokenizer without most of its merges, which would split words into letters."""
+    """Refuse a BPE tokenizer that lacks most of its merges, and so splits words into letters."""
     if not tokenizer.is_fast:
         return
     model = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
@@ -294,7 +298,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
         checkpoint: checkpoint with weights.
 
     Raises:
-        ModelError: if the network fails a check.
+        ModelError: if the network fails a check, or cannot compute in its precision.
     """
     import torch
 

@@ -181,7 +181,8 @@ def load_checkpoint(
             the checkpoint has no trained head of that kind, or has weights that do not fit its
             configuration; if its tokenizer belongs to another network or needs a missing package;
             if a causal network reads later tokens; if the checkpoint requires its own code; if
-            memory is insufficient; or see `Loading.resolved`.
+            a classifier should get a new head, or be read from a GGUF file; if memory is
+            insufficient; or see `Loading.resolved`.
     """
     import transformers
 
@@ -298,8 +299,8 @@ def load_tokenizer(source: Source, _loading: Loading) -> tuple[Any, Any]:
     """Load a tokenizer without its network.
 
     Returns:
-        The tokenizer and the text configuration of its network, which is None if a folder has no
-        config.json.
+        The tokenizer, and the text configuration of its network; None instead of the configuration
+        if a folder has no config.json.
 
     Raises:
         ModelError: see `load_checkpoint`.

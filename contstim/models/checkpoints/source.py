@@ -284,8 +284,8 @@ def foreign_errors(location: str) -> Iterator[None]:
 
     Raises:
         UnavailableError: if a library failed.
-        ModelError: if a package is missing, the checkpoint's code is not allowed to run, or there
-            is not enough memory.
+        ModelError: if a package is missing, the checkpoint's code is not allowed to run, the hub
+            does not have the revision, or there is not enough memory.
     """
     try:
         with warnings.catch_warnings():

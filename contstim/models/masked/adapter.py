@@ -59,7 +59,7 @@ class MaskedModel(SubwordModel):
         rule: one of `RULES`.
         name: the model's name; by default its location, followed by the rule unless it is `chain`.
         seed: seed of the sampled orders.
-        pass_budget: maximum number of passes per sentence for an exact `chain`.
+        pass_budget: maximum number of passes per sentence, for all chain rules but `chain-sampled`.
 
     Raises:
         ModelError: if the rule is unknown or the tokenizer has no mask token. For rules that
@@ -162,8 +162,8 @@ class MaskedModel(SubwordModel):
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`; uses passes that hide the word, see `estimates`.
 
-        A candidate's tokens depend only on whether it is the first, an inner or the last word. A
-        candidate that would change the tokens of the rest of the sentence has no bound.
+        A candidate is tokenized as the first, an inner or the last word of a short sentence. A
+        candidate that would change other tokens of `sentence` has no bound.
         """
         sentence.check_position(position)
         encoding = self._encoded(sentence)

@@ -174,8 +174,8 @@ def _estimate_means(
         ]
     row, position, group, weight, token = map(np.concatenate, zip(*columns, strict=True))
     frame_of = np.searchsorted(first_row, row, side="right") - 1
-    # Sums of each frame for each mask and each word's token, (2k, n): first over the plan's
-    # questions, weighted, then in the extra pass. Sum of its questions about other words, weighted
+    # For each frame, log p of each word's token at each mask, (2k, n): k weighted sums over the
+    # plan's questions, then k values of the extra pass. `unmasked_terms` is about other words
     totals = [np.zeros((2 * len(f.gap), len(t))) for f, t in zip(frames, tokens, strict=True)]
     unmasked_terms = np.zeros(len(frames))
 
@@ -247,8 +247,8 @@ def _estimate_mixture(
         # Bound: walks that uncover this token as the first one of the word
         first = np.logaddexp.reduce(log_probs + arriving[about_mask, None], axis=0, initial=-np.inf)
         bound = np.logaddexp(bound, first[of_words])
-        # Estimate: terms of the mean of the logs, which rank words similarly. The bound would rank
-        # worse: it treats later words as certain, and mostly reflects the first words of a walk
+        # Estimate: terms of the mean of the logs, which ranks words much as the mixture does. The
+        # bound would rank worse: it treats later words of a walk as certain
         share = weight[about_mask].sum()
         estimate += ((weight[about_mask] @ log_probs) / share if share > 0 else alone)[of_words]
     return estimate, np.minimum(bound, 0)

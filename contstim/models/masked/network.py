@@ -46,8 +46,8 @@ class MaskedNetwork:
     After its last attention, a masked language model processes each position separately. Its last
     feed-forward layer and its head therefore need only the positions in question. A hook drops all
     other positions after the last module called `attention`, or otherwise after the network's body.
-    The logits with each hook are compared once with the logits without a hook. If neither hook
-    gives the same logits, all positions are always computed.
+    A test finds the first hook with which the logits do not change. If there is none, all positions
+    are always computed.
 
     Args:
         checkpoint: checkpoint of a masked model.
@@ -169,7 +169,7 @@ class MaskedNetwork:
         Args:
             rows: token ids, some of which are masks.
             row: row of each question, (n_questions,).
-            position: position in its row, (n_questions,).
+            position: position of each question in its row, (n_questions,).
             use: function called for each batch with the logits of its spots, (n_spots, n_outputs),
                 the indices of the questions that they answer, (q,), and the spot of each of these
                 questions, (q,). `use` must not change earlier results itself, but only in the
@@ -182,7 +182,7 @@ class MaskedNetwork:
             index = np.full(len(distinct), -1)
             index[batch] = np.arange(len(batch))
             questions = np.flatnonzero(index[row] >= 0)  # of this batch
-            # A distinct spot is a position in the flattened batch; `spots` are numbers of these
+            # Distinct positions in the flattened batch, and the index of each question's position
             flat_positions = index[row[questions]] * ids.shape[1] + position[questions]
             distinct_spots, spots = np.unique(flat_positions, return_inverse=True)
             by_spot = np.argsort(spots, kind="stable")

@@ -64,7 +64,7 @@ In the example above, with `The`, `dog` and `sleeps`:
     The _ _       to   The dog _        The _ sleeps
     _ dog _       to   The dog _        _ dog sleeps
     _ _ sleeps    to   The _ sleeps     _ dog sleeps
-    The dog _     to   the whole sentence, which needs no pass; likewise the other two
+    The dog _ , The _ sleeps and _ dog sleeps   to   the whole sentence, which needs no pass
 
 A random order is a random walk: while m words are hidden, each of them is uncovered next with
 probability 1/m. For a set V of visible words, H(V) is the mean, over all walks, of the product of
@@ -287,7 +287,7 @@ class Mixture:
         return min(0.0, float(np.logaddexp.reduce(of_samples) - np.log(self.n_samples)))
 
     def standard_error(self, log_probs: FloatArray) -> float:
-        """Compute the standard error of the score, nats (delta method); 0 if none is sampled."""
+        """Compute the standard error of the score, nats (delta method); 0 for a single sample."""
         if self.n_samples == 1:
             return 0.0
         of_samples = self.log_h(log_probs)[-self.n_samples :]

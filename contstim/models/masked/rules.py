@@ -10,9 +10,9 @@ language model scoring*, equations 1 to 4) hide more, because later tokens of a 
 earlier ones. These rules score every token, including the end mark, but no special tokens. `plan`
 shows the tokens that each rule hides in one sentence.
 
-If there are too many orders, the chain rule is an average of independent, unbiased samples. Every
-sample depends only on the seed and the number of tokens in each word. Sentences with equal numbers
-are thus compared on the same orders.
+If the mean over all orders takes too many passes, `chain` averages independent, unbiased samples.
+Every sample depends only on the seed and the number of tokens in each word. Sentences with equal
+numbers are thus compared on the same orders.
 
 In the exact mean over orders, each of the n words is scored in n cells (w, s) of weight 1/n: word w
 is scored while s words are hidden, w itself and s - 1 random others. Log-probabilities differ far
@@ -129,9 +129,10 @@ def orders_plan(pattern: Pattern, seed: int, n_orders: int = N_ORDERS) -> Plan:
 def budget_plan(pattern: Pattern, seed: int, budget: int, *, in_orders: bool = False) -> Plan:
     """Plan an estimate of the mean over all orders, from at most `budget` distinct passes.
 
-    If the passes for all sets of words take at most half of the budget, the plan contains them all
-    and samples only the orders of tokens within words. Otherwise it contains as many covers as the
-    budget allows. If the budget does not allow 8 covers, it contains orders instead.
+    If half of the budget suffices for the passes of all sets of words, and the other half for 8
+    covers of the tokens within words, the plan contains all these sets and samples only the orders
+    of tokens within words. Otherwise it contains as many covers of the words as the budget allows,
+    or orders if the budget does not allow 8 covers.
 
     Args:
         pattern: pattern of the sentence.
@@ -207,7 +208,7 @@ def _scheme(
 
 
 def _whole_words(chosen: BoolArray, weight: FloatArray, sizes: IntArray) -> Pass:
-    """Return the pass that hides all tokens of a set of words, and asks for all of them.
+    """Return the pass that hides all tokens of a set of words, and asks for these tokens.
 
     Each of a word's k tokens is the first one to be uncovered in 1/k of all orders, so its weight
     is 1/k of the word's weight.
@@ -267,7 +268,7 @@ def _cover(
     n_inner: int,
     sets: Iterable[tuple[BoolArray, FloatArray]] | None = None,
 ) -> tuple[list[Pass], list[Pass]]:
-    """Draw a cover of the words and, for each word of several tokens, `n_inner` covers of these.
+    """Draw a cover of the words, and `n_inner` covers of the tokens of each multi-token word.
 
     Within each of `n_inner` sets that hide the word, one cover of its tokens is drawn. The sizes of
     these sets are evenly spaced from a random start. The pass that hides all tokens of the word is
@@ -355,8 +356,8 @@ def _plan(pattern: Pattern, samples: list[list[Pass]], common: Sequence[Pass] = 
 
 
 HiddenWith: TypeAlias = "Callable[[IntArray, IntArray], BoolArray]"
-"""Function of the tokens in question, (n, 1), and of the word of each token of the text,
-(n_tokens,), that returns the mask of the tokens to hide for each question, (n, n_tokens)."""
+"""Function that returns the mask of the tokens to hide for each question, (n, n_tokens). Its
+arguments are the tokens in question, (n, 1), and the word of each token, (n_tokens,)."""
 
 MakePlan: TypeAlias = "Callable[[Pattern, int, int], Plan]"
 """Function that makes a plan from a pattern, a seed, and a budget of passes."""
@@ -378,7 +379,7 @@ def _hide_word(token: IntArray, word_of: IntArray) -> BoolArray:
 
 
 def _hide_rest_of_sentence(token: IntArray, word_of: IntArray) -> BoolArray:
-    """Hide the token and all later tokens, including the special token, as in the paper's code."""
+    """Hide the token and all later ones, including special tokens, as in the paper's code."""
     return np.greater_equal(np.arange(len(word_of)), token)
 
 

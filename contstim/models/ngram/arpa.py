@@ -70,8 +70,9 @@ def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
 def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
     """Read the content of an ARPA file, compressed or not; n-grams may be in any order.
 
-    A word or n-gram that is listed twice gets the values of its first line, as in KenLM. Words that
-    are not valid UTF-8 are kept, although they occur in no sentence.
+    A word or n-gram that is listed twice gets the values of its first line, and `<unk>` those of
+    its last line, as in KenLM. Words that are not valid UTF-8 are kept, although they occur in no
+    sentence.
 
     Args:
         content: bytes of the file.

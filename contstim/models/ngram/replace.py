@@ -1,15 +1,15 @@
 """Scores of a sentence with each word of the vocabulary at one position, computed together.
 
 Replacing one word changes at most `order` conditional probabilities: that of the word itself and
-those of the words that have it in their context. For each of them, the back-off recursion (Katz
-1987, *Estimation of probabilities from sparse data*)
+those of the words that have it in their context. For each of these probabilities, the back-off
+recursion (Katz 1987, *Estimation of probabilities from sparse data*)
 
     log p(x | context of length c) = log p of the n-gram        if the model has it
                                    = weight of the context + log p(x | context of length c-1)
 
 runs over dense arrays with one entry per word of the vocabulary, from the empty context to the
-longest. Only few n-grams have their other words from the sentence, and the sorted tables list them
-without a search:
+longest. Only few n-grams agree with the sentence in all words except that at the position. The
+sorted tables list the first two kinds; those of the third kind are found from shorter n-grams:
 
     l_m … l_1 ?            the children of the context l_m … l_1
               ? x_1        the bigrams that end in x_1
@@ -95,7 +95,7 @@ class ReplacementScores:
         ids_before, ids_after = ids[:position], ids[position + 1 :]
         context = ids_before[1 - order :] if order > 1 else ()
         changed = self._all_changed(context, ids_after[: order - 1])
-        # Unchanged terms: words before, except <s>; words after it without the position in context
+        # Unchanged terms: words before, except <s>; later words whose context lacks the position
         return changed.take(words) + (self._sum(ids_before, 2) + self._sum(ids_after, order))
 
     def _sum_of_unchanged(self, ids: tuple[int, ...], first: int) -> float:
@@ -161,7 +161,7 @@ class ReplacementScores:
         elif order == 2:  # the word at the position is the prefix, not the last word
             rows = tables.bigrams_ending_in(ids_after[0])
             words = tables.prefix_of(2, rows)
-        else:  # extend the matches that are shorter by the last word
+        else:  # extend the matches of the n-grams without the last word
             words, shorter = self._matches(ids_before, ids_after[:-1])
             rows = tables.orders[order - 1].find(shorter * len(tables.words) + ids_after[-1])
             words, rows = words[rows >= 0], rows[rows >= 0]

@@ -149,7 +149,7 @@ class NgramTables:
         return self.orders[order - 1].keys[rows] % len(self.words)
 
     def prefix_of(self, order: int, rows: IntArray) -> IntArray:
-        """Return the row of each n-gram without its last word, in the table below, (n_rows,)."""
+        """Return the row of each n-gram's first n-1 words in the table of order n-1, (n_rows,)."""
         return self.orders[order - 1].keys[rows] // len(self.words)
 
     def log10_probs(self, sentence: Sentence) -> list[float]:
@@ -169,7 +169,7 @@ class NgramTables:
             end: whether to score the end of the sentence.
         """
         totals = np.zeros(len(sentences))
-        if len(sentences) == 1 and starts is None:  # frequent in searches, and faster so
+        if len(sentences) == 1 and starts is None:  # frequent in searches; this way is faster
             sentence = (BEGIN, *self.ids(sentences[0].words).tolist(), END)
             for i in range(2, len(sentence) + end):
                 totals[0] += self.log10_prob(sentence[max(0, i - self.order) : i])

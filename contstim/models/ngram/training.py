@@ -93,7 +93,7 @@ class _Counts:
     """Distinct n-grams of one order, sorted as in `NgramTable`; arrays are (n_ngrams,)."""
 
     keys: IntArray
-    suffixes: IntArray  # row of each n-gram without its first word, in the table below
+    suffixes: IntArray  # row of each n-gram's last n-1 words in the table of order n-1
     raw: IntArray  # occurrences in the text
     begins: BoolArray  # whether the n-gram starts with <s>
 
@@ -212,7 +212,7 @@ def _interpolate(
     weights: list[FloatArray] = []
     for table, a, d in zip(counts, adjusted, discounts, strict=True):
         n_contexts = len(lower)
-        prefixes = table.keys // n_words  # rows of u in the table below
+        prefixes = table.keys // n_words  # rows of u in the table of order n-1
         discount = np.array([0.0, *d])[np.minimum(a, 3)]  # (n_ngrams,): D(a(uw))
         total = np.bincount(prefixes, weights=a, minlength=n_contexts)  # A(u)
         with np.errstate(invalid="ignore"):  # 0 / 0 where an n-gram is not a context

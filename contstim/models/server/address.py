@@ -35,7 +35,7 @@ class ServerAddress:
         tokenizer: folder, or name on the hub.
         dialect: format of requests and responses, see `service`.
         concurrency: maximum number of concurrent requests.
-        batch: number of sentences in a request.
+        batch: maximum number of sentences in a request.
         timeout: maximum time of one response, seconds.
         patience: maximum time of retries of a request, seconds.
         tolerance: relative difference that is allowed between a sentence's scores in two requests.

@@ -3,7 +3,7 @@
 Requests are retried after temporary failures: refused and broken connections, timeouts, status 408,
 425, 429, 500 and 502 to 504, and truncated responses. The pause between retries doubles from half a
 second to half a minute, unless the server sets it (`Retry-After`). Retries end after `patience`
-seconds.
+seconds, or after three responses without the expected fields.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FIRST_PATIENCE = 10.0
 
 _FIRST_PAUSE, _MAX_PAUSE = 0.5, 30.0  # seconds
 _TEMPORARY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
-_TRIES = 3  # incomplete responses to a request after which it fails
+_TRIES = 3  # number of responses without the expected fields, after which a request fails
 _MAX_MESSAGE_LENGTH = 300  # characters of a server's message to report
 
 
@@ -174,7 +174,7 @@ class Client:
                     raise ModelError(
                         f"{self.address.url} has given no usable answer for {patience:g} seconds: "
                         f"{problem} Finished scores are stored. Run the command again when the "
-                        "server works, or raise '&patience=SECONDS' in the address."
+                        "server works, or raise patience among the address's options."
                     ) from None
             await sleep(wait)
             pause = min(2 * pause, _MAX_PAUSE)
@@ -216,7 +216,7 @@ class Client:
 
 
 def _close(stack: ExitStack, loop_thread: int) -> None:
-    """Close a client, whose object may be collected as garbage in the thread of its event loop."""
+    """Close a client; garbage collection may call this in the thread of the event loop."""
     if get_ident() == loop_thread:  # the loop cannot wait for its own end
         Thread(target=stack.close).start()
     else:

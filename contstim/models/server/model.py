@@ -76,7 +76,7 @@ class ServerModel(SubwordModel):
     @cached_property
     def convention(self) -> Convention:
         """See `Scorer.convention`; the tolerance is that of the address."""
-        # The tokens of a sentence depend on the tokenizer, the context, and a space after it
+        # The tokens of a sentence depend on tokenizer, context, and a space before the sentence
         reading = [fingerprint_of_tokenizer(self._tokenizer), self._context, self._space]
         if self._service is None:
             digest = f"tokenizer-{short_hash(json.dumps(reading))}"

@@ -87,7 +87,7 @@ def tolerance_in_nats(score: float, tolerance: float) -> float:
 
 
 def score_of(values: FloatArray) -> float:
-    """Return the sum of a row's values without that of the first token, which is nan, nats."""
+    """Return the sum of a row's values, nats; nan, the value of the first token, is left out."""
     return float(np.nansum(values))
 
 
@@ -145,7 +145,7 @@ def _facts(service: ScoringService) -> tuple[str, int | None]:
 
 
 def _uncommon_rows(tokenizer: Any) -> list[Tokens]:
-    """Return a row of the single letters of a word; empty if this is how it is tokenized.
+    """Return a row of a word's letters; no row if the tokenizer splits the word like this.
 
     A server that decodes and tokenizes the sent tokens again would read other tokens.
     """
@@ -164,8 +164,8 @@ def _check_texts(service: ScoringService, rows: Sequence[Tokens]) -> None:
         if expected not in actual and 2 * len(actual) > len(expected):
             service.refuse(
                 "its tokens represent other texts than those of the tokenizer",
-                f"{text!r} came back as {reported[:80]!r}. Set the tokenizer of the model with "
-                "'?tokenizer='.",
+                f"{text!r} came back as {reported[:80]!r}. Set the option tokenizer of the "
+                "address to that of the model.",
             )
 
 
@@ -244,8 +244,8 @@ def _check_share(
         service.refuse(
             fault,
             f"The relative error of a probe may be {share:.2g}; at most {allowed:g} is "
-            f"allowed. {advice}; or, if this error is small enough for the study, allow it with "
-            f"'&tolerance={math.ceil(share / digit) * digit:g}' (0.05 at most).",
+            f"allowed. {advice}; or, if this error is small enough for the study, set the option "
+            f"tolerance={math.ceil(share / digit) * digit:g} of the address (0.05 at most).",
         )
 
 
@@ -266,7 +266,7 @@ def _check_paths(
                 service.refuse(
                     "its generated answers contain too few values for a check",
                     f"Of {service.cap} requested alternatives to a token, it returned none that "
-                    "the tokenizer knows. Try another dialect ('&dialect=vllm' or sglang).",
+                    "the tokenizer knows. Set the option dialect of the address to vllm or sglang.",
                 )
             paths[index] = (*paths[index], plain[-1 if step % 2 == 0 else 0][1])
             reported[index].append(likely)

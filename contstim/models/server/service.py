@@ -246,7 +246,7 @@ class ScoringService:
         texts: text of each row of the last `echo`, empty if not reported; white space may differ.
         version: version of the server; empty if not reported.
         window: maximum number of tokens of an input; None if not reported.
-        probes: rows of the tests, the shortest first, and the values of their tokens, nats.
+        probes: rows of the tests, short sentences first, and the values of their tokens, nats.
     """
 
     def __init__(self, client: Client, tokenizer: Any) -> None:

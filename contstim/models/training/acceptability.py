@@ -87,8 +87,8 @@ def read_annotations(
     1 and 0 for each feature.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column, has no feature, or has a number
-            other than 0 and 1 in the column of a feature.
+        InputError: if the file cannot be read, lacks a column, has no feature, has a label other
+            than 0 and 1, or has another number in the column of a feature.
     """
     path = Path(path)
     columns = _columns(path)
@@ -191,8 +191,9 @@ def train_acceptability(
         The trainings in order of their seeds; `classifier:DIR` loads the classifier in a folder.
 
     Raises:
-        InputError: if `restarts` is below 1, there are fewer sentences than a batch, or a folder
-            contains something else or a training with other settings, or cannot be written.
+        InputError: if `restarts` is below 1, there are fewer training sentences than a batch has,
+            or a folder contains something else or a training with other settings, or cannot be
+            written.
         ModelError: if the network cannot be loaded, the device does not exist, a sentence contains
             a special token of the tokenizer, or the training diverges.
     """

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _SAVE_EVERY = 300.0  # seconds between two checkpoints within an epoch
 _LARGEST_LOSS = 700.0  # nats; the perplexity of a larger loss exceeds the range of floats
-_POOL = 64  # number of batches that are sorted by length together
+_POOL = 64  # number of batches whose rows are sorted by length together
 # Stages of a run, each with separate random numbers; epoch i is stage _EPOCHS + i
 BUILDING, _VALIDATION, _EPOCHS = 0, 1, 2
 
@@ -173,8 +173,8 @@ class Trainer:
                 weights = self.task.network.named_parameters()
                 self.best = {name: weight.detach().clone() for name, weight in weights}
             save()
-        # Even if the validation loss is finite, some weights may not be, because the loss does not
-        # depend on all weights. Only the training text contains some words, for example
+        # Even if the validation loss is finite, some weights may not be, because it does not depend
+        # on all weights, such as those of words that occur only in the training text
         with torch.no_grad():
             for name, weight in self.task.network.named_parameters():
                 weight.copy_(self.best[name])

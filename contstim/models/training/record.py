@@ -1,9 +1,10 @@
 """Files of a training: the checkpoint of an unfinished run, and the record of a finished run.
 
 The checkpoint is a safetensors file with the weights, the best weights so far and AdamW's moments.
-Its metadata contain the settings and the curve as text. The file is replaced after every epoch, and
-every five minutes within an epoch, then with the states of the random generators. After a kill, or
-if the disk is full, the previous file is still there. The tensors have these names:
+Its metadata contain the settings and the curve as text. The file is replaced after every epoch.
+Within an epoch, it is replaced every five minutes, and also contains the states of the random
+generators. After a kill, or if the disk is full, the previous file is still there. The tensors have
+these names:
 
     weights/NAME                  a weight of the network
     best/NAME                     the same weight after the best epoch
@@ -193,7 +194,7 @@ def is_begun(folder: Path, identity: Identity) -> bool:
 
 
 def forget_checkpoint(folder: Path) -> None:
-    """Remove a finished run's checkpoint, and partial files of a killed run."""
+    """Remove the checkpoint of a folder, and partial files of a killed run."""
     (folder / CHECKPOINT).unlink(missing_ok=True)
     for partial in folder.glob(f".{CHECKPOINT}.*.partial"):
         partial.unlink(missing_ok=True)

@@ -79,11 +79,11 @@ def train_network(
         on_progress: callback after every step.
 
     Raises:
-        InputError: if the text has fewer sentences than a batch, or fewer distinct words or tokens
-            than requested; or if the folder contains something else or a training with other
-            settings, or cannot be written.
-        ModelError: if the device does not exist, a sentence contains a special token of the
-            tokenizer, or the training diverges.
+        InputError: if there are fewer training sentences than a batch has, or fewer distinct words
+            or tokens than requested; or if the folder contains something else or a training with
+            other settings, or cannot be written.
+        ModelError: if the device does not exist, lacks memory or does not support the precision; a
+            sentence contains a special token of the tokenizer; or the training diverges.
     """
     settings = network or RecurrentSettings()
     quiet: AbstractContextManager[None] = nullcontext()
@@ -170,9 +170,10 @@ def train_task(
         on_progress: callback after every step.
 
     Raises:
-        InputError: if the text has fewer sentences than a batch, or the folder contains something
-            else or a run with other settings, or cannot be written.
-        ModelError: if the device does not exist, or the training diverges.
+        InputError: if there are fewer training sentences than a batch has, or the folder contains
+            something else or a run with other settings, or cannot be written.
+        ModelError: if the device does not exist, lacks memory or does not support the precision, or
+            the training diverges.
     """
     device_name = resolve_device(device)
     bf16 = _computes_in_bf16(precision, device_name)
@@ -216,8 +217,8 @@ def train_task(
         "device": device_name,
         "threads": torch.get_num_threads(),
     }
-    # The network now has the weights of the best epoch. The checkpoint is removed last, so that the
-    # next run completes a run that is killed before
+    # The network now has the weights of the best epoch. The checkpoint is removed last: if this run
+    # is killed before, the next run can complete it
     task.save(out)
     write_training_text(out, chain(training, held_out))
     finished = record.Training(out, trainer.curve, reason, facts)

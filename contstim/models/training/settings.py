@@ -125,7 +125,7 @@ class TransformerSettings:
     kind: TransformerKind = "gpt2"
     width: Annotated[int, Help("Width of the hidden states.", at_least=1)] = 256
     layers: _Layers = 4
-    heads: Annotated[int, Help("Attention heads per layer; they divide the width.", at_least=1)] = 4
+    heads: Annotated[int, Help("Attention heads per layer, a divisor of `width`.", at_least=1)] = 4
     window: Annotated[int, Help("Maximum number of tokens that the network reads.", at_least=8)] = (
         128
     )

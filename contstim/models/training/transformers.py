@@ -113,7 +113,7 @@ def draw_hidden(words: Tensor, share: float | None) -> Tensor:
         share: share of hidden tokens; None to draw one for each row.
     """
     shares = torch.rand(len(words), device=words.device) if share is None else share
-    # (b,) number of tokens to hide in each row; at least one, since rows without give no loss
+    # (b,) number of tokens to hide in each row; at least one, since other rows have no loss
     counts = torch.clamp(torch.ceil(shares * words.sum(1)), min=1)
     # A random rank for each token of a row; tokens that must stay visible have the highest ranks
     noise = torch.rand(words.shape, device=words.device).masked_fill(~words, 2.0)
@@ -188,8 +188,8 @@ def train_tokenizer(
         window: maximum number of tokens of the network's input.
 
     Raises:
-        InputError: if the text yields fewer tokens than requested, or has more distinct characters
-            than that.
+        InputError: if the text yields fewer tokens than requested, or more, because it has too many
+            distinct characters.
     """
     tokenizer = {"gpt2": _byte_level_bpe, "bert": _word_piece}[kind](sentences, size or 8_000)
     if size is not None and len(tokenizer) != size:

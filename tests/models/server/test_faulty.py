@@ -494,7 +494,7 @@ def test_what_is_as_coarse_as_the_tolerance_says_is_taken(fake_of: FakeOf) -> No
     with fake.at_hand() as url:
         with pytest.raises(ServerFaultError, match=r"steps of up to 0\.1 nats") as caught:
             scores(fake, url)
-        (told,) = re.findall(r"&tolerance=([0-9.]+)", str(caught.value))
+        (told,) = re.findall(r"the option tolerance=([0-9.]+)", str(caught.value))
         served = scores(fake, url, f"&tolerance={told}")
     own = expected(fake, SENTENCES)
     np.testing.assert_allclose(served, own, rtol=float(told))
