@@ -94,7 +94,7 @@ def near_unanimity(ratings: Ratings, share: float = 0.9) -> list[Row]:
 
 
 def rivals(ratings: Ratings, condition: Condition) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of models that are compared by trials of a condition with ratings."""
+    """Return the pairs of models that a condition compares in at least one trial with ratings."""
     rival_pairs = {frozenset((t.model_1, t.model_2)) for t, _ in rated_trials(ratings, condition)}
     return tuple(pair for pair in combinations(ratings.models, 2) if frozenset(pair) in rival_pairs)
 
@@ -163,14 +163,14 @@ def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> It
 def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
     """List the trials that contribute most to each model's error, worst first (2023, Tables 1-3).
 
-    Only trials in which most people prefer the other sentence than the model are listed. A trial's
-    contribution to the error (`error`) is minus its term in the sum that gives the signed-rank
-    cosine of the model and a participant on the model's trials, averaged over participants. For
-    choices, it is the share of participants who chose the other sentence, divided by the number of
-    trials; equal contributions are ordered by the model's certainty. A row has the sentence that
-    people prefer and the sentence that the model prefers. For both sentences, it has the
-    log-probabilities (nats) under the model and its rival, and the number of participants who chose
-    the sentence.
+    A trial is listed only if more people chose the sentence that the model finds less likely. The
+    signed-rank cosine of the model and a participant is a sum of terms of the model's trials. A
+    trial's contribution to the error (`error`) is minus its term, averaged over participants. For
+    choices, it is the share of participants who chose the less likely sentence, divided by the
+    number of trials; equal contributions are ordered by the model's certainty. A row has the
+    sentence that people prefer and the sentence that the model prefers. For both sentences, it has
+    the log-probabilities (nats) under the model and its rival, and the number of participants who
+    chose the sentence.
 
     Args:
         ratings: ratings and log-probabilities.

@@ -108,7 +108,7 @@ class ModelMean:
 class Comparison:
     """A contrast: a difference of means over units, with interval and test.
 
-    A unit counts only if it has values of both sides; a group of one has no ceiling.
+    A unit counts only if it has values of both sides; a group of one participant has no ceiling.
 
     Attributes:
         first: name of a model.
@@ -141,7 +141,7 @@ class Comparison:
         low_rank_biserial: lower end of the interval of `rank_biserial`.
         high_rank_biserial: upper end of the interval of `rank_biserial`.
         smallest_effect: margin of the equivalence test.
-        equivalence_p: p-value of two one-sided tests that the difference is below
+        equivalence_p: p-value of two one-sided tests that the absolute difference is below
             `smallest_effect`; see `equivalence_p_value`.
         equivalence_adjusted: `equivalence_p`, adjusted over the same family.
         alpha: limit of `correction` for the p-value; see `decision_alpha`.
@@ -318,7 +318,7 @@ def planned_families(
 def unit_kind(
     evaluation: ParticipantScores, units: Units | None
 ) -> Literal["groups", "participants"]:
-    """Return the units whose means are reported: for crossed tests, groups unless there is one."""
+    """Return the units whose means are reported; for crossed tests, groups if there are several."""
     alone = units == "crossed" and len(evaluation.group_numbers) == 1
     return "participants" if alone or units == "participants" else "groups"
 

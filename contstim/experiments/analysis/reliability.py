@@ -53,7 +53,7 @@ _VALUES = np.linspace(-9.95, 9.95, 200)  # grid of values of h, none of which is
 RatedTrial: TypeAlias = "tuple[Trial, FloatArray, ItemReliability]"
 """A trial, its ratings (n_people,), and its reliability."""
 
-SURE = 0.95  # minimum probability for a certain preference of people in general
+SURE = 0.95  # a preference of people in general with at least this probability is sure
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ The path of one answer:
        v
     tables       responses.csv, by download or `contstim import collected`
 
-database     tables, keys, and the only writer, which holds the lock
+database     tables, keys, and the server's only writer, which holds the lock
 requests     request fields and their checks, rate limits, refusals
 participants joining a group, resuming, answering, completing, withdrawing; addresses with tokens
 service      the exported folder, addresses, and their handlers

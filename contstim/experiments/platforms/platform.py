@@ -88,7 +88,7 @@ class Exporter:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reader that converts a platform's data to responses, in canonical order.
+    """Reader that converts a platform's data to responses, rated from sentence_1 to sentence_2.
 
     Attributes:
         read: function that reads responses to trials; raises InputError for unreadable files.
@@ -159,7 +159,7 @@ def platform_names() -> list[str]:
 
 
 def platform_named(name: str) -> Platform | None:
-    """Load a platform by its name; None if neither this nor another package has it.
+    """Load a platform by its name; None if neither contstim nor another package has it.
 
     Raises:
         InputError: if two packages add this platform, or it cannot be loaded.

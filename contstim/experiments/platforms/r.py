@@ -151,7 +151,7 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
 
 
 def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
-    """Build a row for each model: its mixed model, or a note why no mixed model can be fitted."""
+    """Build a row for each model: its mixed model, or a note that explains why there is none."""
     # If ratings have one degree of confidence, such as choices, the script fits logistic models
     scale, degrees = ratings.scale, set[float]()
     for group in ratings.groups:

@@ -44,7 +44,7 @@ class Problem(StrEnum):
 REPAIRABLE = frozenset({Problem.NO_RATING, Problem.UNFINISHED})
 """Problems that are solved by excluding the participant.
 
-All other problems, unless harmless, mean that the responses do not belong to the trials.
+All other problems, unless harmless, mean that the responses do not match the trials.
 """
 
 HARMLESS = frozenset({Problem.ONE_RATING, Problem.ONE_BUTTON, Problem.TOO_FAST, Problem.ABSENT})

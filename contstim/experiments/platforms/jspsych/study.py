@@ -32,7 +32,7 @@ PROLIFIC = ("PROLIFIC_PID", STUDY, "SESSION_ID")
 SIGNED = "participant"
 """Parameter of the page's address whose value is valid only with the parameter `token`."""
 IDENTITY = (*PROLIFIC, SIGNED, "sona_id", "workerId", "assignmentId", "hitId")
-"""Parameters of the page's address by which platforms identify participants."""
+"""Parameters of the page's address by which platforms identify participants and their visits."""
 VISIT = ("SESSION_ID", "assignmentId", "hitId")
 """Parameters that differ between visits of the same person."""
 _OTHER_PARAMETERS = {"group", "fresh", "simulate", "token"}
@@ -90,7 +90,8 @@ class PageSettings:
         break_every: number of pairs between breaks; 0 for no breaks.
         deadline: seconds until an unanswered pair is skipped as missing; 0 for no limit.
         vendor: whether to copy jsPsych into the folder, so that the page needs no other server.
-        library: folder from which jsPsych's files are copied; None: they are fetched from npm.
+        library: folder from which jsPsych's files are copied, also without `vendor`; None: `vendor`
+            fetches them from npm.
 
     Raises:
         InputError: if settings contradict each other, or an address is invalid.
