@@ -83,11 +83,11 @@ def trivial_rivals(
     omitted_rivals = [FREQUENCY] * (not frequencies) + [MISFITS]
     left_out = {
         f"{CHANGED} and {MISFITS} cannot judge {quantity(n_unmatched, 'pair')} of synthetic "
-        "sentences whose natural sentence is in no trial. These pairs are left out for "
-        f"{FREQUENCY} too, so that all rivals have the same trials.": n_unmatched > 0,
+        "sentences whose natural sentence is not in the table of trials. These pairs are left out "
+        f"for {FREQUENCY} too, so that all rivals have the same trials.": n_unmatched > 0,
         f"{' and '.join(omitted_rivals)} are not evaluated, because {table.name} contains only "
-        f"{listed:.0%} of the words of the trials. Give a table of tags of their language "
-        "(`tags`).": not is_usable,
+        f"{listed:.0%} of the words of the trials. Give a table of tags for the language of the "
+        "trials (`tags`).": not is_usable,
     }
     return ratios, tuple(f"Trivial rivals: {text}" for text, is_so in left_out.items() if is_so)
 

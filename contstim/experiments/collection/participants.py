@@ -436,7 +436,7 @@ def withdraw(database: Path, who: str, day: str) -> str:
         day: today's date, which is stored.
 
     Raises:
-        InputError: if no participant or several have this name.
+        InputError: if no participant or several have this ID, code or name.
         StoreError: if the database cannot be used.
     """
     row, kind = _find_participant(database, who)

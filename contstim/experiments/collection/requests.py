@@ -31,7 +31,7 @@ _MAX_CALLERS = 50_000  # beyond these, the least recent caller is removed
 
 
 class RequestRefusal(Exception):  # noqa: N818 - an error of the client, not of the server
-    """A request that is refused with a 4xx status and a sentence.
+    """A request that is refused with an HTTP status and a sentence.
 
     Attributes:
         status: HTTP status.

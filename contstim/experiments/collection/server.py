@@ -121,7 +121,7 @@ def listen(host: str, port: int) -> socket.socket:
         return listening
     except (OSError, OverflowError) as error:
         raise InputError(
-            f"Cannot listen at {host}, port {port}: {error}. Name another port, or 0 for any."
+            f"Cannot listen at {host}, port {port}: {error}. Name another port (0 for any) or host."
         ) from error
 
 

@@ -449,7 +449,7 @@ def _draw_fillers(
         raise InfeasibleError(
             f"Groups need {2 * n_random:,} more sentences for random pairs{length} and {n_catch:,} "
             f"of two or more different words for catch trials, {2 * n_random + n_catch:,} in "
-            f"total; only {len(free):,} are not used by other trials. Add natural sentences: use a "
+            f"total; {len(free):,} are not used by other trials. Add natural sentences: use a "
             "longer text, or looser rules for natural sentences."
         )
     for (first, second), group in zip(couples, random_groups, strict=True):

@@ -16,7 +16,6 @@ so their ceilings are not used.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +35,7 @@ from contstim.experiments.design.population import (
     PUBLISHED_RATERS,
     Population,
 )
-from contstim.files.documents import read_text
+from contstim.files.documents import read_json_object
 from contstim.files.records import record_path
 from contstim.files.tables import cells_by_name, needed_columns, read_table
 
@@ -136,8 +135,8 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
         folder: folder with tables/models.csv and tables/groups.csv.
 
     Raises:
-        InputError: if a table is missing or damaged, or the model with the highest accuracy has no
-            noise ceiling.
+        InputError: if a table is missing or damaged, the record of report.html is damaged, or the
+            model with the highest accuracy has no noise ceiling.
     """
     tables = Path(folder) / "tables"
     models = _read_rows(tables / "models.csv", ("scope", "measure", "model", "value", "lower"))
@@ -188,12 +187,12 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
             f"; {', '.join(published_scopes)} (not in this analysis): values published for 2023"
         )
     record = record_path(Path(folder) / "report.html")
-    facts = json.loads(read_text(record)) if record.is_file() else {}
+    facts = read_json_object(record) if record.is_file() else {}
     return MeasuredPeople(
         {**published, **measured_kinds},
         source=f"{folder}, on the trials of {best}, {_BEST}{''.join(notes)}",
         best=best,
-        simulated=bool(isinstance(facts, dict) and facts.get("simulated_participants", 0)),
+        simulated=bool(facts.get("simulated_participants", 0)),
     )
 
 

@@ -56,7 +56,7 @@ class Exporter:
     Attributes:
         export: function that writes the trials and a README.md of the next steps into a folder,
             all or nothing. Raises InputError for trials that the platform cannot show (names them),
-            and for a folder that contains anything but an earlier export to the same platform.
+            and for a folder that contains files but no earlier export to the same platform.
         settings: frozen dataclass of all options, the third argument of `export`; None if the
             options are its keyword-only parameters.
         out: help text of `--out`.

@@ -65,7 +65,8 @@ def export_qualtrics(
     --out qualtrics`
 
     Raises:
-        InputError: if `check_trials` refuses the trials, or the folder contains other files.
+        InputError: if `stimulus_lists` refuses the trials, there are no texts in the language, or
+            the folder contains other files.
     """
     folder = ExportFolder(out, "qualtrics")
     lists = stimulus_lists(trials, as_html, per_group=lists_per_group, seed=seed)

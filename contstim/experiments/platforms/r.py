@@ -62,7 +62,7 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     """Write a table of ratings and an R script that analyses them.
 
     `Rscript analysis.R` prints accuracies, noise ceilings and mixed models next to contstim's
-    results, and draws the main figure. Participants who did not finish or failed catch trials are
+    results, and draws the accuracies. Participants who did not finish or failed catch trials are
     excluded, as in `contstim analyze`.
 
     Example: `contstim export r --trials trials.csv --responses responses.csv --scores scores.csv

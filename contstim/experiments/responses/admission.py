@@ -241,7 +241,7 @@ class Exclusions:
     min_catch: Annotated[
         int | None,
         _limit(
-            "Number of catch trials that must be correct; by default 11 of 12, or this proportion."
+            "Number of catch trials that must be correct; by default 11 of 12, or about this share."
         ),
     ] = None
     exclude: Annotated[

@@ -94,7 +94,7 @@ class PageSettings:
             fetches them from npm.
 
     Raises:
-        InputError: if settings contradict each other, or an address is invalid.
+        InputError: if settings contradict each other, or a value is invalid.
     """
 
     save: Annotated[
@@ -113,7 +113,8 @@ class PageSettings:
         ),
     ] = ""
     return_link: Annotated[
-        str, Help("Web address for participants who decline, or who come when the study is full.")
+        str,
+        Help("Web address for people who decline, fail a check, or come when the study is full."),
     ] = ""
     title: Annotated[
         str, Help("Title of the browser window; by default in the language of the page.")
@@ -136,7 +137,7 @@ class PageSettings:
         ),
     ] = None
     check_attempts: Annotated[
-        int, Help("Number of attempts to answer the comprehension questions.", at_least=1)
+        int, Help("Maximum number of attempts at the comprehension questions.", at_least=1)
     ] = 2
     break_every: Annotated[
         int, Help("Number of trials between breaks; 0 for no breaks.", at_least=0)
