@@ -194,15 +194,15 @@ def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
 def _failures(
     group: GroupRatings, scope: Scope, models: tuple[str, ...], model: str
 ) -> Iterator[Row]:
-    """Yield a row for each trial of a group in which most people contradict the model."""
+    """Yield a row for each trial of a group in which the majority contradicts the model."""
     # `index` counts the model's own trials, the last axis of the arrays here. `column` counts all
     # trials of the group.
     columns = np.flatnonzero(scope_mask(group.trials, scope, (model,))[0]).tolist()
     preferences = group.preferences[:, columns]
     ratios = group.ratios[models.index(model), columns]
     # A trial's term is its part of the cosine's numerator, divided by the denominator: the root of
-    # the product of both sums of squares (2023, Eq. 9). The denominator differs by participant:
-    # with fewer preferences it is smaller, so that their ranks get more weight. A model that ties
+    # the product of both sums of squares (2023, Eq. 9). The denominator is smaller for participants
+    # with fewer preferences, so that these participants' ranks get more weight. A model that ties
     # on all trials has terms of zero.
     k, n = np.count_nonzero(ratios), len(columns)
     squares, full_square = measures.rank_squares(preferences), n * (n + 1) * (2 * n + 1) / 6

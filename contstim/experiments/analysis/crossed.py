@@ -9,9 +9,9 @@ and a jackknife over items extends it to the cosine. With n people and k items i
 
     variance of a group's mean = P / n + I / k + R / (n k),
 
-where P is the variance between people, I between items, and R that of single answers beyond both.
-The variance of the k item means includes I and R, but not P. The variance of the n people's means
-is P + R / k. So
+where P is the variance between people, I the variance between items, and R the remaining variance
+of single answers. The variance of the k item means includes I and R, but not P. The variance of the
+n people's means is P + R / k. So
 
     variance = (variance of the item means) / k + (variance of the people's means - R / k) / n.
 
@@ -52,8 +52,8 @@ class GroupJackknife:
         values: (…, n_participants, n_models); nan where no trial evaluates a model.
         lower: lower noise ceiling, same shape; nan for a group of one participant.
         influence: (…, n_participants, n_models, n_trials), influence of each trial on a value, 0
-            for trials that do not evaluate a model. The sum of its squares is the jackknife
-            variance of a value.
+            for trials that do not evaluate a model. The sum of squares over trials is the jackknife
+            variance of the value.
         lower_influence: influence of each trial on the lower ceiling, same shape.
         mask: which trials evaluate which model, (n_models, n_trials).
         items: (n_trials,), number of the sentence pair; the same in all groups that saw it.

@@ -131,8 +131,9 @@ class Comparison:
         holds_for: population of the test: "items like these" for groups, "these items" for
             participants, and the population of the interval for crossed tests.
         p_holm: p-value adjusted over the `family` by Holm.
-        standardised: difference, divided by the standard deviation of the difference in single
-            answers, which people, items and residuals cause (after Westfall, Kenny & Judd 2014).
+        standardised: difference, divided by the standard deviation of the difference in a single
+            answer. This has the variances of people, items and residuals (after Westfall, Kenny &
+            Judd 2014).
         low_standardised: lower end of the interval, standardised.
         high_standardised: upper end of the interval, standardised.
         test: name of the test.
@@ -273,7 +274,7 @@ def compare(
     tests: list[_Test] = []
     for contrast in family:
         first, ceiling = names.index(contrast[0]), contrast[1] == CEILING
-        # A model is compared with the ceiling on its own trials, which is in its own column.
+        # The ceiling on a model's own trials is in the model's column of `lower`
         second = None if ceiling else names.index(contrast[1])
         second_values = lower[:, first] if second is None else values[:, second]
         is_known = ~np.isnan(values[:, first] - second_values)

@@ -185,7 +185,7 @@ class Uncertainty(NamedTuple):
         if self.is_value:
             lowest = self.ends[0]
             share = (self.estimate - lowest) / self.span
-            # Only the estimated variance has limited degrees of freedom, not that of the added item
+            # The added item's variance is known, so only the estimated one has limited freedom
             ratio = (variance + (self.span / units) ** 2) / variance if variance else np.inf
             curve = t_quantile(level, freedom * ratio**2) ** 2 / observations
             centre = (share + curve / 2) / (1 + curve)
@@ -201,9 +201,9 @@ class Uncertainty(NamedTuple):
     def _effective_observations(self, variance: FloatArray, units: float) -> FloatArray:
         """Return the number of independent observations with the same precision.
 
-        It is the variance of a single answer divided by that of the mean (Kish 1965). One item, or
-        person, with constant answers is added, so that the result is the number of units if the
-        variance is zero.
+        It is the variance of a single answer divided by the variance of the mean (Kish 1965). One
+        item, or person, with constant answers is added, so that the result is the number of units
+        if the variance is zero.
 
         Args:
             variance: variance of the mean.

@@ -137,8 +137,8 @@ def build_design(
         review: review of earlier designs. If several files contain a trial, the group in the last
             file has priority.
         scale: response scale.
-        attention: pairs of texts that state the correct answer, which is the first text; each pair
-            is an additional catch trial of every group.
+        attention: pairs of texts that state the correct answer, with the correct text first; each
+            pair is an additional catch trial of every group.
 
     Raises:
         InputError: if there are no stimuli and no random or catch trials; if stimuli occur twice
@@ -411,9 +411,9 @@ def _draw_fillers(
 ) -> Iterator[Trial]:
     """Draw random natural pairs and catch trials for every group, from unused sentences.
 
-    A catch trial sets a natural sentence against its own words in another order. If the sentences
-    of every natural controversial pair have equal numbers of words, so do those of random pairs:
-    the longer sentence of a pair usually has the lower probability, just because of its length.
+    A catch trial sets a natural sentence against its own words in another order. The longer
+    sentence of a pair usually has the lower probability. So if both sentences of every natural
+    controversial pair have the same number of words, both sentences of random pairs do too.
 
     Args:
         natural: sentences to draw from; they also show which words have a capital in a sentence.

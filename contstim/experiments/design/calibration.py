@@ -280,7 +280,7 @@ def _fit_planted(
     rejecting: tuple[FloatArray, float] | None = None
     for scope in kinds:
         trials, measured_kind = study.of_scope(scope), measured.kinds[scope]
-        # If no trial of this kind targets the model, it is calibrated on those that target others.
+        # A model that no trial of this kind targets is calibrated on trials for other models
         evaluated = trials.evaluates[:, [model]]
         target = _Aim(
             _signals(trials)[:, [model]],
