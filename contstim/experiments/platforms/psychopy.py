@@ -89,7 +89,7 @@ def export_psychopy(
     if problems:
         lines = "\n".join(problems[:_MAX_LISTED])
         raise InputError(
-            f"PsychoPy would change these {len(problems):,} texts. Change them, leave their "
+            f"PsychoPy would change these texts ({len(problems):,}). Change them, leave their "
             f"trials out, or export to another platform.\n{lines}"
         )
     folder = ExportFolder(out, "psychopy")
