@@ -1,6 +1,6 @@
 """Experiments with people, from a stimulus set to results.
 
-design       trials of every group, from pairs, triplets and fillers; power of a design
+design       trials of every group, with random pairs and catch trials; power of a design
 platforms    a folder or file for each platform: its export, and the reader of its data
 collection   a small server that stores people's answers
 responses    the table of responses, its checks, and the participants admitted to an analysis

@@ -12,7 +12,8 @@ intervals    intervals of values, differences and distances to the ceiling, from
 signed_ranks Wilcoxon's test with its effect size, for one test or many
 families     families of contrasts, their error rates, and which effects they can detect
 effects      comparisons of models and ceilings, with tests, effect sizes and intervals
-regression   choices on log-probability ratios, errors clustered by people and items
+regression   regressions of choices on log-probability ratios, errors clustered by people and items
+trivial_rivals simple rules that predict choices, and tests of models against them
 mixed/       ordinal mixed models of ratings, with random effects of people and items
 controls     alternative explanations of preferences: tokens, word frequency, any feature
 run          all results at once

@@ -94,7 +94,7 @@ def near_unanimity(ratings: Ratings, share: float = 0.9) -> list[Row]:
 
 
 def rivals(ratings: Ratings, condition: Condition) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of models that are compared by trials of a condition with ratings."""
+    """Return the pairs of models that a condition compares in at least one trial with ratings."""
     rival_pairs = {frozenset((t.model_1, t.model_2)) for t, _ in rated_trials(ratings, condition)}
     return tuple(pair for pair in combinations(ratings.models, 2) if frozenset(pair) in rival_pairs)
 
@@ -163,14 +163,14 @@ def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> It
 def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
     """List the trials that contribute most to each model's error, worst first (2023, Tables 1-3).
 
-    Only trials in which most people prefer the other sentence than the model are listed. A trial's
-    contribution to the error (`error`) is minus its term in the sum that gives the signed-rank
-    cosine of the model and a participant on the model's trials, averaged over participants. For
-    choices, it is the share of participants who chose the other sentence, divided by the number of
-    trials; equal contributions are ordered by the model's certainty. A row has the sentence that
-    people prefer and the sentence that the model prefers. For both sentences, it has the
-    log-probabilities (nats) under the model and its rival, and the number of participants who chose
-    the sentence.
+    A trial is listed only if more people chose the sentence that the model finds less likely. The
+    signed-rank cosine of the model and a participant is a sum of terms of the model's trials. A
+    trial's contribution to the error (`error`) is minus its term, averaged over participants. For
+    choices, it is the share of participants who chose the less likely sentence, divided by the
+    number of trials; equal contributions are ordered by the model's certainty. A row has the
+    sentence that people prefer and the sentence that the model prefers. For both sentences, it has
+    the log-probabilities (nats) under the model and its rival, and the number of participants who
+    chose the sentence.
 
     Args:
         ratings: ratings and log-probabilities.
@@ -194,15 +194,15 @@ def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
 def _failures(
     group: GroupRatings, scope: Scope, models: tuple[str, ...], model: str
 ) -> Iterator[Row]:
-    """Yield a row for each trial of a group in which most people contradict the model."""
+    """Yield a row for each trial of a group in which the majority contradicts the model."""
     # `index` counts the model's own trials, the last axis of the arrays here. `column` counts all
     # trials of the group.
     columns = np.flatnonzero(scope_mask(group.trials, scope, (model,))[0]).tolist()
     preferences = group.preferences[:, columns]
     ratios = group.ratios[models.index(model), columns]
     # A trial's term is its part of the cosine's numerator, divided by the denominator: the root of
-    # the product of both sums of squares (2023, Eq. 9). The denominator differs by participant:
-    # with fewer preferences it is smaller, so that their ranks get more weight. A model that ties
+    # the product of both sums of squares (2023, Eq. 9). The denominator is smaller for participants
+    # with fewer preferences, so that these participants' ranks get more weight. A model that ties
     # on all trials has terms of zero.
     k, n = np.count_nonzero(ratios), len(columns)
     squares, full_square = measures.rank_squares(preferences), n * (n + 1) * (2 * n + 1) / 6

@@ -88,9 +88,9 @@ def token_count_control(ratings: Ratings, counts: Features) -> list[Row]:
 
     A sub-word model may find a sentence unlikely because its words are split into many tokens. A
     binomial test counts how often the sentence that the model prefers has fewer tokens (2023, Table
-    S2). It uses the controversial trials that target the model. A second test uses only its errors,
-    the trials in which people prefer the other sentence. Unlike this function, the 2023 study uses
-    only pairs of synthetic sentences for which both models are transformers.
+    S2). It uses the controversial trials that target the model. A second test uses only the model's
+    errors, the trials in which people prefer the other sentence. Unlike this function, the 2023
+    study uses only pairs of synthetic sentences for which both models are transformers.
 
     Args:
         ratings: ratings and log-probabilities.

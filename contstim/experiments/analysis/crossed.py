@@ -9,9 +9,9 @@ and a jackknife over items extends it to the cosine. With n people and k items i
 
     variance of a group's mean = P / n + I / k + R / (n k),
 
-where P is the variance between people, I between items, and R that of single answers beyond both.
-The variance of the k item means includes I and R, but not P. The variance of the n people's means
-is P + R / k. So
+where P is the variance between people, I the variance between items, and R the remaining variance
+of single answers. The variance of the k item means includes I and R, but not P. The variance of the
+n people's means is P + R / k. So
 
     variance = (variance of the item means) / k + (variance of the people's means - R / k) / n.
 
@@ -50,10 +50,10 @@ class GroupJackknife:
 
     Attributes:
         values: (…, n_participants, n_models); nan where no trial evaluates a model.
-        lower: lower noise ceiling, same shape; nan for a group of one.
+        lower: lower noise ceiling, same shape; nan for a group of one participant.
         influence: (…, n_participants, n_models, n_trials), influence of each trial on a value, 0
-            for trials that do not evaluate a model. The sum of its squares is the jackknife
-            variance of a value.
+            for trials that do not evaluate a model. The sum of squares over trials is the jackknife
+            variance of the value.
         lower_influence: influence of each trial on the lower ceiling, same shape.
         mask: which trials evaluate which model, (n_models, n_trials).
         items: (n_trials,), number of the sentence pair; the same in all groups that saw it.
@@ -69,7 +69,7 @@ class GroupJackknife:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One value or difference of each person, for people who rated the same items.
+    """A model's value (or difference, see `Side`) for each of the people who rated the same items.
 
     Attributes:
         values: (…, n_people).
@@ -186,8 +186,10 @@ def jackknife_of_means(
     """Return the jackknife of accuracies, which are means over trials, in closed form.
 
     Args:
-        agreements: (…, n_participants, n_models, n_trials), agreement with each model, 0 to 1.
-        ceilings: (…, n_participants, 1, n_trials), agreement with the others' majority, 0 to 1.
+        agreements: (…, n_participants, n_models, n_trials), each participant's agreement with each
+            model, 0 to 1.
+        ceilings: (…, n_participants, 1, n_trials), each participant's agreement with the majority
+            of the others, 0 to 1.
         mask: which trials evaluate which model, (n_models, n_trials).
         items: (n_trials,); see `GroupJackknife`.
     """
@@ -267,12 +269,13 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
     """Return the variance of the mean over all people, for new people and items.
 
     People and items are assumed to have the same variances in all blocks, so that a person who is
-    alone in a block counts too. Each block counts as one observation, and the variance is that
-    between blocks, if a block has no spare item, or if there are fewer spare items, or fewer people
-    beyond the first of each block, than blocks minus one.
+    alone in a block counts too. In three cases, the variance is that between blocks, each of which
+    counts as one observation. Either some block has no spare item; or all blocks together have
+    fewer spare items than blocks minus one; or, without the first person of each block, they have
+    fewer people than blocks minus one.
 
     Args:
-        blocks: blocks of one value or difference.
+        blocks: all blocks for one model's value or difference.
         reason: note of the result if there are no blocks.
     """
     nan = np.array(np.nan)
@@ -324,7 +327,7 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
 
 
 def _over_items(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the variance of the mean due to items, its freedom, and the part of shared items."""
+    """Return the variance of the mean due to items, its freedom, and the part from shared items."""
     # Weighted influence of each item on the overall mean: (…, n_items) for each block. An item in
     # several blocks affects all of them together, so influences are summed before squaring.
     by_item = [block.weights @ block.influence for block in blocks]
@@ -339,7 +342,7 @@ def _over_items(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, FloatA
     # Items with strong preferences influence a result most, so influences have heavy tails, and
     # their variance is less certain than the number of items suggests. A variance v has
     # 2 v^2 / (variance of v) degrees of freedom (O'Neill 2014). Here v is a sum of squares, so its
-    # variance follows from the variance of these.
+    # variance follows from the variance of the squares.
     uncertain = (squares**2).sum(axis=-1)
     uncertain = uncertain - sum(v**2 / len(b.items) for v, b in zip(within, blocks, strict=True))
     fewer = np.divide(2 * variance**2, uncertain, out=np.copy(freedom), where=uncertain > 0)

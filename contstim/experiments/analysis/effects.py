@@ -108,7 +108,7 @@ class ModelMean:
 class Comparison:
     """A contrast: a difference of means over units, with interval and test.
 
-    A unit counts only if it has values of both sides; a group of one has no ceiling.
+    A unit counts only if it has values of both sides; a group of one participant has no ceiling.
 
     Attributes:
         first: name of a model.
@@ -131,8 +131,9 @@ class Comparison:
         holds_for: population of the test: "items like these" for groups, "these items" for
             participants, and the population of the interval for crossed tests.
         p_holm: p-value adjusted over the `family` by Holm.
-        standardised: difference, divided by the standard deviation of the difference in single
-            answers, which people, items and residuals cause (after Westfall, Kenny & Judd 2014).
+        standardised: difference, divided by the standard deviation of the difference in a single
+            answer. This has the variances of people, items and residuals (after Westfall, Kenny &
+            Judd 2014).
         low_standardised: lower end of the interval, standardised.
         high_standardised: upper end of the interval, standardised.
         test: name of the test.
@@ -141,7 +142,7 @@ class Comparison:
         low_rank_biserial: lower end of the interval of `rank_biserial`.
         high_rank_biserial: upper end of the interval of `rank_biserial`.
         smallest_effect: margin of the equivalence test.
-        equivalence_p: p-value of two one-sided tests that the difference is below
+        equivalence_p: p-value of two one-sided tests that the absolute difference is below
             `smallest_effect`; see `equivalence_p_value`.
         equivalence_adjusted: `equivalence_p`, adjusted over the same family.
         alpha: limit of `correction` for the p-value; see `decision_alpha`.
@@ -273,7 +274,7 @@ def compare(
     tests: list[_Test] = []
     for contrast in family:
         first, ceiling = names.index(contrast[0]), contrast[1] == CEILING
-        # A model is compared with the ceiling on its own trials, which is in its own column.
+        # The ceiling on a model's own trials is in the model's column of `lower`
         second = None if ceiling else names.index(contrast[1])
         second_values = lower[:, first] if second is None else values[:, second]
         is_known = ~np.isnan(values[:, first] - second_values)
@@ -318,7 +319,7 @@ def planned_families(
 def unit_kind(
     evaluation: ParticipantScores, units: Units | None
 ) -> Literal["groups", "participants"]:
-    """Return the units whose means are reported: for crossed tests, groups unless there is one."""
+    """Return the units whose means are reported; for crossed tests, groups if there are several."""
     alone = units == "crossed" and len(evaluation.group_numbers) == 1
     return "participants" if alone or units == "participants" else "groups"
 

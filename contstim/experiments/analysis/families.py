@@ -37,7 +37,7 @@ THESE_ITEMS = (
     "between models. For results that generalise to new items, compare groups that saw different "
     "trials, or use participants and items as crossed random factors (units: crossed)."
 )
-SINGLE_TESTS = "single tests, not adjusted"  # cell of `family` for tests that have none
+SINGLE_TESTS = "single tests, not adjusted"  # cell of `family` for tests without a family
 _ROUNDING = 1e-9  # relative tolerance of p-values that are computed in two ways
 
 Correction = Literal["bh", "holm"]
@@ -54,7 +54,7 @@ ModelContrast: TypeAlias = tuple[str, str]
 
 
 def every_contrast(models: Sequence[str]) -> tuple[ModelContrast, ...]:
-    """Return all pairs of models and each model with the ceiling: 36 + 9 for the 9 of 2023."""
+    """Return all pairs of models and each model with the ceiling: 36 + 9 for the models of 2023."""
     return (*combinations(models, 2), *((model, CEILING) for model in models))
 
 
@@ -119,12 +119,13 @@ def decision_alpha(
 ) -> FloatArray:
     """Return the p-value below which each contrast of a family is significant after correction.
 
-    An interval at 1 minus this limit excludes 0 if and only if the contrast is significant. If k of
-    m contrasts are significant, the limit is rate * k / m, with which at most a share of `rate` of
-    the intervals of significant contrasts is expected to miss (Benjamini & Yekutieli 2005). For
-    Holm, it is that of the last step, rate / (m - k + 1). If no contrast is significant, k is the
-    smallest number that could be significant. If the limit contradicts the decision on a contrast,
-    it is replaced by the p-value of this contrast.
+    An interval at 1 minus this limit excludes 0 if and only if the contrast is significant. Let k
+    of m contrasts be significant. For Benjamini and Hochberg, the limit is rate * k / m. Then at
+    most a share `rate` of the intervals of significant contrasts is expected to miss the true
+    difference (Benjamini & Yekutieli 2005). For Holm, the limit is that of the last step,
+    rate / (m - k + 1). If no contrast is significant, k is the smallest number that could be
+    significant (1 for Holm). If the limit contradicts the decision on a contrast, it is replaced by
+    this contrast's p-value.
 
     Args:
         p_values: (n_tests,) of the family; nan is not part of it.
@@ -187,7 +188,7 @@ class Detectability:
 
         Args:
             units: name of the units, in the plural.
-            rate: the false-discovery rate.
+            rate: error rate of the family.
         """
         if not self.tests or self.needed == 1:
             return ""
@@ -273,7 +274,7 @@ def family_cautions(
     Args:
         families: scopes and the limits of their families.
         units: name of the units, in the plural.
-        rate: the false-discovery rate.
+        rate: error rate of each family.
     """
     limits = grouped((family.caution(units, rate), str(scope)) for scope, family in families)
     for limit, scopes in limits.items():

@@ -39,7 +39,7 @@ def drawings(
 
     Args:
         analysis: result of `analyze`.
-        pair: two models for the figure of ranks; by default the most consistent rivals.
+        pair: two models for the figure of ranks; by default `best_rivals`.
     """
     names, random = names_in_figures(analysis), Condition.RANDOM_NATURAL
     models = [*names.values()]
@@ -86,7 +86,7 @@ def results_with_figures(analysis: Analysis) -> list[Result]:
 
 
 def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
-    """Return the pair of models with the highest values that some trial sets against each other."""
+    """Return the rivals with the highest sum of values: two models that some trial compares."""
     values = {row.model: row.value for row in analysis.main.models}
     pairs = [pair for c in analysis.dominance for pair in rivals(analysis.ratings, c)]
     return max(pairs, key=lambda pair: sum(values[m] for m in pair), default=None)
@@ -114,7 +114,7 @@ def consistency_figure(
     names: Mapping[str, str] | None = None,
     rivals: Result | None = None,
 ) -> Figure:
-    """Draw horizontal bars, best model on top, with 95 % intervals and the noise ceiling in grey.
+    """Draw horizontal bars, best model on top, with intervals and the noise ceiling in grey.
 
     The lines on the right show significance, as in a metro map. Each line connects a model (filled
     dot) to the models that are significantly worse (open dots). The first line connects the ceiling
@@ -261,8 +261,8 @@ def _draw_legend(figure: Figure, *marks: dict[str, Any]) -> None:
 def sureness_figure(ratings: Ratings) -> Figure | None:
     """Draw the shrunken ratings of all trials by condition, and the reliability of mean ratings.
 
-    Filled dots are trials with a certain preference (`SURE`). Dots are spread over the height of a
-    row in the order of the trials. None if no reliability can be estimated.
+    Filled dots are trials with a preference that is at least `SURE` likely. Dots are spread over
+    the height of a row in the order of the trials. None if no reliability can be estimated.
     """
     judged = judged_trials(ratings)
     if not judged:

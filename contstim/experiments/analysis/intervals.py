@@ -77,7 +77,7 @@ class Interval:
         high_items: upper end for new items and these people.
         low_participants: lower end for new people and these items.
         high_participants: upper end for new people and these items.
-        standard_error: standard error from which `low` and `high` are computed.
+        standard_error: standard error of the value or difference for `population`.
         degrees_of_freedom: degrees of freedom of the standard error.
         population: people and items to which `low` and `high` generalise.
         note: adjustment that was made, or reason for a narrower population; mostly empty.
@@ -130,7 +130,7 @@ class Uncertainty(NamedTuple):
         return np.minimum(1.0, 2 * self._one_sided(np.abs(self.estimate)))
 
     def equivalence_p_value(self, margin: float) -> float:
-        """Return the larger p-value of two one-sided tests that the difference is below a margin.
+        """Return the p-value of two one-sided tests that the absolute difference is below a margin.
 
         The p-value is below .05 if the 90 % interval lies within the margin (Schuirmann 1987). If
         two models agree on every answer, the variance is zero. But if they differed by the margin,
@@ -173,7 +173,7 @@ class Uncertainty(NamedTuple):
         observations. The interval of a difference uses Student's t. If the variance is small,
         unobserved answers matter more than the variance: all of N answers are right with
         probability p^N, so any p above (alpha / 2)^(1 / N) may be true (Clopper & Pearson 1934).
-        No interval of a difference is narrower than that.
+        The interval of a difference has at least the width that follows from this p.
 
         Args:
             level: confidence level, such as 0.95.
@@ -185,7 +185,7 @@ class Uncertainty(NamedTuple):
         if self.is_value:
             lowest = self.ends[0]
             share = (self.estimate - lowest) / self.span
-            # Only the estimated variance has limited degrees of freedom, not that of the added item
+            # The added item's variance is known, so only the estimated one has limited freedom
             ratio = (variance + (self.span / units) ** 2) / variance if variance else np.inf
             curve = t_quantile(level, freedom * ratio**2) ** 2 / observations
             centre = (share + curve / 2) / (1 + curve)
@@ -201,9 +201,9 @@ class Uncertainty(NamedTuple):
     def _effective_observations(self, variance: FloatArray, units: float) -> FloatArray:
         """Return the number of independent observations with the same precision.
 
-        It is the variance of a single answer divided by that of the mean (Kish 1965). One item, or
-        person, with constant answers is added, so that the result is the number of units if the
-        variance is zero.
+        It is the variance of a single answer divided by the variance of the mean (Kish 1965). One
+        item, or person, with constant answers is added, so that the result is the number of units
+        if the variance is zero.
 
         Args:
             variance: variance of the mean.

@@ -233,7 +233,7 @@ def require_measure(measure: Measure, scale: Scale) -> None:
     """Check that a measure can be computed from answers on a scale.
 
     Raises:
-        InputError: if answers are choices, which cannot be ranked.
+        InputError: if the measure is the cosine and answers are choices, which cannot be ranked.
     """
     if measure not in measures_of(scale):
         raise InputError(
@@ -250,8 +250,9 @@ class ParticipantScores:
         models: names of the columns.
         groups: (n_participants,), group number of each participant.
         values: (n_participants, n_models); nan where a group has no trial for a model.
-        lower: lower noise ceiling on the same trials, same shape; nan for a group of one.
-        upper: upper noise ceiling on the same trials, same shape; nan for a group of one.
+        lower: lower noise ceiling on the same trials, same shape; nan for a participant who is
+            alone in a group.
+        upper: upper noise ceiling, in the same way.
         n_trials: (n_participants, n_models), numbers of these trials.
     """
 

@@ -289,8 +289,8 @@ def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> 
 
 
 def _failures(analysis: Analysis) -> Iterator[Part]:
-    # A failure has two rows, one for each sentence. Only the first has names, so that readers take
-    # both rows as one (see `Table`).
+    # A failure has two rows, one for each sentence. Only the first row names the models, so that
+    # readers see that both rows belong together (see `Table`).
     header = ("model", "rival", "sentence", "log p, model", "log p, rival", "people")
     for scope, failures in groupby(analysis.failures, key=itemgetter("scope")):
         rows: list[tuple[Value, ...]] = []
@@ -427,7 +427,7 @@ def write_analysis(
         analysis: result of `analyze`.
         folder: output folder; it is created if necessary, and files of the same names are replaced.
         title: heading of the page.
-        pair: two models for the figure of ranks; by default the best pair of rivals.
+        pair: two models for the figure of ranks; by default those of `figures.best_rivals`.
         seen: model → overlap of the sentences with its training text; None if this is unknown.
 
     Returns:

@@ -224,10 +224,11 @@ def trial_log_probs(trials: Iterable[Trial], scores: ScoreTable) -> FloatArray:
 class Scope(StrEnum):
     """A set of trials for each model, on which models are compared.
 
-    Random pairs and the overall result use all models and all their trials. In controversial
-    conditions, a trial evaluates only the models that it targets; natural-synthetic trials evaluate
-    accepting and rejecting models in different scopes. Catch trials do not evaluate models, because
-    they decide who is included, so that all included participants agree on them.
+    Each random pair evaluates every model, and so does each trial in the overall result. In the
+    scopes of controversial conditions, a trial evaluates only the models that it targets;
+    natural-synthetic trials evaluate accepting and rejecting models in different scopes. Catch
+    trials do not evaluate models, because they decide who is included, so that all included
+    participants agree on them.
     """
 
     RANDOM = "random-natural"

@@ -101,9 +101,9 @@ def clustered_logit(
         small.
 
     Raises:
-        InputError: if there are fewer than two participants or items, a predictor is zero
-            everywhere, predictors are collinear, or a weighted sum of predictors never contradicts
-            a choice, so that no finite estimate exists.
+        InputError: if there are fewer than two participants or items, a predictor is not finite or
+            is zero everywhere, predictors are collinear, or a weighted sum of predictors never
+            contradicts a choice, so that no finite estimate exists.
     """
     chosen = np.asarray(choices, np.float64)
     ways = [np.unique(np.asarray(way), return_inverse=True)[1] for way in (participants, items)]
@@ -170,10 +170,10 @@ def _fit(
 
 
 def separating_direction(rows: FloatArray) -> FloatArray:
-    """Return a direction whose product with each row is at most 0, and below for some; else zeros.
+    """Return a direction whose product with each row is at most 0, and with some row below 0.
 
     If and only if such a direction exists, the likelihood has no maximum (Albert & Anderson 1984).
-    It is found by a linear program (Konis 2007).
+    It is found by a linear program (Konis 2007). Without such a direction, zeros are returned.
 
     Args:
         rows: (n_rows, n_predictors); an observation becomes less likely along directions whose

@@ -14,8 +14,8 @@ which sentence of a trial is called sentence_1.
 The sentence that people in general prefer is estimated from choices alone. The distance of a rating
 from the middle depends on the person as much as on the trial. A person prefers sentence_2 of a
 trial with probability Phi(h), where h, the trial's latent value, is normal within a condition
-(Thurstone 1927). Its variance is unknown, with a prior around that of the 2023 study. Its mean is
-also unknown if sentence_1 is the natural or the acceptable sentence; otherwise it is 0.
+(Thurstone 1927). The variance of h is unknown, with a prior around the values of the 2023 study. If
+sentence_1 is the natural or the acceptable sentence, the mean of h is unknown; otherwise it is 0.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _VALUES = np.linspace(-9.95, 9.95, 200)  # grid of values of h, none of which is
 RatedTrial: TypeAlias = "tuple[Trial, FloatArray, ItemReliability]"
 """A trial, its ratings (n_people,), and its reliability."""
 
-SURE = 0.95  # minimum probability for a certain preference of people in general
+SURE = 0.95  # a preference of people in general with at least this probability is sure
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Analysis(ShownAsTable):
         scores: scores of all sentences.
         sampling: units, levels and corrections of the tests.
         results: results of all measures in every scope.
-        pairs: results of each pair of rival models on the trials between them.
+        pairs: results of each pair of rival models on the trials that compare the two.
         agreement: condition → share of trials in which two models prefer the same sentence.
         dominance: controversial condition → share of ratings that side with the row's model.
         roles: preferences for synthetic over natural sentences, by accepting and rejecting model.
@@ -180,7 +180,9 @@ def analyze(
         progress: called with the numbers of completed steps and of all steps.
 
     Raises:
-        InputError: if responses, trials and scores do not match, or all participants are excluded.
+        InputError: if responses, trials and scores do not match, all participants are excluded, all
+            trials are catch trials, the scale does not permit `primary`, or a model is named
+            `ceiling`.
     """
     if CEILING in scores.models:
         raise InputError(

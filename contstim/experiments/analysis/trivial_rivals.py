@@ -83,11 +83,11 @@ def trivial_rivals(
     omitted_rivals = [FREQUENCY] * (not frequencies) + [MISFITS]
     left_out = {
         f"{CHANGED} and {MISFITS} cannot judge {quantity(n_unmatched, 'pair')} of synthetic "
-        "sentences whose natural sentence is in no trial. These pairs are left out for "
-        f"{FREQUENCY} too, so that all rivals have the same trials.": n_unmatched > 0,
+        "sentences whose natural sentence is not in the table of trials. These pairs are left out "
+        f"for {FREQUENCY} too, so that all rivals have the same trials.": n_unmatched > 0,
         f"{' and '.join(omitted_rivals)} are not evaluated, because {table.name} contains only "
-        f"{listed:.0%} of the words of the trials. Give a table of tags of their language "
-        "(`tags`).": not is_usable,
+        f"{listed:.0%} of the words of the trials. Give a table of tags for the language of the "
+        "trials (`tags`).": not is_usable,
     }
     return ratios, tuple(f"Trivial rivals: {text}" for text, is_so in left_out.items() if is_so)
 
@@ -105,9 +105,9 @@ def judge_rivals(
 
     Returns:
         A result whose `models` has a row for each rival, on the trials of the scope that all rivals
-        judge. Its `comparisons` has a row for each model and rival, on those of these trials that
-        evaluate the model: model minus rival. These tests are one family. None if no rival judges
-        any trial, or the scope is that of accepting or rejecting models.
+        judge. Its `comparisons` has a row for each model and rival (model minus rival), on those
+        trials that also evaluate the model. These tests are one family. None if every rival judges
+        no trial or ties on all, or the scope is that of accepting or rejecting models.
     """
     # In natural-synthetic trials, the natural sentence always has fewer new words, and each model
     # is evaluated in one role, for or against the synthetic sentence. So rivals are no baseline.
@@ -161,11 +161,12 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     """Measure agreement of people with the grammar and with models on minimal pairs.
 
     Each paradigm, and all paradigms together (`all`), has a row for each judge. A judge is a model
-    on its own trials, or `grammar`, which prefers the acceptable sentence. For near pairs, `natural
-    sentence` takes its place and prefers the natural sentence. `prefers_acceptable` is the share of
-    trials in which the judge prefers the acceptable sentence; a tie counts one half. `value` is the
-    accuracy with which the judge predicts people, with its interval. There are no rows without
-    minimal pairs. The names `all` and `grammar` are in brackets if a paradigm or model has them.
+    on its own trials, or `grammar`, which prefers the acceptable sentence. If minimal pairs consist
+    of a natural and a changed sentence, the judge `natural sentence` replaces the grammar and
+    prefers the natural sentence. `prefers_acceptable` is the share of trials in which the judge
+    prefers the acceptable sentence; a tie counts one half. `value` is the accuracy with which the
+    judge predicts people, with its interval. There are no rows without minimal pairs. The names
+    `all` and `grammar` are in brackets if a paradigm or model has them.
 
     Args:
         ratings: ratings and log-probabilities.

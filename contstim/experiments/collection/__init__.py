@@ -8,7 +8,7 @@ The path of one answer:
        v  |
     server       limits number and duration of connections               else closed, or 503
        v  |
-    requests     checks type and range of every field                    else 400, 413, 415, 422
+    requests     checks type and range of every field               else 400, 408, 413, 415, 422
        v  |
     service      checks the participant's secret and the request rate    else 403, 429
        v  |
@@ -21,7 +21,7 @@ The path of one answer:
        v
     tables       responses.csv, by download or `contstim import collected`
 
-database     tables, keys, and the only writer, which holds the lock
+database     tables, keys, and the server's only writer, which holds the lock
 requests     request fields and their checks, rate limits, refusals
 participants joining a group, resuming, answering, completing, withdrawing; addresses with tokens
 service      the exported folder, addresses, and their handlers

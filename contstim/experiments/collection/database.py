@@ -1,8 +1,8 @@
-"""The database of answers: tables, keys, and the only thread that writes, in batches of requests.
+"""The database of answers: tables, keys, and the server's only writing thread.
 
 Data are on disk before the response is sent. SQLite syncs its write-ahead log at every commit, so
-neither SIGKILL nor a power cut can undo an acknowledged request. A sync takes milliseconds;
-requests that arrive during a sync share the next one.
+neither SIGKILL nor a power cut can undo an acknowledged request. A sync takes milliseconds. All
+requests that arrive during a sync are written together, with the next sync.
 """
 
 from __future__ import annotations
@@ -285,7 +285,8 @@ def open_readable(path: Path) -> sqlite3.Connection:
     """Open a snapshot of the database, which a server may continue to write.
 
     Raises:
-        StoreError: if there is no such database, or the file has hard links.
+        StoreError: if there is no such database, its layout is that of another version, or the file
+            has hard links and no write-ahead log is next to it.
     """
     try:
         # A write-ahead log next to the file shows that this name is the one in use

@@ -47,8 +47,8 @@ class StudyOptions:
         dropout: minutes without a request after which a participant no longer counts when groups
             are filled, but still counts for `participants`.
         participants: maximum number of participants; further applicants are refused.
-        code: completion code; None: the code of the exported experiment. If that has neither code
-            nor redirect, each participant gets an individual code.
+        code: completion code; None: the code of the exported experiment. If there is neither a code
+            nor a redirect, each participant gets an individual code.
         redirect: address after completion; None: the redirect of the exported experiment.
         accept_platform_ids: whether to admit, without a token, applicants whose address has a
             platform's identifier, each identifier once.
@@ -126,7 +126,7 @@ def join(
     options: StudyOptions,
     now: float,
 ) -> dict[str, Any]:
-    """Add a participant, or resume the one whose identity the applicant has proved; see `resume`.
+    """Add a participant, or resume one whose token or nonce the request contains; see `resume`.
 
     Args:
         connection: connection within a transaction.
@@ -185,9 +185,9 @@ def _find_known(
     applicant: Applicant,
     options: StudyOptions,
 ) -> tuple[str, str | None]:
-    """Return the name of an applicant if new, and the name under which the applicant may resume.
+    """Return the name for a new participant, and the name under which the applicant may resume.
 
-    The second name is None for a new participant.
+    The second name is None if the applicant has not taken part yet.
     """
     if request.simulated and not options.rehearsal:
         raise RequestRefusal(
@@ -361,7 +361,8 @@ def participant_links(database: Path, identities: Path, url: str) -> list[tuple[
         Pairs of ID and address, in the order of the file.
 
     Raises:
-        InputError: if the file has no ID or an ID twice, or the key or the address cannot be used.
+        InputError: if the file cannot be read, has no ID or an ID twice, or if the key or the
+            address cannot be used.
     """
     check_web_address(url)
     lines = [line.strip() for line in read_text(identities).split("\n")]
@@ -435,7 +436,7 @@ def withdraw(database: Path, who: str, day: str) -> str:
         day: today's date, which is stored.
 
     Raises:
-        InputError: if no participant or several have this name.
+        InputError: if no participant or several have this ID, code or name.
         StoreError: if the database cannot be used.
     """
     row, kind = _find_participant(database, who)

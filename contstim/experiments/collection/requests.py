@@ -31,7 +31,7 @@ _MAX_CALLERS = 50_000  # beyond these, the least recent caller is removed
 
 
 class RequestRefusal(Exception):  # noqa: N818 - an error of the client, not of the server
-    """A request that is refused with a 4xx status and a sentence.
+    """A request that is refused with an HTTP status and a sentence.
 
     Attributes:
         status: HTTP status.
@@ -53,7 +53,7 @@ class RequestLimits:
     Attributes:
         body: maximum size of a request's body in bytes.
         body_seconds: maximum time in which the body must arrive.
-        joining: rate of new participants per address; all computers of a lab may share an address.
+        joining: rate of requests to join per address; all computers of a lab may share an address.
         asking: rate of requests per participant.
         failing: rate of requests with a wrong secret or token per address.
     """
@@ -68,8 +68,8 @@ class RequestLimits:
 def throttle(burst: float, per_second: float) -> Callable[[str, float], None]:
     """Return a function that limits the requests of each caller (token bucket).
 
-    It takes a token of the caller for a request at a time, and raises `RequestRefusal` if the
-    caller has no token left. Tokens refill with time.
+    The function receives the caller and the time (seconds). It takes one of the caller's tokens, or
+    raises `RequestRefusal` if the caller has no token left. Tokens refill with time.
 
     Args:
         burst: maximum number of requests at once.

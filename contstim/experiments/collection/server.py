@@ -1,4 +1,4 @@
-"""The running server: its address, its token, a log of limited size, and limits of connections.
+"""The running server: its address, its token, a log of limited rate, and limits of connections.
 
 uvicorn's own limits begin with a request whose headers are complete. Without further limits, a
 client could open many connections, send no complete headers, and so prevent all other clients from
@@ -78,8 +78,8 @@ def serve(
 
     Raises:
         InputError: if the folder is not an exported experiment that saves to a server, the address
-            cannot be used, the redirect is not a web address, or the database would be inside the
-            folder.
+            cannot be used, the redirect is not a web address, the database would be inside the
+            folder, or the token or key next to the database cannot be used.
         StoreError: if the database cannot be used, belongs to another study, or is in use by
             another server.
     """
@@ -121,7 +121,7 @@ def listen(host: str, port: int) -> socket.socket:
         return listening
     except (OSError, OverflowError) as error:
         raise InputError(
-            f"Cannot listen at {host}, port {port}: {error}. Name another port, or 0 for any."
+            f"Cannot listen at {host}, port {port}: {error}. Name another port (0 for any) or host."
         ) from error
 
 
@@ -211,7 +211,7 @@ def sparing_log() -> Iterator[None]:
             logger.propagate = propagate
 
 
-_ENOUGH_FILES = 65_536  # in place of an infinite limit, up to which some libraries would loop
+_ENOUGH_FILES = 65_536  # replaces an infinite limit, because some libraries count up to the limit
 _SERVER_FILES = 64  # database, log, program, and files that are read occasionally
 _MOST_CONNECTIONS, _FEWEST_CONNECTIONS = 4_096, 16
 _LAST_SECONDS = 1.0  # for requests that are still arriving when the server is stopped
@@ -306,7 +306,7 @@ class LimitedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Process received bytes; the first bytes after a response start the timer for headers."""
-        # Later bytes of the same headers do not restart the timer, because it would never end
+        # Later bytes of the same headers do not restart the timer, so that slow headers time out
         if not self._answering and not self._reading:
             self._read_headers()
         super().data_received(data)

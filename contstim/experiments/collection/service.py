@@ -85,7 +85,7 @@ def read_study(folder: Path) -> PageStudy:
 
     Raises:
         InputError: if the file is missing or not a study, its page does not save to a server, or a
-            trial is in two groups.
+            trial occurs twice.
     """
     path = folder / STUDY_FILE
     if not path.is_file():
@@ -106,7 +106,7 @@ def read_study(folder: Path) -> PageStudy:
         )
     names = [trial.trial_id for trials in study.groups.values() for trial in trials]
     if len(set(names)) < len(names):
-        raise InputError(f"{path} contains a trial in two groups. Export it again.")
+        raise InputError(f"{path} contains a trial twice. Export it again.")
     return study
 
 
@@ -224,7 +224,7 @@ class Service:
         return json_response({"saved": saved})
 
     async def complete(self, request: Request) -> Response:
-        """Return the completion code if every answer is stored."""
+        """Return the completion code and the redirect if every answer is stored."""
         body = check_fields(await read_json(request, self._limits), ParticipantRequest)
         now = self._admit(request, body)
         await self._recorder.run(participants.complete, self._study.trials, body, now)

@@ -1,4 +1,4 @@
-"""Tables of a server's database, responses.csv and participants.csv; import of the database."""
+"""responses.csv and participants.csv, from a server's database; import of the database."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
--- What holds for the whole database: keys, the fingerprint of what is asked, and its server.
+-- Values of the whole database: keys, the fingerprint of the trials, the server that uses it, and
+-- withdrawals.
 CREATE TABLE study (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
--- Nobody is given the number of somebody who is gone. Times are seconds since 1970, UTC; questions are what people answered beside the trials, as JSON by
--- the questions' names.
+-- AUTOINCREMENT: no participant gets the number of a deleted one. Times are seconds since 1970, UTC.
+-- questions: JSON object, name of a question other than the trials -> answer.
 CREATE TABLE participant (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     participant TEXT NOT NULL UNIQUE,
@@ -19,8 +20,8 @@ CREATE TABLE participant (
     questions TEXT NOT NULL DEFAULT '{}'
 ) STRICT;
 
--- Who somebody is on a recruiting platform stands apart, so that it can be deleted by itself: all
--- fields as JSON, and those as a text that are the same whenever the person comes.
+-- The identity on a recruiting platform is in a separate table, so that it can be deleted alone.
+-- fields: all fields as JSON; person: a text of the fields that are equal in all visits of a person.
 CREATE TABLE identity (
     number INTEGER PRIMARY KEY REFERENCES participant (number),
     person TEXT NOT NULL UNIQUE,

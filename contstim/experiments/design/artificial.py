@@ -39,10 +39,10 @@ class ArtificialParticipants:
 
     In every trial, a participant adds new normal noise to the model's log p(sentence_2) - log
     p(sentence_1), and prefers sentence_2 if the sum is positive. The absolute value of the sum
-    gives the degree of confidence; the limits between degrees are its quantiles over all trials
-    (thirds for three degrees, fiftieths on a slider). A choice has no degree of confidence. In
-    catch trials, participants prefer the unshuffled sentence with full confidence. In lapses, all
-    answers are equally likely.
+    gives the degree of confidence; the limits between degrees are quantiles of this absolute value
+    over all trials (thirds for three degrees, fiftieths on a slider). A choice has no degree of
+    confidence. In catch trials, participants prefer the unshuffled sentence with full confidence.
+    In lapses, all answers are equally likely.
 
     The answers of participant k depend only on the seed, k and the trials' identifiers, not on the
     group or the order of presentation.
@@ -237,7 +237,7 @@ def calibrate_noise(differences: FloatArray, ceiling: float, *, raters: int = 10
         raters: number of participants who saw each of these trials.
 
     Raises:
-        InputError: if no noise gives this ceiling.
+        InputError: if no noise gives this ceiling, or there are fewer than two raters.
     """
     from scipy.optimize import brentq
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray, IntArray
 
 Item: TypeAlias = tuple[str, tuple[str, ...]]
-"""The name of an item's share, and the item's texts.
+"""The name of the share that contains an item, and the item's texts.
 
-Each share is distributed evenly over the groups, and a group gets each text at most once.
+A share is a set of items that is distributed evenly over the groups. A group gets a text only once.
 """
 
 
@@ -133,11 +133,11 @@ def presentation(
 
     With each trial is the number of the sentence on the left, 1 or 2.
 
-    In each condition, sentence_1 is shown left in half of the trials (one more or less for odd
-    numbers). Participants 1 and 2, 3 and 4, … of a group see mirrored sides, so that each sentence
-    is shown left once in two participants. The order is drawn for each participant. Everything
-    depends only on the trials' identifiers, the seed and the two numbers, not on the order of the
-    table.
+    In each condition, sentence_1 is on the left in half of the trials (if their number is odd, one
+    side has one more). Participants 1 and 2, 3 and 4, … of a group see mirrored sides, so that each
+    sentence is shown left once in two participants. The order is drawn for each participant.
+    Everything depends only on the trials' identifiers, the seed and the two numbers, not on the
+    order of the table.
 
     Args:
         trials: trials of a design, of all groups.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Pair, Triplet
 
 _MAX_SHUFFLES = 100
-# Subcommands of `select` by condition; the other conditions have items of `select triplets`
+# Condition → subcommand of `select` for its items; others have items of `select triplets`
 _SELECT_COMMANDS = {
     Condition.NATURAL_CONTROVERSIAL: "natural",
     Condition.MINIMAL_PAIR: "minimal-pairs",
@@ -110,7 +110,7 @@ def build_design(
 ) -> Design:
     """Turn stimuli into trials, and assign them to groups of participants.
 
-    Each pair gives one trial, minimal or not. Each triplet gives a trial of synthetic_1 against
+    Each pair, minimal or not, gives one trial. Each triplet gives a trial of synthetic_1 against
     synthetic_2. With twins, a triplet gives two more trials, the natural sentence against each
     synthetic one, and its three trials go to different groups. Every group has the same number of
     trials of every condition, model pair and role (the synthetic sentence of a natural-synthetic
@@ -133,17 +133,18 @@ def build_design(
         catch_per_group: number of catch trials for each group, natural against shuffled.
         twins: whether the natural sentence of a triplet is compared with its synthetic ones.
         seed: seed of all random choices.
-        seconds: time limit of the search for an assignment, if one is needed.
+        seconds: time limit of each search for an assignment to groups.
         review: review of earlier designs. If several files contain a trial, the group in the last
             file has priority.
         scale: response scale.
-        attention: pairs of texts that state the correct answer, which is the first text; each pair
-            is an additional catch trial of every group.
+        attention: pairs of texts that state the correct answer, with the correct text first; each
+            pair is an additional catch trial of every group.
 
     Raises:
-        InputError: if stimuli have no texts, occur twice or were rejected; if a number is negative;
-            or if an attention trial has one sentence twice.
-        InfeasibleError: if there is no such design; the message gives the reason.
+        InputError: if there are no stimuli and no random or catch trials; if stimuli occur twice
+            or were rejected; if a pair has no texts or a sentence twice; if a number is negative or
+            `groups` is 0; or if an attention trial has one sentence twice.
+        InfeasibleError: if no design fulfils these rules; the message gives the reason.
         VerificationError: if the time limit is reached without a result, or the design fails its
             check.
     """
@@ -296,7 +297,7 @@ def check_attention(attention: Iterable[tuple[Sentence, Sentence]], where: str) 
 
 
 def _attention_trials(attention: Sequence[tuple[Sentence, Sentence]], groups: int) -> list[Trial]:
-    """Return catch trials of every group whose texts state the correct answer."""
+    """Return the attention trials: catch trials of every group, which state the correct answer."""
     check_attention(attention, "`attention`")
     kinds = (Kind.INSTRUCTION, Kind.INSTRUCTION)
     return [
@@ -310,7 +311,7 @@ def _attention_trials(attention: Sequence[tuple[Sentence, Sentence]], groups: in
 
 
 def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
-    """Return the trial of a triplet, or its three trials with twins; group 0 is "not assigned"."""
+    """Return the trial of a triplet, or its three trials with twins; group 0 is no group yet."""
     sentences = dict(zip((Kind.NATURAL, *SYNTHETIC), triplet.sentences, strict=True))
 
     def trial(condition: Condition, kind_1: Kind, kind_2: Kind) -> Trial:
@@ -330,7 +331,7 @@ def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
 
 
 def pair_trial(pair: Pair | ControversialMinimalPair) -> Trial:
-    """Return the trial of a pair, minimal or not; group 0 is "not assigned".
+    """Return the trial of a pair, minimal or not; group 0 means that it has no group yet.
 
     Raises:
         InputError: if the pair has no texts.
@@ -349,7 +350,7 @@ def pair_trial(pair: Pair | ControversialMinimalPair) -> Trial:
 
 
 def _item(trial: Trial) -> Item:
-    """Return the share of a trial, by condition, role and model pair, and its texts."""
+    """Return the name of a trial's share (condition, role, model pair), and its texts."""
     role = "" if trial.condition != Condition.NATURAL_SYNTHETIC else f" ({trial.kind_2})"
     return f"{trial.condition}{role} for {trial.model_1}-{trial.model_2}", trial.bare
 
@@ -410,12 +411,12 @@ def _draw_fillers(
 ) -> Iterator[Trial]:
     """Draw random natural pairs and catch trials for every group, from unused sentences.
 
-    A catch trial sets a natural sentence against its own words in another order. If the sentences
-    of every natural controversial pair have equal numbers of words, so do those of random pairs:
-    the longer sentence of a pair usually has the lower probability, just because of its length.
+    A catch trial sets a natural sentence against its own words in another order. The longer
+    sentence of a pair usually has the lower probability. So if both sentences of every natural
+    controversial pair have the same number of words, both sentences of random pairs do too.
 
     Args:
-        natural: sentences to draw from; they also show the case of words within a sentence.
+        natural: sentences to draw from; they also show which words have a capital in a sentence.
         other_trials: all other trials.
         missing: (condition, group from 1) → number of missing trials.
         rejected: words of each rejected sentence; these sentences are not drawn.
@@ -448,7 +449,7 @@ def _draw_fillers(
         raise InfeasibleError(
             f"Groups need {2 * n_random:,} more sentences for random pairs{length} and {n_catch:,} "
             f"of two or more different words for catch trials, {2 * n_random + n_catch:,} in "
-            f"total; only {len(free):,} are not used by other trials. Add natural sentences: use a "
+            f"total; {len(free):,} are not used by other trials. Add natural sentences: use a "
             "longer text, or looser rules for natural sentences."
         )
     for (first, second), group in zip(couples, random_groups, strict=True):
@@ -464,7 +465,7 @@ def _draw_fillers(
 def _sentence_pairs(
     sentences: Iterable[Sentence], *, same_length: bool
 ) -> Iterator[tuple[Sentence, Sentence]]:
-    """Pair each remaining sentence with the next one, or with the next one of the same length."""
+    """Pair each sentence with the next one (of the same length); the rest is left out."""
     remaining = list(sentences)[::-1]
     while remaining:
         first = remaining.pop()

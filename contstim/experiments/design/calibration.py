@@ -16,7 +16,6 @@ so their ceilings are not used.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +35,7 @@ from contstim.experiments.design.population import (
     PUBLISHED_RATERS,
     Population,
 )
-from contstim.files.documents import read_text
+from contstim.files.documents import read_json_object
 from contstim.files.records import record_path
 from contstim.files.tables import cells_by_name, needed_columns, read_table
 
@@ -136,8 +135,8 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
         folder: folder with tables/models.csv and tables/groups.csv.
 
     Raises:
-        InputError: if a table is missing or damaged, or the model with the highest accuracy has no
-            noise ceiling.
+        InputError: if a table is missing or damaged, the record of report.html is damaged, or the
+            model with the highest accuracy has no noise ceiling.
     """
     tables = Path(folder) / "tables"
     models = _read_rows(tables / "models.csv", ("scope", "measure", "model", "value", "lower"))
@@ -188,12 +187,12 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
             f"; {', '.join(published_scopes)} (not in this analysis): values published for 2023"
         )
     record = record_path(Path(folder) / "report.html")
-    facts = json.loads(read_text(record)) if record.is_file() else {}
+    facts = read_json_object(record) if record.is_file() else {}
     return MeasuredPeople(
         {**published, **measured_kinds},
         source=f"{folder}, on the trials of {best}, {_BEST}{''.join(notes)}",
         best=best,
-        simulated=bool(isinstance(facts, dict) and facts.get("simulated_participants", 0)),
+        simulated=bool(facts.get("simulated_participants", 0)),
     )
 
 
@@ -212,13 +211,13 @@ def calibrate(
     """Calibrate people so that models' accuracies and noise ceilings equal the measured ones.
 
     If every model was measured on every kind of trial, people follow all models, with weights that
-    give each its measured accuracy. Otherwise people are simulated once for each model, the planted
-    model. With distant rivals, people follow this model only, and its accuracy on its own trials is
-    that of the best measured model. With close rivals, people follow the other models too, with
-    weights that give these the accuracies of the measured rivals: the more often a model agrees
-    with the planted one, the higher its accuracy. If the number of rivals differs, the measured
-    accuracies are interpolated. A model's signal is the signed rank of its ratio among the trials
-    of a kind.
+    give each its measured accuracy. Otherwise each model in turn is the planted model, with distant
+    and with close rivals. With distant rivals, people follow this model only, and its accuracy on
+    its own trials is that of the best measured model. With close rivals, people follow the other
+    models too, with weights that give these the accuracies of the measured rivals: the more often a
+    model agrees with the planted one, the higher its accuracy. If more or fewer rivals were
+    measured, their accuracies are interpolated. A model's signal is the signed rank of its ratio
+    among the trials of a kind.
 
     In natural-synthetic trials, a planted model with distant rivals has one weight, fitted to the
     trials in which it rejects the synthetic sentence. Standard deviations of items are fitted
@@ -281,7 +280,7 @@ def _fit_planted(
     rejecting: tuple[FloatArray, float] | None = None
     for scope in kinds:
         trials, measured_kind = study.of_scope(scope), measured.kinds[scope]
-        # If no trial of this kind targets the model, it is calibrated on those that target others.
+        # A model that no trial of this kind targets is calibrated on trials for other models
         evaluated = trials.evaluates[:, [model]]
         target = _Aim(
             _signals(trials)[:, [model]],
@@ -296,7 +295,7 @@ def _fit_planted(
         weights, spread, reached = _fit(target, None if fixed is None else fixed[0])
         item_sd = np.full(len(target.signals), spread)
         if fixed is not None:
-            # All other natural-synthetic trials have the value of those in which the model rejects
+            # All other natural-synthetic trials have the value fitted where the model rejects
             item_sd[~target.evaluates[:, 0]] = fixed[1]
         if scope is Scope.REJECT:
             rejecting = weights, spread
@@ -306,7 +305,7 @@ def _fit_planted(
 def _fit_as_measured(
     study: ScopedPreferences, measured: MeasuredPeople, kinds: Sequence[Scope]
 ) -> Iterator[tuple[Scope, _TrialFit]]:
-    """Fit people whom each model predicts as well as in the pilot."""
+    """Fit people so that each model predicts their choices as well as in the pilot."""
     for scope in kinds:
         trials, measured_kind = study.of_scope(scope), measured.kinds[scope]
         targeted = [m for m, evaluated in enumerate(trials.evaluates.T) if evaluated.any()]
@@ -328,7 +327,7 @@ def _fit_as_measured(
 def _fit_close_rivals(
     study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
 ) -> Iterator[tuple[Scope, _TrialFit]]:
-    """Fit people who follow one model, and the others as the measured rivals; see `calibrate`."""
+    """Fit people who follow one model, and the others like measured rivals; see `calibrate`."""
     models, sides = study.all_trials.models, study.all_trials.sides
     agreement = (sides == sides[:, [models.index(name)]]).mean(axis=0)
     other_models = [other_model for other_model in models if other_model != name]

@@ -156,7 +156,7 @@ def simulate_power(
 
     Every experiment has new people and new items. Each trial of a group is replaced by a random one
     of the design that sets the same models against each other. People's shared preferences beyond
-    the models are drawn again. Every experiment is analysed as by `analyze`, with one family of all
+    the models are drawn again. Every experiment is analysed as in `analyze`, with one family of all
     model pairs and all models against the lower noise ceiling, corrected by Benjamini and Hochberg.
     Tests are signed-rank tests over group means, or crossed tests. A group without trials of a
     model is left out of this model's tests. Participants who are alone in their group have no noise
@@ -289,7 +289,7 @@ class DesignPower:
 
     @property
     def as_measured(self) -> bool:
-        """Whether people follow all models as in a pilot; otherwise each model is planted."""
+        """Whether people follow all models as in a pilot; otherwise they follow a planted model."""
         return any(
             x.name == AS_MEASURED for of_scope in self.populations.values() for x in of_scope
         )

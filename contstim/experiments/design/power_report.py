@@ -32,7 +32,7 @@ _DIFFERENCES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _Y_LIMITS = (0.008, 1.0)
 ALTERNATIVE = (
     "Smallest difference of accuracies that is detected with a power of 80 %, by number of "
-    "participants, who rate the same items, or new items in new groups"
+    "participants, for the same items and for new items in new groups"
 )
 
 

@@ -43,15 +43,15 @@ class DesignSummary:
     Attributes:
         groups: number of groups.
         counts: condition → number of trials in each group.
-        roles: (condition, role) → number of model pairs, and minimum and maximum number of trials
-            of a model pair in a group.
+        roles: (condition, kinds of both sentences) → number of model pairs, and minimum and maximum
+            number of trials of a model pair in a group.
         minutes: expected duration for each group, without pauses and instructions.
         sources: (condition, kind of sentence) → number of distinct sentences.
         balance: condition → (3, 2): mean words, characters and word frequency (Zipf scale) of
             sentence_1 and sentence_2 over its trials.
-        notes: topic → sentences about the design: `shared`, on natural sentences that are both in
-            pairs and in triplets; `catch`, on participants whom the catch trials exclude; `tests`,
-            on the replacement of tests over too few groups; each may be empty.
+        notes: topic → sentences about the design, such as `shared`, on natural sentences that are
+            both in pairs and in triplets; `catch`, on participants whom catch trials exclude;
+            and `tests`, on the replacement of tests over too few groups. These may be empty.
         cautions: warnings about effects that tests over these groups cannot detect.
         figures: table of numbers on the triplets; None if it is not available.
     """
@@ -245,7 +245,7 @@ def summary_figure(summary: DesignSummary) -> Figure:
         axis.margins(x=0.2, y=0.2)
         axis.set_title(measure.replace(" (", "\n("))
         constants = {table[row, side] for table in summary.balance.values() for side in (0, 1)}
-        if len(constants) == 1:  # ticks between equal values would be numbers that none has
+        if len(constants) == 1:  # other ticks would be numbers that no condition has
             (value,) = constants
             axis.set(xlim=(value - 1, value + 1), xticks=[value])
     handles, labels = panels[0].get_legend_handles_labels()

@@ -11,7 +11,7 @@ r            an analysis in R: a table of ratings and a complete script
 
 lists        displayed sentences of trials, and presentation lists for platforms that cannot
              balance sides; the export of lists as a table (csv), for any program
-folder       an export on disk: files, a README with instructions, a record; reading of tables
+folder       an export on disk: files, a README with instructions, a record; templates of files
 rows         rows of a platform's data; errors with file, line and reason for unreadable rows
 
 platform     interface of a platform (exporter, reader, or both), and the list of platforms

@@ -1,4 +1,4 @@
-"""Files of platforms: atomic exports to a folder with a record, and reading of tables."""
+"""Files of platforms: atomic exports to a folder with a record, and templates of their files."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ class ExportFolder:
         platform: name of the platform.
 
     Raises:
-        InputError: if the path is a file, or the folder contains files that no export to this
-            platform wrote.
+        InputError: if the path is a file, an export to another platform, or a folder with files but
+            no export.
     """
 
     def __init__(self, out: Path | str, platform: str) -> None:

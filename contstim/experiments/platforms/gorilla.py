@@ -66,9 +66,10 @@ def export_gorilla(
     text_b --out gorilla`
 
     Raises:
-        InputError: if the template cannot be read, lacks a column, has no row of the display, or
-            has other rows between rows of the display; if `check_trials` refuses the trials; or if
-            the folder contains other files.
+        InputError: if the template cannot be read, lacks a column, has one column for both
+            sentences, no row of the display, or other rows between rows of the display; if
+            `stimulus_lists` refuses the trials; if there are no texts in the language; or if the
+            folder contains other files.
     """
     source = template or "The spreadsheet without a template"
     # The default is for a task with the displays instructions, trial and end

@@ -122,7 +122,7 @@ def stimulus_lists(
 
 
 def check_trials(trials: Sequence[Trial]) -> None:
-    """Refuse trials whose answers could not be traced back to them.
+    """Refuse trials if imported answers could not be matched to the trials.
 
     Raises:
         InputError: if there are no trials, or if a trial_id is repeated, empty, or would be treated

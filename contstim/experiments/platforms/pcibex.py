@@ -80,7 +80,8 @@ def export_pcibex(
     Example: `contstim export pcibex --trials trials.csv --out pcibex`
 
     Raises:
-        InputError: if `check_trials` refuses the trials, or the folder contains other files.
+        InputError: if `stimulus_lists` refuses the trials, there are no texts in the language, or
+            the folder contains other files.
     """
     folder = ExportFolder(out, "pcibex")
     lists = stimulus_lists(trials, as_html, seed=seed)

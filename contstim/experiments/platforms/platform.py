@@ -56,7 +56,7 @@ class Exporter:
     Attributes:
         export: function that writes the trials and a README.md of the next steps into a folder,
             all or nothing. Raises InputError for trials that the platform cannot show (names them),
-            and for a folder that contains anything but an earlier export to the same platform.
+            and for a folder that contains files but no earlier export to the same platform.
         settings: frozen dataclass of all options, the third argument of `export`; None if the
             options are its keyword-only parameters.
         out: help text of `--out`.
@@ -88,7 +88,7 @@ class Exporter:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reader that converts a platform's data to responses, in canonical order.
+    """Reader that converts a platform's data to responses, rated from sentence_1 to sentence_2.
 
     Attributes:
         read: function that reads responses to trials; raises InputError for unreadable files.
@@ -159,7 +159,7 @@ def platform_names() -> list[str]:
 
 
 def platform_named(name: str) -> Platform | None:
-    """Load a platform by its name; None if neither this nor another package has it.
+    """Load a platform by its name; None if neither contstim nor another package has it.
 
     Raises:
         InputError: if two packages add this platform, or it cannot be loaded.

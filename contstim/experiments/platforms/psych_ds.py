@@ -4,7 +4,7 @@ The data set describes every column in words, as a PropertyValue of schema.org.
 
 The rules and error codes of `check_psych_ds` are those of the Psych-DS schema 1.5.1
 (psych-ds/psych-DS on GitHub, `schema_model/versions`). A data set names ignored files in
-`.psychds-ignore`, as the schema's rules do; one of its texts says `.psychdsignore`.
+`.psychds-ignore`: the schema's rules have this name, although one text says `.psychdsignore`.
 """
 
 from __future__ import annotations
@@ -109,14 +109,16 @@ def export_psych_ds(
         authors: names of the authors.
         licence: name or web address of the licence.
         keep_names: whether names are kept. Otherwise, participants are numbered in order of their
-            first responses, because a recruiting platform may identify people by their names.
+            first responses, because a name may be an ID that identifies a person on a platform.
         simulated: whether responses are simulated. If they are, the data set's name, description
             and README mention it, and a column of the responses marks them.
 
     Raises:
         InputError: if a table cannot be read; if responses are simulated and `simulated` is not
-            set, or vice versa; if the name has no letter or digit, a response belongs to no trial,
-            `check_trials` refuses the trials, or the folder contains other files.
+            set, or vice versa; if there are questions without responses; if scores have no sentence
+            or a model has the name of another column; if the name has no letter or digit, a
+            response belongs to no trial, `check_trials` refuses the trials, or the folder contains
+            other files.
         VerificationError: if the data set breaks a rule (`check_psych_ds`).
     """
     # In file names, the rules of Psych-DS allow only letters and digits as values

@@ -81,15 +81,15 @@ def export_psychopy(
 
     Raises:
         InputError: if PsychoPy would not show a sentence or return a trial_id unchanged (the
-            message names them), `check_trials` refuses the trials, or the folder contains other
-            files.
+            message names them), `stimulus_lists` refuses the trials, there are no texts in the
+            language, or the folder contains other files.
     """
     # All texts that PsychoPy would not display or return unchanged are reported at once
     problems = [problem for trial in trials for problem in _find_problems(trial)]
     if problems:
         lines = "\n".join(problems[:_MAX_LISTED])
         raise InputError(
-            f"PsychoPy would change these {len(problems):,} texts. Change them, leave their "
+            f"PsychoPy would change these texts ({len(problems):,}). Change them, leave their "
             f"trials out, or export to another platform.\n{lines}"
         )
     folder = ExportFolder(out, "psychopy")

@@ -33,6 +33,7 @@ from contstim.experiments.platforms.texts import Language, button_labels, labels
 from contstim.experiments.responses import alignment
 from contstim.files.tables import cells_by_name, needed_columns, read_csv
 from contstim.options import Help, Seed
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -65,7 +66,8 @@ def export_qualtrics(
     --out qualtrics`
 
     Raises:
-        InputError: if `check_trials` refuses the trials, or the folder contains other files.
+        InputError: if `stimulus_lists` refuses the trials, there are no texts in the language, or
+            the folder contains other files.
     """
     folder = ExportFolder(out, "qualtrics")
     lists = stimulus_lists(trials, as_html, per_group=lists_per_group, seed=seed)
@@ -155,8 +157,8 @@ def _read_answers(
             f"({next(iter(questions))}, …). Name the key of the same export."
         )
     if len(tags) < len(questions):
-        missing = len(questions) - len(tags)
-        yield f"{missing:,} questions of {key} are not columns of {path}."
+        missing = quantity(len(questions) - len(tags), "question")
+        yield f"{path} has no columns for {missing} of {key}."
     previews, idle = [], []
     for row in _participant_rows(rows, tags):
         person, participant = row.cells, row.cells[name]
@@ -179,7 +181,7 @@ def _read_answers(
         if all(person[tag] in _UNANSWERED for tag in answered_tags):
             idle.append(participant)
     if previews:
-        yield f"{len(previews):,} previews of {path} were skipped: {', '.join(previews)}."
+        yield f"{path}: skipped {quantity(len(previews), 'preview')}: {', '.join(previews)}."
     if idle:
         yield f"These participants gave no ratings: {', '.join(idle)}."
 

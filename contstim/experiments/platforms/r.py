@@ -62,7 +62,7 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     """Write a table of ratings and an R script that analyses them.
 
     `Rscript analysis.R` prints accuracies, noise ceilings and mixed models next to contstim's
-    results, and draws the main figure. Participants who did not finish or failed catch trials are
+    results, and draws the accuracies. Participants who did not finish or failed catch trials are
     excluded, as in `contstim analyze`.
 
     Example: `contstim export r --trials trials.csv --responses responses.csv --scores scores.csv
@@ -151,7 +151,7 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
 
 
 def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
-    """Build a row for each model: its mixed model, or a note why no mixed model can be fitted."""
+    """Build a row for each model: its mixed model, or a note that explains why there is none."""
     # If ratings have one degree of confidence, such as choices, the script fits logistic models
     scale, degrees = ratings.scale, set[float]()
     for group in ratings.groups:

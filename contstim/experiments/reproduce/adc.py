@@ -36,7 +36,7 @@ def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, 
         pseudo-log-likelihoods, the largest difference between our z-scores and the published ones.
 
     Raises:
-        InputError: if a file is missing or differs from the published one.
+        InputError: if a file is missing, or its content does not have the published form.
     """
     folder = next(
         (f for f in (Path(data), Path(data) / "li-adger") if (f / "output").is_dir()), None

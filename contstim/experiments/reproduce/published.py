@@ -311,7 +311,7 @@ def read_experiment(
     trials: dict[frozenset[Sentence], Trial] = {}
     responses = []
     for row, (pair, rating, position, rt_ms) in enumerate(rows):
-        # Participants are blocks of rows; the first one who saw a trial determines its group
+        # A block of rows is a participant. The first participant of a trial determines its group.
         participant = row // TRIALS_EACH
         key = frozenset(pair)
         if key not in trials:

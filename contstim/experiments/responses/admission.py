@@ -1,6 +1,6 @@
 """Selection of participants for an analysis: complete sessions, passed catch trials, and rules.
 
-Exclusion rules are stated before data collection and applied one after the other.
+State exclusion rules before data collection. They are applied one after the other.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Answers: TypeAlias = Mapping[str, Sequence[Response]]
     Rule: TypeAlias = tuple[str, Callable[[Answers], Mapping[str, str]]]
 
-LAPSES = 0.02  # share of trials that attentive people guess, half of them correctly
+LAPSES = 0.02  # share of trials in which attentive people guess, half of them correctly
 _PARTIAL_SESSIONS_LABEL = "an unfinished session, kept in regressions and mixed models alone"
 _MIN_HONEST_SHARE = 0.99  # share of attentive people whom the default rule must include
 
@@ -95,7 +95,8 @@ class Admission:
     """Responses that an analysis uses, and the reasons for all exclusions.
 
     Attributes:
-        responses: all ratings of the included participants, one for each trial of their group.
+        responses: responses of the included participants to every trial of their group; ratings may
+            be missing if `max_missing` permits this.
         participants: included participants, in order of their first response.
         excluded: excluded participants → reason, in order of their first response.
         report: findings of the checks before any exclusion.
@@ -139,17 +140,17 @@ def admit(
 ) -> Admission:
     """Exclude participants who did not finish, failed the catch trials, or break another rule.
 
-    The rule for catch trials has no effect if the design has no catch trials.
+    The rule for catch trials has no effect if the design has no catch trials. A catch trial that
+    was shown but not rated counts as wrong.
 
     Args:
         trials: trials of the design.
         responses: responses of all participants.
-        exclusions: exclusion rules; by default `Exclusions()`. A catch trial that was shown but
-            not rated is not correct.
+        exclusions: exclusion rules; by default `Exclusions()`.
 
     Raises:
-        InputError: if the responses contradict the trials (`CheckReport.raise_errors`), or no
-            participant is left.
+        InputError: if the responses contradict the trials (`CheckReport.raise_errors`), a rule
+            cannot be applied, its table cannot be read, or no participant is left.
     """
     exclusions = exclusions or Exclusions()
     report = check_responses(trials, responses)
@@ -198,7 +199,7 @@ def admit(
 def _find_failed_catch(
     trials: Sequence[Trial], min_catch: int | None, answers: Answers
 ) -> dict[str, str]:
-    """Find participants with too few correct catch trials; trials not shown are not wrong."""
+    """Find participants with too few correct catch trials; trials not shown do not count."""
     catch = [trial for trial in trials if trial.condition is Condition.CATCH]
     n_catch_by_group = Counter(trial.group for trial in catch)
     catch_ids = {trial.trial_id for trial in catch}
@@ -240,7 +241,7 @@ class Exclusions:
     min_catch: Annotated[
         int | None,
         _limit(
-            "Number of catch trials that must be correct; by default 11 of 12, or this proportion."
+            "Number of catch trials that must be correct; by default 11 of 12, or about this share."
         ),
     ] = None
     exclude: Annotated[
@@ -356,7 +357,7 @@ def _find_other_value(
     if column not in table and {"question", "answer"} <= table.keys():
         cells = needed_columns(path, table, ("participant", "question", "answer"))
         rows = zip(*(map(_cell, column_cells) for column_cells in cells), strict=True)
-        # The last answer counts: a check of the instructions is repeated until it is correct
+        # The last answer counts, because a check of the instructions may be repeated
         stated = {name: answer for name, question, answer in rows if question == column}
     else:
         stated = _cell_by_participant(path, *needed_columns(path, table, ("participant", column)))

@@ -44,7 +44,7 @@ class Problem(StrEnum):
 REPAIRABLE = frozenset({Problem.NO_RATING, Problem.UNFINISHED})
 """Problems that are solved by excluding the participant.
 
-All other problems, unless harmless, mean that the responses do not belong to the trials.
+All other problems, unless harmless, mean that the responses do not match the trials.
 """
 
 HARMLESS = frozenset({Problem.ONE_RATING, Problem.ONE_BUTTON, Problem.TOO_FAST, Problem.ABSENT})
@@ -102,7 +102,7 @@ class CheckReport:
         if self.errors:
             errors = "\n".join(f"  {finding}" for finding in self.errors[:20])
             raise InputError(
-                f"The responses do not match the trials ({len(self.errors):,} problems). "
+                f"The responses do not match the trials ({quantity(len(self.errors), 'problem')}). "
                 f"Correct the table, or import it again with the right trials.\n{errors}"
             )
 
@@ -111,7 +111,8 @@ class CheckReport:
         head = f"{quantity(self.responses, 'response')} of {people}"
         if not self.findings:
             return f"{head}; every participant rated every trial of their group once."
-        return "\n".join([f"{head}; {len(self.findings):,} problems:", *map(str, self.findings)])
+        problems = quantity(len(self.findings), "problem")
+        return "\n".join([f"{head}; {problems}:", *map(str, self.findings)])
 
 
 def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> CheckReport:

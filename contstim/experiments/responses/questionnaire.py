@@ -116,7 +116,7 @@ def _parse_question(cells: Mapping[str, str], language: str) -> Question:
             both = (options[column], options["options"])
             marks, first = ([c == o["right"] for c in o.get("choices", ())] for o in both)
             if marks != first:
-                raise ValueError("translations must have the number and order of the options.")
+                raise ValueError("a translation must have the same options in the same order.")
         except ValueError as error:
             raise ValueError(column, f"{filled.get(column, '')!r}: {error}") from None
     languages = (language, language.partition("-")[0])

@@ -200,7 +200,7 @@ def origin_of(responses: Iterable[Response]) -> ResponseOrigin:
 
 
 def anonymise(responses: Sequence[Response]) -> list[Response]:
-    """Replace names by numbers in order of first responses: P1 for a person, or simulated-1."""
+    """Replace names by P1, P2, … (or simulated-1, … if artificial), in order of first responses."""
     names = dict.fromkeys(response.participant for response in responses)
     artificial = {response.participant for response in responses if response.simulated}
     # Leading zeros, so that names sort by number
@@ -244,7 +244,7 @@ def cells_of(row: DataclassInstance, mark: str) -> dict[str, Any]:
     # The scale is stored in the record of the table
     for name in (column.name for column in fields(row) if column.name != SCALE):
         value = getattr(row, name)
-        # In these columns the value means "not recorded"; in all others it is a number
+        # In these columns, these values mean "not recorded"; in all others, they are numbers
         unknown = value == {"rating": UNRATED, "left": UNKNOWN, "position": UNKNOWN}.get(name)
         if isinstance(value, str | Sentence):
             value = escape_formula(str(value), mark)
@@ -257,7 +257,7 @@ def cells_of(row: DataclassInstance, mark: str) -> dict[str, Any]:
 def read_responses(
     path: Path | str, trials: Iterable[Trial] = (), *, scale: Scale | None = None
 ) -> tuple[Response, ...]:
-    """Read a table that `write_responses` wrote; further columns are ignored, with a warning.
+    """Read a table that `write_responses` wrote; unknown columns are ignored, with a warning.
 
     The scale is the one named in the table's record (`responses.csv.meta.json`), else the argument
     `scale`, else that of the trials. Ratings outside the scale are accepted here and reported by
@@ -271,7 +271,7 @@ def read_responses(
     Raises:
         InputError: if the file cannot be read, lacks a column, has a row without participant or
             trial, or a cell with an invalid value; if the record names another scale than `scale`;
-            or if no scale is named and all ratings are 1 or 2.
+            or if the scale is unclear (`scale_of`).
     """
     columns = read_table(path)
     required_by_name = {f.name: f.default is MISSING for f in fields(Response) if f.name != SCALE}
@@ -314,8 +314,9 @@ def scale_of(source: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Sc
         ratings: all ratings.
 
     Raises:
-        InputError: if all ratings are 1 or 2 and the trials do not ask for choices. As a rating of
-            confidence, 2 prefers sentence_1; as a choice, it prefers sentence_2.
+        InputError: if all ratings are 1 or 2, some are 2, and no trial has another scale than
+            confidence. As a rating of confidence, 2 prefers sentence_1; as a choice, it prefers
+            sentence_2.
     """
     if scales := {trial.scale for trial in trials} - {Scale.CONFIDENCE}:
         return scales.pop()

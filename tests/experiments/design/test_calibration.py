@@ -180,6 +180,9 @@ def test_pilot_measures_are_read(pilot: tuple[Experiment, Analysis, Path], tmp_p
             assert value == pytest.approx(models[name].value)
     tables = tmp_path / "tables"
     shutil.copytree(folder / "tables", tables)
+    (tmp_path / "report.html.meta.json").write_text("[")
+    with pytest.raises(InputError, match=r"report\.html\.meta\.json"):
+        read_measured(tmp_path)
     (tables / "models.csv").write_text("scope,measure\noverall,accuracy\n")
     with pytest.raises(InputError, match=r"models\.csv lacks the columns model, value, lower"):
         read_measured(tmp_path)

@@ -39,7 +39,7 @@ def test_a_rating_outside_the_scale(rating: int) -> None:
     report = check_responses(TRIALS, [wrong, *RESPONSES[1:]])
     (finding,) = report.of(Problem.OUTSIDE_SCALE)
     assert finding.about == (f"{wrong.trial_id}: {rating}",)
-    with pytest.raises(InputError, match="outside the scale"):
+    with pytest.raises(InputError, match=r"(?s)\(1 problem\).*outside the scale"):
         report.raise_errors()
 
 

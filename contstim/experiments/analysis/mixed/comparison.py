@@ -91,7 +91,7 @@ class MixedAnalysis:
         ]
 
     def tables(self) -> dict[str, dict[str, list[Any]]]:
-        """Return the columns of every table, by its name; a table without rows has none."""
+        """Return the columns of every table, by its name; a table without rows has no columns."""
         of_fits = ("coefficients", "variances", "thresholds")
         rows = {
             "fits": self.summaries,

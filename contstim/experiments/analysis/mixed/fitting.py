@@ -137,7 +137,7 @@ def fit_blocks(
         return MixedParameters(thresholds, slopes, deviations[:n_effects], trials)
 
     def likelihood(point: FloatArray, from_zero: bool = False) -> _Value:
-        # The search for modes starts from those of the last point, which is close, if it had any
+        # The search for modes starts from the modes at the last point, which is close, or from zero
         last_modes, modes[:] = [*modes], [None] * len(blocks)
         at, of_blocks = parameters_at(point), zip(blocks, last_modes, strict=True)
         results = tuple(
@@ -243,7 +243,7 @@ def _second_derivatives(
 
 
 def _standard_errors(hessian: FloatArray, n_fixed: int) -> list[float]:
-    """Return standard errors of thresholds and slopes; standard deviations are uncertain too.
+    """Return standard errors of thresholds and slopes, with uncertain standard deviations.
 
     Raises:
         InputError: if the ratings do not determine the estimates.

@@ -1,4 +1,4 @@
-"""Ratings on models' log-probability ratios, with random effects of participants and trials."""
+"""Ordinal regression of ratings on models' log-probability ratios, with random effects."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MixedSettings:
     Attributes:
         link: probit or logit.
         thresholds: symmetric, so that the order of a trial's sentences does not matter; or
-            flexible, the default of R's `clmm`, with results that depend on it.
+            flexible, the default of R's `clmm`, with results that depend on this order.
         people: effects of participants. none; intercept: a bias towards the left or right sentence;
             or slopes: this bias, and a slope for each model's ratio. Without slopes, a coefficient
             is valid for these participants only, and its standard error is too small for others.
@@ -129,7 +129,7 @@ class MixedFit:
         random units, they are one less than the number of ratings. `typical_effect` is the effect
         of a `typical_ratio`, the root mean square, and can be compared between models. `capped`
         counts trials with an infinite ratio, which is replaced by `cap`, the largest finite ratio.
-        P-values are not in a family.
+        P-values are not adjusted.
         """
         # With few units, Student's t accounts for the uncertainty of the variance
         units = [self.rated.n_trials] * self.settings.items
@@ -157,7 +157,7 @@ class MixedFit:
     def thresholds(self) -> list[Row]:
         """Estimated thresholds, such as 4|5, with their standard errors.
 
-        Thresholds between mirrored ratings have the opposite sign.
+        A symmetric threshold also has a mirrored one with the opposite sign, such as 2|3 for 4|5.
         """
         rows = zip(self.scheme.names, self.estimated.tolist(), self.errors, strict=False)
         names = ("models", "threshold", "estimate", "standard_error")

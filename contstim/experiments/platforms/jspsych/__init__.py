@@ -6,7 +6,7 @@ folder      the export, and its texts and tables, which the researcher can edit
 jatos       the page as a study archive for JATOS
 reading     reader of the data of this page and of other jsPsych pages
 page/       source of the page: HTML, CSS and JavaScript without a build step
-vendor/     licence of jsPsych's files
+vendor/     licence and checksums of jsPsych's files
 readme/     instructions for the folder, for each destination of answers
 """
 

@@ -99,7 +99,7 @@ def new_page(
 
     Args:
         trials: trials of all groups.
-        folder: target folder, as for `export_page`; texts in it are kept.
+        folder: target folder, as for `export_jspsych`; texts in it are kept.
         settings: the researcher's settings.
         inside: subfolder for the page; empty if the page is in the target folder itself.
 
@@ -108,8 +108,8 @@ def new_page(
         the new page does not load, which will be removed.
 
     Raises:
-        InputError: if the folder contains other files, a text or table is invalid, or jsPsych is
-            not available.
+        InputError: if the folder contains other files, a text or table is invalid, jsPsych is not
+            available, or `check_trials` refuses the trials.
     """
     page = folder / inside
     try:
@@ -132,7 +132,7 @@ def new_page(
 def _write_page(
     trials: Sequence[Trial], work: Path, settings: PageSettings, *, earlier: Path
 ) -> PageStudy:
-    # Without a table in the settings, that of an earlier export is read
+    # If the settings name no table of questions, the table of an earlier export is read
     path, marks = settings.questions or earlier / QUESTIONS, (trials[0].scale, *settings.marks)
     has_table = settings.questions or path.exists()
     questions = read_questions(path, settings.language) if has_table else ()
@@ -223,7 +223,7 @@ def keep_texts(
     Raises:
         InputError: if a text cannot be read, or a table lacks a column or has an invalid cell.
     """
-    # Labels are checked last, because the other tables determine which labels are needed
+    # Labels are checked last, so that errors in other tables are reported first
     names = sorted((*TEXTS, PRACTICE, QUESTIONS), key="labels.csv".__eq__)
     existing = [name for name in names if (folder / name).exists()]
     stale = _find_unedited(folder, existing, marks[0])

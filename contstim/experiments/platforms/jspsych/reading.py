@@ -1,8 +1,8 @@
 """Reader of data of jsPsych pages, with `trial_id` and `left` in the data of each trial.
 
-A file is CSV or JSON, of one participant or many; JATOS joins the data of several runs to one file.
-The content determines the format, not the file name. The page of `export jspsych` writes CSV, with
-the reaction time in `rt_ms`.
+A file is CSV or JSON, of one participant or many; JATOS joins the data of several runs into one
+file. The content determines the format, not the file name. The page of `export jspsych` writes CSV,
+with the reaction time in `rt_ms`.
 """
 
 from __future__ import annotations

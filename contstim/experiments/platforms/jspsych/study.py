@@ -32,7 +32,7 @@ PROLIFIC = ("PROLIFIC_PID", STUDY, "SESSION_ID")
 SIGNED = "participant"
 """Parameter of the page's address whose value is valid only with the parameter `token`."""
 IDENTITY = (*PROLIFIC, SIGNED, "sona_id", "workerId", "assignmentId", "hitId")
-"""Parameters of the page's address by which platforms identify participants."""
+"""Parameters of the page's address by which platforms identify participants and their visits."""
 VISIT = ("SESSION_ID", "assignmentId", "hitId")
 """Parameters that differ between visits of the same person."""
 _OTHER_PARAMETERS = {"group", "fresh", "simulate", "token"}
@@ -90,10 +90,11 @@ class PageSettings:
         break_every: number of pairs between breaks; 0 for no breaks.
         deadline: seconds until an unanswered pair is skipped as missing; 0 for no limit.
         vendor: whether to copy jsPsych into the folder, so that the page needs no other server.
-        library: folder from which jsPsych's files are copied; None: they are fetched from npm.
+        library: folder from which jsPsych's files are copied, also without `vendor`; None: `vendor`
+            fetches them from npm.
 
     Raises:
-        InputError: if settings contradict each other, or an address is invalid.
+        InputError: if settings contradict each other, or a value is invalid.
     """
 
     save: Annotated[
@@ -112,7 +113,8 @@ class PageSettings:
         ),
     ] = ""
     return_link: Annotated[
-        str, Help("Web address for participants who decline, or who come when the study is full.")
+        str,
+        Help("Web address for people who decline, fail a check, or come when the study is full."),
     ] = ""
     title: Annotated[
         str, Help("Title of the browser window; by default in the language of the page.")
@@ -135,7 +137,7 @@ class PageSettings:
         ),
     ] = None
     check_attempts: Annotated[
-        int, Help("Number of attempts to answer the comprehension questions.", at_least=1)
+        int, Help("Maximum number of attempts at the comprehension questions.", at_least=1)
     ] = 2
     break_every: Annotated[
         int, Help("Number of trials between breaks; 0 for no breaks.", at_least=0)

@@ -139,7 +139,8 @@ for (scope in shown) {
     segments(each$accuracy, y - 0.4, each$accuracy, y + 0.4, lwd = 3)
   }
 }
-if (artificial) mtext("Artificial participants, no people", outer = TRUE, line = -1.2, col = "red")
+who <- if (all(ratings$simulated == "true")) "Artificial participants, no people" else "Some artificial participants"
+if (artificial) mtext(who, outer = TRUE, line = -1.2, col = "red")
 invisible(dev.off())
 
 # ---- mixed models of ratings -------------------------------------------------------------------
@@ -201,7 +202,7 @@ if (nrow(fitted) > 0 && !requireNamespace(package, quietly = TRUE)) {
   unsided <- sum(tested$side == 0)
   if (unsided == nrow(tested)) formula <- ordered ~ x + (0 + x | participant) + (1 | trial_id)
   if (unsided > 0) {
-    cat(sprintf("\n%d of %d ratings have no side (column left): no leaning of people towards a side",
+    cat(sprintf("\n%d of %d ratings have no side (column left): no bias of participants towards a side",
                 unsided, nrow(tested)), "is estimated there\n")
   }
   for (row in seq_len(nrow(fitted))) {

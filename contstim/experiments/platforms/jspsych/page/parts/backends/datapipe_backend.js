@@ -3,7 +3,7 @@
 /**
  * DataPipe (pipe.jspsych.org), which writes a file for each participant to a project of the OSF.
  *
- * The identity from Prolific is written to a separate file, so that the file of answers has no identity.
+ * The identity from a recruiting platform is written to a separate file, not to the file of answers.
  */
 contstim.backends.datapipe = (study) => {
   const { experiment, address } = study.save;
