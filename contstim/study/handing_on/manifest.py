@@ -121,8 +121,8 @@ def unpacked(path: Path) -> Iterator[Path]:
     """Unpack a zip of an archive to a temporary folder, which a `with` statement can use.
 
     Raises:
-        InputError: if the file is no zip, or is damaged, has a file twice, or a file outside the
-            folder.
+        InputError: if the file is not a zip or is damaged, or the zip has a file twice, a file
+            outside the folder, or further folders next to that of the archive.
     """
     with TemporaryDirectory() as scratch:
         with decoding(path, "a zip of an archive"), ZipFile(path) as archive:
@@ -244,7 +244,12 @@ def _paths(study: Study) -> list[Path]:
 
 
 def _files(path: Path, archived: Path) -> dict[str, Path]:
-    """Return the files of a path and the files that contstim wrote next to them."""
+    """Return name in the archive → file, for a path and the files that contstim wrote next to it.
+
+    Args:
+        path: an input of the study.
+        archived: path of the input in the archive.
+    """
     if path.is_dir():
         return {
             (archived / file.relative_to(path)).as_posix(): file for file in visible_files(path)
