@@ -107,7 +107,7 @@ def plan(
     ] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Print what a run would do, whether it can succeed, its expected power, and its duration.
+    """Print what a run would do, whether it can succeed, what its tests can show, and its duration.
 
     Durations of trainings, models and searches are measured briefly, unless an earlier plan or run
     measured them. This takes a minute at most. Only measured durations are written, to the folder

@@ -117,7 +117,10 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     ] = None
     units: Annotated[
         Literal["auto", "groups", "participants", "crossed"],
-        Help("Random factor of tests: groups, participants, or crossed participants and items."),
+        Help(
+            "Random factor of tests: groups, participants, or crossed participants and items; "
+            "auto: groups or, if these are too few or share items, crossed."
+        ),
     ] = "auto"
     correction: Annotated[
         Correction,

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
-    """Make minimal pairs on which two models disagree: natural sentences, and one new word in each.
+    """Make minimal pairs on which two models disagree, by one new word in a natural sentence.
 
     For every two models and each sentence, the command chooses the replacement on which they
     disagree most: the smaller of their two log-probability ratios is as large as possible. The new

@@ -205,7 +205,7 @@ class SimulateResponses(
     at_once: Annotated[int, Aside("With --server: simultaneous participants.", at_least=1)] = 50
     pause: Annotated[float, Aside("With --server: seconds between two answers.", at_least=0)] = 0.0
     patience: Annotated[
-        float, Aside("With --server: time limit of an answer of the server, seconds.", at_least=1)
+        float, Aside("With --server: time limit for a reply of the server, seconds.", at_least=1)
     ] = 300.0
     seed: Seed = 0
 

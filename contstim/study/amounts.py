@@ -159,8 +159,9 @@ def check_numbers(study: Study, problems: Problems) -> None:
     if groups and half % groups:
         problems.add(
             ("select", "minimal_pairs", "per_pair"),
-            f"{half} minimal pairs of each half cannot be divided evenly among {groups} groups: "
-            f"choose per_pair = {2 * _next_multiple(half, groups)}, or groups that divide {half}.",
+            f"{half} minimal pairs in which a model is right cannot be divided evenly among "
+            f"{groups} groups: choose per_pair = {2 * _next_multiple(half, groups)}, or groups "
+            f"that divide {half}.",
         )
     for items, of_pairs, item_name, step in (
         (study.step(SelectPairs), numbers.pairs_of, "natural pairs", 1),
