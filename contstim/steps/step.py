@@ -114,7 +114,7 @@ class Field:
         hint: type with annotations.
         note: annotation of the field.
         default: default value; `MISSING` if the field is required.
-        group: name of the step's field that contains the group; empty for fields of the step.
+        group: name of the step's field that contains the group; empty for a field in no group.
         panel: heading in the help under which the option is listed.
     """
 

@@ -56,7 +56,9 @@ def link(path: Path, text: str = "") -> Span:
 
 
 def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
-    """Yield the verdict, a figure of people or the design, a figure of triplets, and three items.
+    """Yield the verdict, the main figure, a figure of triplets, and up to three items.
+
+    The main figure shows the analysis or, without one, the power or the design of the experiment.
 
     Parts whose results do not exist yet are left out.
     """
@@ -245,7 +247,7 @@ def _words_kept(triplet: Triplet) -> float:
 
 
 def _rank_difference(pair: Pair) -> float:
-    """Return the smaller of both models' differences: rank of preferred minus rejected sentence."""
+    """Return the smaller of both models' rank differences, accepted minus rejected sentence."""
     return min(pair.rank_2_model_1 - pair.rank_1_model_1, pair.rank_1_model_2 - pair.rank_2_model_2)
 
 

@@ -141,7 +141,7 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
 
 
 def _judge(value: Any, models: Iterable[StudyModel], problems: Problems) -> tuple[str, ...]:
-    """Return the specifications of the judges; replace names of the study's models by these."""
+    """Return the specifications of the judges; the file may give names of its models instead."""
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         problems.add(("judge",), f"{value!r} is not a model, or a list of models, in quotes.")
@@ -268,7 +268,7 @@ def _models(
 def _model(
     name: str, value: object, tables: Mapping[str, Any], problems: Problems
 ) -> StudyModel | None:
-    """Return a model without its training; if its value is invalid, add a problem, return None."""
+    """Return a model without its training; add a problem and return None for an invalid value."""
     key = ("models", name)
     if isinstance(value, str):
         return StudyModel(name, value)

@@ -210,7 +210,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def questions(self) -> list[str]:
-        """Answers of the analysed participants to questions; see `answer_summaries`."""
+        """Summaries of the analysed participants' answers to questions; see `answer_summaries`."""
         responses = self.path("responses")
         path = responses and questions_beside(responses)
         # Before the analysis, it is unknown who is excluded

@@ -1,4 +1,4 @@
-"""Content of an archive: the list of its files, the files to supply, and the study's inputs."""
+"""Content of an archive: its list of files and of missing files, and the inputs of its study."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Manifest:
         date: date of the archive, UTC.
         contstim: version of contstim that wrote the archive.
         files: all files of the archive except this list.
-        results: archived results, with the names that they have in the folder `results`.
+        results: results, also excluded ones, with their names in the folder `results`.
         to_supply: excluded inputs, which the receiver must supply.
         left_out: excluded results.
         hub_models: models from the hub, which are not in the archive: name, location, commit
