@@ -152,7 +152,7 @@ def run_demo(
     # Searches use the words that occur five times in the training text of the n-gram models. The
     # networks know these too, except words that only occur in their validation sentences.
     vocabulary = default_vocabulary([train_next(name) for name in NAMES[:2]])
-    # Another seed, and no training sentences: new to all models
+    # Another seed, and no training sentences, so that the natural sentences are new to all models
     rules = (distinct_words(vocabulary.repeatable), in_vocabulary(vocabulary), not_in(text))
     natural = _read_or_write(
         out / "natural.txt",

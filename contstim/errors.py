@@ -5,7 +5,7 @@
     │   ├── SentenceError             a text is not a sentence that can be scored or changed
     │   ├── VocabularyError           a word list is unusable, or a word is not in it
     │   ├── CorpusError               a text file is missing, empty, or not UTF-8
-    │   └── ScoreError                a score table is malformed: nan, lengths, names
+    │   └── ScoreError                a score table is malformed, or lacks a sentence or model
     ├── ModelError                    a model cannot be found, loaded, or used for this task
     ├── InfeasibleError               no set of stimuli satisfies the constraints; says why
     ├── StoreError                    a database or lock is in use, damaged, or of another program
@@ -13,8 +13,8 @@
     │                                 optional package is not installed
     └── VerificationError             a result failed its independent check; never use it
 
-Every message states the value, the constraint and a remedy. The command line prints the message
-without a traceback, and exits with status 2.
+Messages state the problem and, if possible, a remedy. The command line prints the message without a
+traceback, and exits with status 2.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class CorpusError(InputError):
 
 
 class ScoreError(InputError):
-    """A score table is malformed: nan, unequal lengths, repeated names."""
+    """A score table is malformed (nan, unequal lengths, repeated names), or lacks scores."""
 
 
 class ModelError(ContstimError):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 LARGEST = 10**9
-"""Size of the largest number of a setting that has no other limit."""
+"""Largest absolute value of a number whose setting has no other limit."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Help:
         content: required content of a file (`contstim.steps.paths`), checked before a study
             runs.
         kind: content of the value, such as `trials`. In a study, a field that reads a kind gets the
-            output of that kind of an earlier section. `a|b`: either; the stages of a study read one
-            each.
+            output of this kind of another section. `a|b` is one of two kinds; a section of a study
+            then has a stage for each kind that exists.
     """
 
     text: str
@@ -72,7 +72,7 @@ class Help:
         return tuple(self.kind.split("|")) if self.kind else ()
 
     def kind_of(self, choice: int) -> str:
-        """The kind where the alternative of an index is read; empty for none."""
+        """The kind that is used if a stage reads the alternative with this index; may be empty."""
         return self.kinds[choice] if len(self.kinds) > 1 else self.kind
 
     @property
@@ -161,8 +161,9 @@ class Writes(Help):
         stem: whether the path is the common start of file names that end with `beside`; the first
             of these is the table with the record.
         formats: allowed endings of the file name of a table.
-        name: path in the results of a study, where `{}` is the last word of the command; `a|b` for
-            the alternatives of the input. The results of a study have all outputs with a name.
+        name: path in the results of a study, in which `{}` is the last word of the command. `a|b`
+            are the paths for two alternatives of the input. The first output of a step has a
+            default path without a name; other outputs are optional without one.
         part: file of the folder that is of the kind `kind`; by default the folder itself.
         when: property of the step without which a study does not have this output.
     """
@@ -186,7 +187,7 @@ class Writes(Help):
         return bool(self.record) or any(ending.startswith("/") for ending in self.beside)
 
     def path_of(self, command: str, choice: int) -> str:
-        """Path in the results of a study, where the alternative of an index is read."""
+        """Path in the results of a study, if the stage reads the alternative with this index."""
         names, words = self.name.split("|"), command.split()
         name = names[choice] if len(names) > 1 else self.name
         if name or self.is_folder:
@@ -223,8 +224,8 @@ class Models(Help):
 Judges = Annotated[
     tuple[str, ...],
     Models(
-        "A language model that chooses the most sensible sentence, such as hf:gpt2; none of the "
-        "models that are compared.",
+        "A language model that chooses the most sensible sentence, such as hf:gpt2; use a model "
+        "that is not compared.",
         flag="--judge",
         kind="judge",
     ),
@@ -238,8 +239,8 @@ Seed = Annotated[int, Help("Random seed.", at_least=0, at_most=2**63 - 1)]
 AnswerScale = Annotated[
     Scale | None,
     Help(
-        "The scale of the answers, where neither their record nor the trials name it: "
-        "confidence, 1 to 6, choice, 1 and 2, or slider, 0 to 100."
+        "Scale of answers: confidence (1 to 6), choice (1 or 2) or slider (0 to 100); needed if "
+        "neither the record of the responses nor the trials name it."
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""Commands that show something: `contstim models`, `show`, `check` and `demo`."""
+"""Commands about models, pages of stimuli and folders: `models`, `show`, `check` and `demo`."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ class ProgressBars(Reporter):
         amount, remaining = f"{done:,.0f}", ""
         if total:
             percent = f"{100 * done / total:.0f} %"
-            # A fractional `done` counts no parts, as searches weight them by expected time
+            # Searches are weighted by expected time; a fractional `done` is no number of searches
             amount = f"{amount} of {total:,.0f} ({percent})" if done == int(done) else percent
             # Only progress of this process counts, because its duration is known
             done_now = done - bar.fields["before"]

@@ -248,7 +248,11 @@ def parameter(name: str, annotation: object, default: object = MISSING) -> Param
 
 
 def _print_outcome(outcome: Outcome[Any], record: Path | None, *, quiet: bool) -> None:
-    """Print a step's result and the path of its page; raise Exit unless all is well."""
+    """Print a step's result and the path of its page.
+
+    Raises:
+        typer.Exit: if the result is incomplete, or a check has failed.
+    """
     for part in outcome.parts:
         if isinstance(part, str):
             print(printable(part))

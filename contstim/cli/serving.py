@@ -56,7 +56,8 @@ def collect(
         float,
         typer.Option(
             min=0.1,
-            help="Minutes without an answer after which the group's place is free again.",
+            help="Minutes without an answer after which a participant's place in the group is "
+            "free again.",
         ),
     ] = 30,
     participants: Annotated[
@@ -109,9 +110,9 @@ def collect(
 ) -> None:
     """Serve an experiment and save every answer when it arrives, until Ctrl-C.
 
-    The page reports an answer as saved only after it is on disk. A server that is started again
-    continues with the same database. To download responses, use the administrator's token. It is in
-    a file next to the database, or in the environment variable CONTSTIM_ADMIN_TOKEN.
+    The page reports an answer as saved only after it is on disk. A restarted server continues with
+    the same database. To download responses, use the administrator's token, which is in a file next
+    to the database, or in the environment variable CONTSTIM_ADMIN_TOKEN.
 
     Example: `contstim collect experiment --port 8000`
     """

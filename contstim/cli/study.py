@@ -53,11 +53,11 @@ def run(
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run all stages of a study file that are missing or stale.
+    """Run all stages of a study that are not up to date.
 
     A stage is up to date if its input files, its keys in the study file and the version of its code
     are unchanged. An interrupted run continues where it stopped. Results are written to the folder
-    results next to the study file; index.html in this folder shows them.
+    results next to the study file. The page index.html, also next to the study file, shows them.
 
     If results were changed by hand, later stages use the changed files, and a warning names them.
 
@@ -107,7 +107,7 @@ def plan(
     ] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Print what a run would do, whether it can succeed, its expected power, and its duration.
+    """Print what a run would do, whether it can succeed, what its tests can show, and its duration.
 
     Durations of trainings, models and searches are measured briefly, unless an earlier plan or run
     measured them. This takes a minute at most. Only measured durations are written, to the folder

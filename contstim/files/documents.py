@@ -2,7 +2,7 @@
 
 Python's readers accept more than the formats allow: NaN, half of a surrogate pair, the same name
 twice in one object. They raise unusual errors for deep nesting and for integers of thousands of
-digits. The whole package reads JSON and TOML with the functions of this module.
+digits. The package reads JSON and TOML files with the functions of this module.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write files atomically, name files in errors, compute checksums, and lock between processes."""
+"""Write files atomically, name files in errors, compute checksums, and lock out other processes."""
 
 from __future__ import annotations
 
@@ -264,9 +264,10 @@ def is_record(path: Path | str) -> bool:
 
 @contextmanager
 def file_lock(path: Path, holder: str) -> Iterator[str | None]:
-    """Try to acquire a lock of the operating system; it ends at the latest when the process ends.
+    """Hold a lock of the operating system in the `with` statement, if no other process has it.
 
-    The lock file is never removed, because another process may have opened the file.
+    The system also releases the lock if the process dies. The lock file is never removed, because
+    another process may have opened the file.
 
     Args:
         path: lock file, which contains the description of the holder.

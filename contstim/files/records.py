@@ -130,9 +130,10 @@ class Record:
         write_json(self.path, self.content(), private=private)
 
     def content(self) -> dict[str, Any]:
-        """Return the JSON object of the record: the fields that are not empty, and the facts.
+        """Return the JSON object of the record: its fields and facts, without `path`.
 
-        A record without a step has no version, duration or completeness of a step.
+        Empty fields are left out, except inputs and outputs. A record without a step also has no
+        version, duration or completeness of a step.
         """
         of_steps = () if self.step else ("step_version", "seconds", "complete")
         left_out = {"path", "facts", *of_steps}
@@ -279,7 +280,7 @@ def environment() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of contstim, Python and the installed numerical libraries."""
+    """Return the versions of contstim, Python and those libraries on which results may depend."""
     installed = {name: _library_version(name) for name in _LIBRARIES}
     return {
         "contstim": __version__,

@@ -156,8 +156,9 @@ def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, lis
         may_be_empty: whether a table without rows is accepted.
 
     Raises:
-        InputError: if the file is missing, empty, not UTF-8 or UTF-16, truncated or ragged, has two
-            columns of one name or ambiguous decimal signs, or is not named like a table.
+        InputError: if the file is missing, damaged, empty, ragged, or not UTF-8 or UTF-16; if two
+            columns have one name, decimal signs are ambiguous, or the suffix is not that of a
+            table; or if the record of the file has the format of another version of contstim.
     """
     return _read_columns(Path(path), table_kind(path), may_be_empty)
 
@@ -218,7 +219,7 @@ def needed_columns(
     """Return named columns of a table, in the order of the names.
 
     Raises:
-        InputError: if columns are missing; names all of them.
+        InputError: if columns are missing; the message names all of them.
     """
     column_names = list(names)
     if missing := [name for name in column_names if name not in table]:
@@ -412,7 +413,7 @@ def parsed(
         noun: expected content of a cell, to complete the message "CELL is not a …".
 
     Raises:
-        InputError: if a cell is invalid (names the row, from 0, and the column).
+        InputError: if a cell is invalid; the message names the row, from 0, and the column.
     """
     values = []
     for row, cell in enumerate(cells):

@@ -79,7 +79,7 @@ def stimuli_report(
         title: title of the page.
         stimuli: triplets, pairs or trials, which may be mixed, in the order to show.
         scores: log-probabilities of the sentences, nats. They are not needed for triplets, whose
-            tables contain them. The page also shows how often the models agree on all scores.
+            tables contain them. With scores, the page also shows how often the models agree.
         flagged: flags of the stimuli. The page shows only how many stimuli have flags.
 
     Raises:
@@ -263,7 +263,7 @@ def _select_columns(
             stimulus.model_2: (stimulus.rank_1_model_2, stimulus.rank_2_model_2),
         }
     if scores.sentences and stimulus.sentence_1 and stimulus.sentence_2:
-        # Not by row number, because rows refer to the scores of the selection, maybe other ones
+        # Not by row number: rows refer to the scores of the selection, which may be another table
         return log_probs(stimulus, scores, models)
     rows = [stimulus.row_1, stimulus.row_2]
     return {model: scores.column(model)[rows].tolist() for model in models}

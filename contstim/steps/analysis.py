@@ -62,7 +62,7 @@ class OfAnswers(Step[Value], name=""):
     scale: AnswerScale = None
 
     def with_answers(self, exclusions: Excluding) -> Excluding:
-        """Return the rules; by default, `require` applies to the answers next to the responses."""
+        """Return the rules with the table for `require`: by default, that next to the responses."""
         if not exclusions.require or exclusions.participants is not None:
             return exclusions
         return replace(exclusions, participants=questions_beside(self.responses))
@@ -117,7 +117,10 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     ] = None
     units: Annotated[
         Literal["auto", "groups", "participants", "crossed"],
-        Help("Random factor of tests: groups, participants, or crossed participants and items."),
+        Help(
+            "Random factor of tests: groups, participants, or crossed participants and items; "
+            "auto: groups or, if these are too few or share items, crossed."
+        ),
     ] = "auto"
     correction: Annotated[
         Correction,
@@ -127,8 +130,8 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     primary: Annotated[
         Literal["accuracy", "signed-rank-cosine"] | None,
         Help(
-            "Primary outcome over all trials, which decides the verdict; by default the last "
-            "measure."
+            "Measure that decides the verdict, over all trials; by default signed-rank-cosine "
+            "or, for choices, accuracy."
         ),
     ] = None
     fdr: Annotated[float, Share("False discovery rate, or family-wise error rate.")] = 0.05
@@ -327,7 +330,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
             f"{quantity(rated.size, 'rating')}, "
             f"{quantity(len(rated.participants), 'participant')}, "
             f"{quantity(rated.n_trials, 'trial')}; differences of log-likelihoods in nats, "
-            "and p-values adjusted over all of them (Benjamini & Hochberg 1995):",
+            "and p-values adjusted over all differences (Benjamini & Hochberg 1995):",
             page_table(tables["fits"], _FITS),
             *([page_table(tables["comparisons"], _COMPARISONS)] if tables["comparisons"] else []),
         ]

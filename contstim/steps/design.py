@@ -45,12 +45,12 @@ class MakeDesign(Step[Design], name="design", version=5):
     """Turn stimuli into the trials of an experiment, and assign them to groups.
 
     Each triplet gives a trial of its two synthetic sentences; with `--twins` it also gives trials
-    of the natural sentence and each synthetic one. In experiment 1 of 2023, an answer to such a
-    trial gave a quarter to a third of the evidence of an answer to a trial of the two synthetic
-    sentences. No group sees a sentence twice, and all groups have the same number of trials of each
-    condition, model pair and role. An independent check verifies the finished table. The command
-    also writes a summary for ethics and preregistration (`….summary.md`, `….summary.png`) and a
-    certificate.
+    of the natural sentence and each synthetic one. In experiment 1 of 2023, an answer to a trial
+    with the natural sentence gave a quarter to a third of the evidence of an answer to a trial of
+    two synthetic sentences. No group sees a sentence twice, and all groups have the same number of
+    trials of each condition, model pair and role. An independent check verifies the finished table.
+    The command also writes a certificate, and a summary for ethics committees and the
+    preregistration (`….summary.md`, `….summary.png`).
 
     After a review, as many trials as possible stay in their groups, and rejected random and catch
     trials are replaced. To replace rejected pairs, minimal pairs and triplets, first run `select
@@ -200,9 +200,9 @@ def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
 def word_frequencies(
     text: Path | None, natural: Sequence[Sentence], trials: Sequence[Trial]
 ) -> WordFrequencies:
-    """Return word frequencies of the largest available text.
+    """Return word frequencies of the user's text, or of the stimuli if there is no text.
 
-    It is the text of the user; or else the natural sentences; or else the trials.
+    Without a text, words are counted in the natural sentences or, without these, in the trials.
 
     Raises:
         InputError: if the text cannot be read, or there are no words.

@@ -101,8 +101,8 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
 
     Writes a page (`report.html`, `report.md`), tables (CSV) and figures (PDF and PNG): accuracy by
     paradigm, phenomenon and overall, compared with people and published models; ties; contrasts;
-    accuracy by length, perplexity, log-probability and confidence. Every score is saved at once, so
-    an interrupted run continues where it stopped.
+    accuracy by length, perplexity, log-probability and confidence. Scores are saved during the run,
+    so an interrupted run continues where it stopped.
 
     Example: `contstim evaluate blimp --model kenlm:trigram.arpa --data blimp --out results`
     """
@@ -342,7 +342,8 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
 
     Writes rank correlations, the proportion of pairs of sentences that two models order in the same
     way, and the sentences on which they disagree most. Also prints commands for controversial
-    sentences: one that selects natural pairs and, for models, two that synthesize a sentence.
+    sentences: one that selects natural pairs and, if models are given, two for each pair of models
+    that synthesize a sentence.
 
     Example: `contstim compare --model hf:runs/bert@chain --model hf:runs/bert@pll-original
     --sentences natural.txt --out compared`
@@ -420,7 +421,7 @@ def _tell_left_out(item_name: str, names: Collection[object], reporter: Reporter
 def _tell_slow(
     models: Sequence[Scorer], sentences: Sequence[Sentence], store: Store, reporter: Reporter
 ) -> None:
-    """Warn about models whose rule averages over orders of the words, if scoring takes hours."""
+    """Warn if scoring takes over an hour, because a model's rule averages over orders of words."""
     distinct = list(dict.fromkeys(sentences))
     texts = [sentence.text for sentence in distinct]
     for model in models:
@@ -436,7 +437,7 @@ def _tell_slow(
         if (seconds := (perf_counter() - began) / len(sample) * len(unscored)) > _LONG:
             reporter.warn(
                 f"{model.name} takes about {duration(seconds)} for {len(unscored):,} sentences, "
-                f"because the rule {model.convention.rule} averages over orders of words. A "
-                "rule such as @pll-word-l2r, or fewer pairs per paradigm (`sample`), are "
-                "much faster."
+                f"because the rule {model.convention.rule} averages over orders of words. To "
+                "save time, use a rule such as @pll-word-l2r, or fewer pairs per paradigm "
+                "(`sample`)."
             )

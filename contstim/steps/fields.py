@@ -39,7 +39,7 @@ GivenModels = Annotated[
 ModelContexts = Annotated[
     tuple[str, ...],
     Help(
-        "Context that a causal model reads before each sentence, which is not scored.",
+        "Context that a causal model reads before each sentence; the context is not scored.",
         metavar="NAME=TEXT",
         panel=Loading.PANEL,
     ),

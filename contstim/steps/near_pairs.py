@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 
 class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
-    """Make minimal pairs from natural sentences: one new word, on which two models disagree.
+    """Make minimal pairs on which two models disagree, by one new word in a natural sentence.
 
     For every two models and each sentence, the command chooses the replacement on which they
     disagree most: the smaller of their two log-probability ratios is as large as possible. The new
-    word has the same part of speech, and about the same length and frequency. If two models never
-    disagree on a sentence, it gives no pair.
+    word has the same part of speech, and about the same length and frequency. If two models
+    disagree on no replacement in a sentence, this sentence gives no pair for these models.
 
     In the table, `natural` is the natural sentence, and `changed` is the sentence with the new
     word, which can be acceptable. `paradigm` is the part of speech of the replaced word, and

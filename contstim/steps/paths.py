@@ -1,4 +1,4 @@
-"""Checks of paths that a step reads and writes: each output has one owner, inputs are readable."""
+"""Checks of the paths of a step: no path has two uses, outputs are writable, inputs readable."""
 
 from __future__ import annotations
 

@@ -47,14 +47,21 @@ class ReviewSettings:
 
     text: Annotated[
         Path | None,
-        Help("Text, counts or model, which shows rare words and names.", kind="training text"),
+        Help(
+            "Text, counts or model for word frequencies, to flag rare words and names.",
+            kind="training text",
+        ),
     ] = None
     rare: Annotated[
         float, Help("Zipf frequency below which a word is rare.", at_least=0, at_most=9)
     ] = 3.0
     often: Annotated[
         int | None,
-        Help("Flag words that are in more items than this; by default 5, or 2 %.", at_least=1),
+        Help(
+            "Flag words that are in more items than this; by default the larger of 5 and 2 % of "
+            "the items.",
+            at_least=1,
+        ),
     ] = None
     language: Language = "en"
     blocked: Blocked = None
@@ -82,7 +89,8 @@ class ReviewSettings:
 def flags_of(stimuli: Iterable[Stimulus], **settings: Any) -> FlaggedItems:
     """Return the flags of stimuli, as `contstim review` shows them with these settings.
 
-    If the table of English words lacks most of the words, the rules for all languages are used.
+    The rules for all languages are used if `tags` are set, or if the table of English words lacks
+    most of the words.
 
     Args:
         stimuli: pairs, triplets or trials.
@@ -198,8 +206,8 @@ def _answers(
 ) -> dict[str, tuple[str, float | None]]:
     """Return identifier of a trial → text about the answers, and how sure participants are.
 
-    The answers are those of participants that `analyze` includes: participants who finished, and
-    passed the catch trials.
+    The answers are those of participants that `analyze` includes by default: participants who
+    finished, and passed the catch trials.
     """
     import numpy as np
 

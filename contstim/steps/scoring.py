@@ -58,16 +58,18 @@ class ScoreSentences(
 ):
     """Score sentences under models: log-probabilities, a row per sentence, a column per model.
 
-    Every score is saved at once, so an interrupted run continues where it stopped, and no sentence
-    is scored twice. With `--executor processes` or `ray`, workers share the sentences of all
-    models; the table is the same.
+    Scores are saved during the run, so an interrupted run continues where it stopped. No sentence
+    with a saved score is scored again. With `--executor processes` or `ray`, workers share the
+    sentences of all models; the table is the same.
 
     Prints how many of the sentences occur in the training text of a model that contstim trained,
     and saves this in the record.
 
-    With `--per-word` the columns are sentence, model, position (of the word, from 0; the end of the
-    sentence counts as one more), word, token (by word: tokens, the number of tokens), log_prob and
-    surprisal, in nats. The rows of a model add up to its score of the sentence, corrected or not.
+    With `--per-word`, the columns are sentence, model, position, word, token, log_prob and
+    surprisal (nats). Positions of words count from 0; the end of the sentence has the position
+    after the last word. With `--by word`, the column tokens, the number of tokens of a word,
+    replaces token. The rows of a model add up to its score of the sentence, also with
+    `--boundary-correction`. Scores of words are not saved.
 
     A model on an inference server is `--model 'NAME=server:http://HOST:8000/v1#MODEL'`; a key is
     read from the environment variable CONTSTIM_SERVER_KEY.
@@ -107,7 +109,7 @@ class ScoreSentences(
         return None if self.per_word else self.store or self.out.parent / STORE_NAME
 
     def check(self) -> None:
-        """Check the options that `per_word` or `bounds` require."""
+        """Check options that need or exclude `per_word`, and the models and options of `bounds`."""
         if not self.per_word and (self.by == "word" or self.boundary_correction):
             raise InputError(
                 "`by` and `boundary_correction` need `per_word`. Set it, or remove them."

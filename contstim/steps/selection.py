@@ -57,7 +57,9 @@ _WritesSelection = partial(WritesTable, "The table to write.", beside=(".certifi
 GivenCounts = Annotated[
     Path | None,
     Reads(
-        "A table model_1, model_2, per_pair, for pairs with another number.", content="pair counts"
+        "A table with the columns model_1, model_2 and per_pair, for pairs of models with another "
+        "number of items.",
+        content="pair counts",
     ),
 ]
 
@@ -87,8 +89,8 @@ class PairSettings(NaturalRules):
 class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
     """Select natural sentence pairs on which each pair of models disagrees most (2023, Eq. 5).
 
-    The selection is exact: the certificate next to the table has the objective and its proven
-    bound.
+    The certificate next to the table has the objective and its proven bound. If they are equal, the
+    selection is optimal.
 
     After a review, no sentence of a rejected item is selected. As many other reviewed pairs as
     possible stay selected. A warning names each reviewed pair that does not, with the rule that
@@ -175,13 +177,13 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
     """Select triplets of a natural and two synthetic sentences, those with the fewest new words.
 
     In a candidate, the sentence that a model rejects is less likely than the natural sentence, by
-    at least --enough nats. Other triplets are excluded and counted, and so are triplets whose
-    sentences are not all different, because a search found nothing better than the natural
-    sentence. The selected triplets have the fewest new words of another part of speech and, among
-    selections with equally many of these, the fewest new words.
+    at least --enough nats. Other triplets are excluded and counted. If a search found nothing
+    better than the natural sentence, the sentences of its triplet are not all different, and the
+    triplet is excluded, too. The selected triplets have the fewest new words of another part of
+    speech and, among selections with equally many of these, the fewest new words.
 
-    The selection is exact: the certificate next to the table has the objective and its proven
-    bound.
+    The certificate next to the table has the objective and its proven bound. They are equal unless
+    the time limit (--seconds) is reached.
 
     After a review, no rejected triplet is selected. As many other reviewed triplets as possible
     stay selected. A warning names each reviewed triplet that does not, with the rule that forces
@@ -234,7 +236,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
 def _remark_objective(
     question: TripletQuestion, triplets: Sequence[Triplet], reporter: Reporter
 ) -> None:
-    """Report how many triplets have too few nats; with other objectives, warn about them."""
+    """Report how many triplets have too few nats; warn about objectives other than `readable`."""
     if question.objective != "readable":
         by_nats = {
             "controversiality": "identifies the better of two models less often than a random "
@@ -274,8 +276,8 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
     as possible stay selected. A warning names each reviewed pair that does not, with the rule that
     forces the change.
 
-    The selection is exact: the certificate next to the table has the objective and its proven
-    bound.
+    The certificate next to the table has the objective and its proven bound. If they are equal, the
+    selection is optimal.
 
     Example: `contstim select minimal-pairs --pairs results/pairs.csv --per-pair 20
     --out minimal_pairs.csv`
@@ -329,10 +331,10 @@ def report_selection(
     item_name: str,
     reporter: Reporter,
 ) -> dict[str, list[dict[str, str]]]:
-    """Write the certificate next to a table; report its objective, and kept items that change.
+    """Write the certificate next to a table; report its objective, and reviewed items that change.
 
     Returns:
-        Facts for the record: kept items that change, if any.
+        Facts for the record: reviewed items that change, if any.
     """
     certificate = selection.certificate
     certificate.save(Path(f"{out}.certificate.json"))

@@ -82,7 +82,7 @@ class SentenceSettings:
         """Find the natural sentences of a text.
 
         Args:
-            sentences: all sentences of the text, which also show which of its words are names.
+            sentences: all sentences of the text; they also determine which words are names.
             vocabulary: allowed words; None for any word.
             exclude: texts whose sentences are excluded.
 
@@ -205,7 +205,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
     judge finds least likely, and sentences with a very unlikely word.
 
     With --for-models it also prints how many sentences a study of this many models needs. If there
-    are too few, it prints how many more each rule would allow, and the exit status is 3.
+    are too few, the exit status is 3, and for files it prints how many more each rule would allow.
 
     Examples: `contstim sentences --text corpus.txt --vocabulary vocab.txt --out natural.txt`
 
@@ -278,10 +278,9 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
         if too_few > 0:
             reporter.say(
                 f"{too_few:,} sentences are missing for a study of {self.for_models} models: "
-                "use a longer text, request fewer items, or loosen a rule. The effect of rules is "
-                "counted for files only:"
+                "use a longer text, request fewer items, or loosen a rule."
             )
-            # The sentences are read again; a pipe cannot be read twice
+            # To count the effect of rules, sentences are read again; a pipe cannot be read twice
             piped = str(self.text) == "-"
             again = () if piped else read_sentences(self.text, prose=self.settings.prose)
             for gain, reason, loosened_by in costs_of_rules(again, result.rules):

@@ -77,18 +77,22 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
         float | None,
         Help(
             "Lower noise ceiling: how often a person agrees with the majority; by default "
-            "that of 2023, or of --pilot.",
+            "that of the 2023 study or, with --pilot, of the pilot.",
             above=0.5,
             below=1,
         ),
     ] = None
     pilot: Annotated[
         Path | None,
-        Aside("Output folder of `analyze` for a pilot, whose agreement is used.", folder=True),
+        Aside(
+            "Output folder of `analyze` for a pilot study, to which simulated participants are "
+            "calibrated.",
+            folder=True,
+        ),
     ] = None
-    smallest_effect: Annotated[float, Share("Smallest difference of accuracies of interest.")] = (
-        SMALLEST_EFFECT
-    )
+    smallest_effect: Annotated[
+        float, Share("Smallest difference between two accuracies that is of interest.")
+    ] = SMALLEST_EFFECT
     simulations: Annotated[int, Help("Simulated experiments per planted model.", at_least=1)] = 1000
     seed: Seed = 0
 
@@ -201,7 +205,7 @@ class SimulateResponses(
     at_once: Annotated[int, Aside("With --server: simultaneous participants.", at_least=1)] = 50
     pause: Annotated[float, Aside("With --server: seconds between two answers.", at_least=0)] = 0.0
     patience: Annotated[
-        float, Aside("With --server: time limit of an answer of the server, seconds.", at_least=1)
+        float, Aside("With --server: time limit for a reply of the server, seconds.", at_least=1)
     ] = 300.0
     seed: Seed = 0
 

@@ -107,14 +107,14 @@ class Outcome(Generic[Value]):
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a step, or of a group: a dataclass that is the value of a field of the step.
+    """A field of a step, or of a group, which is a dataclass of settings in a field of the step.
 
     Attributes:
         name: name of the key and, with dashes, of the option.
         hint: type with annotations.
         note: annotation of the field.
         default: default value; `MISSING` if the field is required.
-        group: name of the step's field that is the group; empty for fields of the step itself.
+        group: name of the step's field that contains the group; empty for a field in no group.
         panel: heading in the help under which the option is listed.
     """
 
@@ -153,8 +153,8 @@ class Step(Generic[Value]):
     name: ClassVar[str]
     version: ClassVar[int] = 1
     saved_results: ClassVar[str] = ""
-    leave_out: ClassVar[frozenset[str]] = frozenset()  # fields of groups that are no options
-    # Fields that keep their defaults in a study, although the study has a value of this name
+    leave_out: ClassVar[frozenset[str]] = frozenset()  # names of fields that are no options
+    # Fields, such as `seed`, to which a study does not pass its own value of the same name
     separate_fields: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, *, name: str, version: int = 0, saved_results: str = "") -> None:
@@ -328,7 +328,10 @@ class Step(Generic[Value]):
         return hub_commits(self.specifications())
 
     def record_path(self) -> Path | None:
-        """Return the path of the record, next to the main output; None without an output file."""
+        """Return the path of the record, next to or in the main output.
+
+        Return None if there is no output, or if the output is a device.
+        """
         from contstim.files.records import record_path
 
         for field, value in self.values():

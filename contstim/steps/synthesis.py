@@ -66,13 +66,16 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
     accept: Annotated[
         tuple[str, ...],
         Models(
-            "The model that accepts the sentence: it must be no less likely than the natural "
+            "The model that accepts the sentence, which must be no less likely than the natural "
             "sentence."
         ),
     ]
     reject: Annotated[
         tuple[str, ...],
-        Models("The model that rejects the sentence: it becomes as unlikely as possible."),
+        Models(
+            "The model that rejects the sentence, which must be less likely than the natural "
+            "sentence."
+        ),
     ]
     sentence: Annotated[str, Help("The natural sentence to start from.")]
     vocabulary: OfferedWords = None
@@ -167,7 +170,7 @@ def words_offered(
     search: SentenceSearchSettings,
     reporter: Reporter,
 ) -> tuple[Vocabulary, int]:
-    """Return the vocabulary, and the number of words excluded because a model does not know them.
+    """Return the vocabulary, and the number of excluded words that a model does not know.
 
     Args:
         path: file of words; None for frequent words of the models' training text.

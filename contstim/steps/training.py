@@ -114,13 +114,13 @@ class TrainAcceptability(
     name="train acceptability",
     saved_results="The last checkpoint of the training is saved.",
 ):
-    """Fine-tune classifiers of acceptability, whose confidence scores sentences.
+    """Fine-tune classifiers of acceptability; their confidence is the score of a sentence.
 
-    Each restart is a folder (`restart-1`, …) with training.json and curve.png, which loads as
-    `classifier:DIR`. All restarts use the same sentences; their seeds count up from --seed. Also
-    writes the mean, standard deviation, maximum and majority of their Matthews correlations, every
-    prediction, and a page (report.html, report.md). An interrupted training continues if you repeat
-    the command.
+    Each restart trains one classifier and writes a folder (`restart-1`, …) with training.json and
+    curve.png; load it as `classifier:DIR`. All restarts use the same sentences; the seeds of the
+    restarts count up from --seed. Also writes the mean, standard deviation, maximum and majority of
+    the classifiers' Matthews correlations, every prediction, and a page (report.html, report.md).
+    An interrupted training continues if you repeat the command.
 
     Example: `contstim train acceptability --data in_domain_train.tsv --evaluate in_domain_dev.tsv
     --base bert-base-cased --restarts 20 --out cola`

@@ -54,7 +54,9 @@ class SearchTriplets(
     version=10,
     saved_results="All results so far are saved in the store.",
 ):
-    """Synthesize triplets for every pair of models: a natural sentence, and one that each rejects.
+    """Synthesize triplets for every pair of models: a natural and two synthetic sentences.
+
+    Each of the two models rejects one synthetic sentence, which the other model accepts.
 
     New words have the same part of speech as the words that they replace. A search looks for
     sentences in which a few new words reach --enough nats, and the --judge chooses the most
@@ -62,9 +64,9 @@ class SearchTriplets(
     the nats, and is repeated if it is fast (--restarts).
 
     Each pair of models uses the natural sentences in its own random order, until it has --per-pair
-    triplets. It skips sentences in which the search finds nothing, that a model finds impossible,
-    or that contain an excluded word. Without a judge, it also skips the quarter of the sentences
-    that a model finds least likely.
+    triplets. It skips natural sentences if the search finds no triplet, if they are impossible
+    under a model, or if they contain an excluded word. Without a judge, it also skips the quarter
+    of the sentences that a model finds least likely.
     A natural sentence may serve several pairs; `contstim select triplets` can use each only once,
     limit the use of words, and exclude triplets that reviewers reject.
 
@@ -73,8 +75,8 @@ class SearchTriplets(
     search that fails three times is listed at the end, and the next run retries it. If triplets are
     missing at the end, the exit status is 3.
 
-    While it runs, a table next to --out has the triplets so far (triplets.so-far.csv), which
-    `contstim show` displays. It is removed at the end.
+    During the search, a table next to --out has the triplets so far (triplets.so-far.csv), which
+    `contstim show` displays. The table is removed at the end.
 
     Example: `contstim triplets --model kenlm:bigram.arpa --model kenlm:trigram.arpa
     --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --enough 3 --out triplets.csv`

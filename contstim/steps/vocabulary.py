@@ -93,7 +93,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         return out, Path(f"{out}.dropped.csv"), *further
 
     def check(self) -> None:
-        """Check that no options exclude each other or have no effect."""
+        """Check that options do not exclude each other, and that each option has an effect."""
         if (self.text is None) == (self.published is None):
             raise InputError("The words come from `text` or `published`. Set one of them.")
         if (self.same_token_count or self.table) and not self.models:
@@ -181,7 +181,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         return make(names=keeps_names(self.names, self.language), zipf=band, **lists)
 
     def choose(self, sentences: Iterable[Sentence]) -> tuple[Vocabulary, TextWords | None]:
-        """Return the vocabulary of a text and the excluded words, None with `every_word`.
+        """Return the vocabulary of a text, and its words sorted by rules; None with `every_word`.
 
         Raises:
             InputError: see `rules`; or if a list of words cannot be read.

@@ -2,7 +2,7 @@
 
 database   the file, its tables and its lock; scores of sentences
 times      measured times of units of work, in a file next to the database
-triplets   cached results of searches, and floors of plausibility
+triplets   cached results of searches, and floors: lowest plausible log-probabilities of sentences
 """
 
 from contstim.store.database import Store

@@ -60,7 +60,8 @@ class Store:
         times: measured times of work, in a file next to it.
 
     Raises:
-        StoreError: if another process uses the file, it is damaged, or another program made it.
+        StoreError: if another process uses the file, it is damaged or cannot be opened, or another
+            program or version of contstim made it.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -78,7 +79,7 @@ class Store:
         except StoreError:
             self.close()
             raise
-        # Later changes are results; creating the tables does not count
+        # Only changes after the creation of the tables are results
         self._changes = self._connection.total_changes
 
     @contextmanager
@@ -188,7 +189,7 @@ class Store:
     ) -> None:
         is_unused = self._is_new and self._connection.total_changes == self._changes
         self.close()
-        # Remove a new file without results if the work has failed.
+        # If the work has failed, remove a new file without results
         if error is not None and is_unused:
             for path in (self.path, self.times.path):
                 path.unlink(missing_ok=True)
@@ -197,7 +198,7 @@ class Store:
 
 
 def _explain(path: Path, error: Exception) -> str:
-    # By the message, because most SQLite errors have the same class
+    # The message distinguishes the errors, because most SQLite errors have the same class
     if "locked" in str(error):
         return (
             f"{path} is in use by another process. Only one process at a time can use a store. "

@@ -1,7 +1,8 @@
-"""Measurements next to a study's store: times of units of work, and contexts of models.
+"""Measurements next to a study's store: times of units of work, and comparisons of contexts.
 
-Units of work are searches, scored sentences and training steps. Times are totals over runs: a run
-that is mostly cached measures few units and hardly changes the mean time.
+Units of work are triplets, scored sentences, loaded models and trainings. Times are totals over
+runs: a run that is mostly cached measures few units and hardly changes the mean time. A context is
+the text that a causal model reads before a sentence.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Times:
         return self._times.get(key, MeasuredTime())
 
     def add(self, key: str, *, units: float, seconds: float, rows: float = 0.0) -> None:
-        """Add units of a kind of work; write the file from time to time."""
+        """Add units of a kind of work; write the file, but at most every 30 seconds."""
         old = self.get(key)
         share = min(1.0, _MEMORY / old.units) if old.units else 1.0
         sums = (share * old.units + units, share * old.seconds + seconds, share * old.rows + rows)

@@ -2,7 +2,8 @@
 
 A result is stored under a key of everything that determines it (models, natural sentence, words,
 settings). A study that grows, shrinks or changes thus reuses existing results and searches only for
-the rest.
+the rest. A floor is the lowest log-probability under a model with which a sentence counts as
+plausible (see `contstim.optimization.jobs.floors`).
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class Outcome:
         state: final state of the search.
         reason: see `Result`.
         triplet: triplet found by the search.
-        trails: trail of the search for each synthetic sentence, see `tasks.trail_of`.
+        trails: steps and costs of the search for each synthetic sentence; see `trail_of` in
+            `contstim.optimization.jobs.tasks`.
         wall_seconds: duration of the searches.
         network_seconds: time within networks.
     """
@@ -51,7 +53,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Result:
-    """A stored outcome, without its trails.
+    """An outcome in the form in which it is stored, without its trails.
 
     Attributes:
         id: number in the store; 0 if it is not stored.
@@ -125,7 +127,7 @@ class TripletStore:
         return replace(result, id=number)
 
     def find(self, key: str) -> Result | None:
-        """Return the result of a search; None if there is none."""
+        """Return the stored result of a search; None if there is none."""
         names = [column.name for column in fields(Result)]
         rows = self._store.rows(f"SELECT {', '.join(names)} FROM result WHERE key = ?", (key,))
         return _result(dict(zip(names, rows[0], strict=True))) if rows else None

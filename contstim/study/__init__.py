@@ -12,12 +12,12 @@ study_file     reads a study file: each section is a command, its keys are the o
 stages         makes stages of sections and connects their inputs and outputs
 feasibility    checks before a run, such as that each path is written by one stage
 states         state of each stage and its reason, by the records of steps
-running        runs stale stages
-planning       work of a run, its feasibility, and its expected power
-amounts        numbers of the design, and the natural sentences that it needs and has
+running        runs the stages that are not up to date
+planning       work of a run, its feasibility, its durations, and what its tests can show
+amounts        numbers of items, and the natural sentences that a study needs and has
 times          durations of stages, from earlier runs or a measured speed
 page           the page of a study, `index.html`, updated during a run
-page_sections  its tables and figures; their text is in page.md.jinja
+page_sections  tables and figures of the page; their text is in page.md.jinja
 verification   whether files changed since commands wrote them
 handing_on     archive of a study, from which others reproduce its results
 """

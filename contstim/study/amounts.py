@@ -95,7 +95,10 @@ class StudyNumbers:
 
     @property
     def needs(self) -> SentenceNeeds | None:
-        """Natural sentences that the study needs to use each once; None if it needs none."""
+        """Natural sentences that the study needs if it uses each sentence once.
+
+        None if the study needs none, or has fewer than two models.
+        """
         if self.models < 2:
             return None
         needs = sentences_needed(
@@ -135,7 +138,7 @@ def most_sentences(study: Study) -> int | None:
 def check_numbers(study: Study, problems: Problems) -> None:
     """Check that enough items can be selected, and that groups can get equal numbers of them."""
     numbers = StudyNumbers(study)
-    # An invalid number of groups is reported already, and the default in its place proves nothing
+    # An invalid number of groups is already reported; its default must not cause other problems
     groups = 0 if problems.concern("design", "groups") else numbers.groups
     search, selection = study.step(SearchTriplets), study.step(SelectTriplets)
     quantiles = selection.settings.quantiles if selection and search else 0
@@ -156,8 +159,9 @@ def check_numbers(study: Study, problems: Problems) -> None:
     if groups and half % groups:
         problems.add(
             ("select", "minimal_pairs", "per_pair"),
-            f"{half} minimal pairs of each half cannot be divided evenly among {groups} groups: "
-            f"choose per_pair = {2 * _next_multiple(half, groups)}, or groups that divide {half}.",
+            f"{half} minimal pairs in which a model is right cannot be divided evenly among "
+            f"{groups} groups: choose per_pair = {2 * _next_multiple(half, groups)}, or groups "
+            f"that divide {half}.",
         )
     for items, of_pairs, item_name, step in (
         (study.step(SelectPairs), numbers.pairs_of, "natural pairs", 1),
@@ -205,7 +209,7 @@ def _check_selection(
 def _numbers_of(
     study: Study, step: Selection | None, of_pairs: Mapping[ModelPair, int]
 ) -> Iterator[tuple[Key, str, int]]:
-    """Yield the key of each number of items, the pairs of models that it is for, and the number."""
+    """Yield rows of key in the study file, text that names pairs of models, and items per pair."""
     if step is None:
         return
     if getattr(step.settings, "counts", None) is None:
@@ -220,7 +224,7 @@ def _key(study: Study, step: Selection) -> Key:
 
 
 def _next_multiple(number: int, *divisors: int) -> int:
-    """Return the smallest common multiple of the divisors from a number on; 0 counts as 1."""
+    """Return the smallest common multiple that is at least `number`; a divisor of 0 counts as 1."""
     multiple = lcm(*(max(1, divisor) for divisor in divisors))
     return -(-number // multiple) * multiple
 
@@ -234,7 +238,8 @@ class NaturalSupply:
         path: file of the sentences, or the text to search.
         in_text: number of sentences of the text; None without a text.
         found_sentences: result of the search in the text; None if a stage has done this search.
-        may_be_fewer: whether models, which were not loaded, may not know all words.
+        may_be_fewer: whether the number may be too high, because some models were not loaded, and
+            may not know all words.
         vocabulary: vocabulary that a stage has not written yet; None without such a stage.
     """
 

@@ -1,8 +1,8 @@
 """Feasibility of a study: checks before a run, which take little time.
 
-They find missing files, models that do not load, and numbers that contradict each other, such as
-ten triplets for each pair of models and four groups of participants. Each step checks its own
-options (`Step.check`).
+They find missing files, models whose files are missing or damaged, and numbers that contradict each
+other, such as ten triplets for each pair of models and four groups of participants. Weights are not
+loaded. Each step checks its own options (`Step.check`).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _check_files(study: Study, sections: Sequence[Section], problems: Problems) 
 
 
 def _check_models(study: Study, problems: Problems) -> None:
-    """Check that models load, and that a study that compares models has two."""
+    """Check files of existing models, and that a study that compares models has at least two."""
     trained = {model.location for model in study.models if model.training is not None}
     for model in study.models:
         if model.location not in trained:
@@ -105,8 +105,8 @@ def _check_stage(stage: StudyStage, study: Study) -> None:
     """Check a step with all its values.
 
     Raises:
-        ContstimError: if options exclude each other, a model is missing, or an output is not in the
-            folder of results.
+        ContstimError: if options exclude each other, a path has two uses, files of a model are
+            missing or damaged, or an output is not in the folder of results.
     """
     stage.step.check()
     check_targets(stage.step)

@@ -56,7 +56,12 @@ def link(path: Path, text: str = "") -> Span:
 
 
 def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
-    """Yield the verdict, figures of people's answers and of triplets, and three items."""
+    """Yield the verdict, the main figure, a figure of triplets, and up to three items.
+
+    The main figure shows the analysis or, without one, the power or the design of the experiment.
+
+    Parts whose results do not exist yet are left out.
+    """
     from contstim.reporting.stimuli_page import arrows
 
     if verdict := facts.analysis.get("verdict"):
@@ -213,7 +218,7 @@ def _items(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _item_table(item: Any, scores: ScoreTable | None) -> Table:
-    """Return a table of a triplet or pair with log-probabilities; with ranks if there are none."""
+    """Return a table of an item with log-probabilities; a pair without scores has ranks instead."""
     from contstim.experiments.design.building import pair_trial
     from contstim.reporting.stimuli_page import stimuli_table
 
@@ -227,7 +232,7 @@ def _item_table(item: Any, scores: ScoreTable | None) -> Table:
 
 
 def _best(items: Iterable[Any], value: Callable[[Any], float]) -> list[Any]:
-    """Return the item with the highest value for every two models."""
+    """Return the item with the highest value for each pair of models."""
     groups: dict[frozenset[str], list[Any]] = {}
     for item in items:
         groups.setdefault(frozenset((item.model_1, item.model_2)), []).append(item)
@@ -242,7 +247,7 @@ def _words_kept(triplet: Triplet) -> float:
 
 
 def _rank_difference(pair: Pair) -> float:
-    """Return the smaller of the rank differences by which each model rejects one sentence."""
+    """Return the smaller of both models' rank differences, accepted minus rejected sentence."""
     return min(pair.rank_2_model_1 - pair.rank_1_model_1, pair.rank_1_model_2 - pair.rank_2_model_2)
 
 
@@ -301,7 +306,7 @@ def _picture(path: Path, alternative: str) -> Iterator[Part]:
 
 def _participant(facts: StudyFacts) -> Iterator[Part]:
     exports = [step.out for step in facts.study.steps(ExportTrials) if step.out.is_dir()]
-    # Next to an archive for JATOS, its page is in the folder `page`
+    # An export for JATOS has the page of the experiment in its folder `page`
     folders = {path: path / "page" if (path / "page").is_dir() else path for path in exports}
     page = next((folder for folder in folders.values() if (folder / "labels.csv").is_file()), None)
     if page is not None and facts.trials:
@@ -332,7 +337,7 @@ def _power(facts: StudyFacts) -> Iterator[Part]:
         return
     comparisons, sizes, text, figure = step.writes()
     rates = ("first", "significantly_better")
-    planned: dict[str, tuple[Value, ...]] = {}  # of each scope, the first row is about the design
+    planned: dict[str, tuple[Value, ...]] = {}  # first row of each scope, which is on the design
     for row in cells_by_name(read_table(sizes)):
         ends = [[f"{float(row[f'{rate}_{end}']):.0%}" for end in ("low", "high")] for rate in rates]
         shares = [" to ".join(dict.fromkeys(both)) for both in ends]
@@ -342,7 +347,7 @@ def _power(facts: StudyFacts) -> Iterator[Part]:
     header = ("trials", "comes first", "significantly better", "smallest difference found")
     yield Table(header, list(planned.values()))
     yield from _picture(figure, ALTERNATIVE)
-    report = link(text, "Assumptions, and what more people or items would buy")
+    report = link(text, "Assumptions, and the effect of more people or items")
     yield Paragraph(
         (report, "; ", link(comparisons, "all comparisons"), ", ", link(sizes, "all sizes"), ".")
     )

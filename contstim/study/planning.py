@@ -99,9 +99,10 @@ class StudyPlan:
         numbers: numbers of items, and of the natural sentences that they need.
         supply: natural sentences that exist, or that the rules will find in the text; None if
             unknown.
-        admissible: rows of rejecting model, accepting model, and number of natural sentences that
-            natural pairs of these models can use, according to the scores; empty if scores are
-            missing or stale, or if the pairs are already selected.
+        admissible: a row for each ordered pair of models: the model that rejects a sentence, the
+            model that accepts it, and the number of natural sentences that their natural pairs can
+            use, according to the scores. Empty if the scores are missing or stale, or if no natural
+            pairs remain to be selected.
         tests: sentences about the tests of the analysis; empty without groups.
         cautions: sentences about possible failures.
     """
@@ -145,7 +146,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
     them. The measured times are stored next to the study's scores; nothing else is written.
 
     Args:
-        study: study from `read_study`, which checks that it can work.
+        study: study from `read_study`, which checks its feasibility.
         measure: whether to measure speeds, which takes a minute at most.
         reporter: receives the progress of the measurement and of reading texts.
 
@@ -217,7 +218,7 @@ def _unjudged(study: Study) -> Iterator[str]:
 
 
 def _amounts(study: Study, numbers: StudyNumbers) -> dict[type[Step[Any]], str]:
-    """Return type of step → text with the numbers of items that it makes."""
+    """Return type of step → text with the number of items or simulations of the step."""
     power = study.step(SimulatePower)
     return {
         SelectPairs: f"{numbers.natural_pairs:,}",
@@ -229,7 +230,7 @@ def _amounts(study: Study, numbers: StudyNumbers) -> dict[type[Step[Any]], str]:
 
 
 def _admissible(study: Study) -> tuple[tuple[str, str, int], ...]:
-    """Return reject model, accept model and number of admissible natural sentences, by pair."""
+    """Return the rows of `StudyPlan.admissible`; empty without scores of all models."""
     names, pairs = study.names, study.step(SelectPairs)
     if pairs is None or len(names) < 2 or not pairs.scores.is_file():
         return ()
@@ -334,7 +335,7 @@ def contrasts_of(study: Study) -> Sequence[ModelContrast]:
 
 
 def over_groups(study: Study, groups: int) -> Detectability:
-    """Return the effects that the analysis can detect if it tests over so many groups."""
+    """Return the effects that tests over groups can detect, for a number of groups."""
     settings, contrasts = _analysis(study), contrasts_of(study)
     return detectability([groups] * len(contrasts), settings.fdr, settings.correction)
 

@@ -94,7 +94,7 @@ def probe(study: Study, folder: Path, seconds: float) -> None:
 
 
 def _embedded(study: Study) -> list[Sentence]:
-    """Return sentences of the embedded English with the length of the study's sentences."""
+    """Return sentences of the embedded English, of the study's length (a range: any)."""
     from contstim.english import generate
 
     finding = study.step(FindSentences)

@@ -61,8 +61,9 @@ class Problems:
         """Add a problem of a key.
 
         Args:
-            key: key, such as `("select", "natural", "per_pair")`. If it is a section, and the text
-                names keys of the section that the file has, the first of these keys is used.
+            key: key, such as `("select", "natural", "per_pair")`, or a section. If the text names
+                keys of this section in backticks, the problem is reported at the first of these
+                keys that the file sets.
             text: problem and remedy.
         """
         # Messages of settings name options of commands; in a study file, these are keys

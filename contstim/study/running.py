@@ -67,7 +67,7 @@ def run_study(
     Before each stage, its inputs, options and versions are compared with its record. A stage whose
     inputs were written again with the same content is skipped. During a run, the study's folder is
     the current folder of the process. The page of the study, `index.html`, is updated when a stage
-    begins, and at the end.
+    begins, during searches for triplets, and at the end.
 
     Args:
         study: study from `read_study`.
@@ -76,12 +76,13 @@ def run_study(
         last: name of a stage, or first word of the names of several stages, after which to stop.
         overwrite: whether files that were changed by hand may be overwritten.
         reporter: receives the messages of steps.
-        begin: called with each stage before it runs, and the reason.
-        end: called with each stage after it ran, and its record.
+        begin: called with each stage and its state, before the stage runs.
+        end: called with each stage and its record, after the stage has run.
 
     Raises:
         InputError: if the study has no such stage, a file that was changed by hand would be
-            overwritten, `index.html` is not a page of contstim, or another process runs the study.
+            overwritten, an input is missing, `index.html` is not a page of contstim, a link leads
+            out of the study's folder, or another process runs the study.
         ContstimError: if a step raises it.
     """
     with chdir(study.folder), _alone():

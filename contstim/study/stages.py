@@ -205,8 +205,8 @@ class _Wiring:
         Args:
             kind: kind of the values, such as `trials`.
             reader: step that reads one of the values.
-            is_setting: whether the values are settings, which only sections of earlier commands
-                provide, and not files.
+            is_setting: whether the values are settings and not files. Settings come from sections
+                of earlier commands only.
             by_default: whether a stage that writes the kind may be added.
         """
         drafts = [w for w in self.drafts if kind in w.writes and w.section.step is not reader]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 State = Literal["done", "stale", "interrupted", "not done", "waits", "running"]
 """State of a stage. A stage waits if it would be done, but an earlier stage that it needs is not
-done. Only `stage_states`, which knows all stages, returns `waits` and `running`."""
+done. `examine` returns neither `waits` nor `running`, because it considers a single stage."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,10 @@ def begun_path(stage: StudyStage) -> Path:
 
 
 def begun_with(stage: StudyStage) -> dict[str, Any] | None:
-    """Return what determined the result of an interrupted stage; None if none was interrupted."""
+    """Return the `basis_of` a stage that began and is not done; None for another stage.
+
+    If the stored basis is damaged, it is empty.
+    """
     path = begun_path(stage)
     try:
         return read_json_object(path) if path.is_file() else None

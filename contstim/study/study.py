@@ -78,7 +78,7 @@ class Section:
 
     Attributes:
         name: words of the command, and the number in `[[train.ngram]]`.
-        key: such as `("select", "natural")`.
+        key: key of the section, such as `("select", "natural")`.
         step: step of the command.
         values: values of the keys, by the names of the step's fields.
     """
@@ -95,7 +95,8 @@ class StudyModel:
 
     Attributes:
         name: name in tables and figures.
-        specification: specification for loading; of a trained model, with its future path.
+        specification: specification for loading. A model that the study trains has the path to
+            which the model will be written.
         training: step that trains the model; None for an existing model.
         own_text: training text of this model only, or `english:N`; None for the training text of
             the study.
@@ -123,7 +124,7 @@ class StudyModel:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Files from which the model is loaded, in the study's folder; none if it is on the hub."""
+        """Local files from which the model is loaded; none if it is on the hub or a server."""
         if self.training is None:
             return model_files([self.specification])
         return tuple(map(Path, parse_model(self.specification, self.name).files))
@@ -171,7 +172,7 @@ class Study:
     Attributes:
         path: path of the file.
         title: title of its page.
-        seed: seed of all random choices.
+        seed: seed of random choices, for sections that do not set one.
         texts: sources of words and sentences.
         models: models, in the order of the file.
         loading: settings for loading models.
@@ -240,7 +241,10 @@ class Study:
         return self.texts.prose and text not in embedded
 
     def loaded_by(self, step: Step[Any]) -> tuple[Path, ...]:
-        """Return the files of the models that a step loads, if they are in the study's folder."""
+        """Return the local files of the models that a step loads.
+
+        These are the files of the study's models, and other models in the folder of results.
+        """
         loaded = {parse_model(text, text).location for text in step.specifications()}
         models = [model for model in self.models if model.location in loaded]
         # Models that other sections train, such as a judge
@@ -264,7 +268,9 @@ def embedded_text(text: str | None) -> int | None:
 
 
 def check_links() -> None:
-    """Check that no link in the results leads out of the study's folder, the current folder.
+    """Check that the page and the results contain no link that leads out of the study's folder.
+
+    The current folder is the study's.
 
     A study is passed on as a folder, so results and archived results must be files in it.
 

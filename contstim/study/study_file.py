@@ -120,7 +120,7 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
         problems.add(("title",), f"{title!r} is not a text in quotes.")
     try:
         adapter(Seed).validate_python(seed, strict=True)
-    except ValueError as error:  # pydantic's errors are such
+    except ValueError as error:  # the base class of pydantic's errors
         problems.add(("seed",), in_words(error.errors()[0]))  # type: ignore[attr-defined]
         seed = 0
     inner = {name: tables.get(name, {}) for name in _TABLES}
@@ -141,7 +141,7 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
 
 
 def _judge(value: Any, models: Iterable[StudyModel], problems: Problems) -> tuple[str, ...]:
-    """Return the specifications of the judges, which can be names of models of the study."""
+    """Return the specifications of the judges; the file may give names of its models instead."""
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         problems.add(("judge",), f"{value!r} is not a model, or a list of models, in quotes.")
@@ -268,7 +268,7 @@ def _models(
 def _model(
     name: str, value: object, tables: Mapping[str, Any], problems: Problems
 ) -> StudyModel | None:
-    """Return a model without its training; None, and a problem, if its value is invalid."""
+    """Return a model without its training; add a problem and return None for an invalid value."""
     key = ("models", name)
     if isinstance(value, str):
         return StudyModel(name, value)

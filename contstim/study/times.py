@@ -1,12 +1,12 @@
-"""Durations of the stages of a study, from units of work that another process measures (`probe`).
+"""Durations of the stages of a study, from units of work that runs or `probe` have measured.
 
-    training    seconds per step x steps of all epochs
+    training    seconds to prepare + seconds per step x steps of all epochs
     scores      seconds to load a model + seconds per sentence x sentences
-    triplets    the same for floors + seconds per triplet x triplets, for each pair of models
+    triplets    scores for floors + seconds per triplet x triplets, for each pair of models
 
 Seconds per triplet are the seconds of all searches, also unsuccessful or stopped ones, divided by
-the number of triplets found. If no triplet was found in time, they are the seconds per row of the
-networks times the usual number of rows of such searches.
+the number of triplets found. If no triplet was found in time, they are the seconds per row times
+the usual number of rows per triplet. A row is a sequence that a network processes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _SHORT = frozenset(
     | {"simulate", "analyze", "questions"}
 )
 _SHORT_SECONDS = (1.0, 8.0)
-_SIMULATION = 0.008  # seconds of a simulated experiment with distant and one with close rivals
+_SIMULATION = 0.008  # seconds of two simulated experiments, with distant and with close rivals
 _NGRAM_BYTES = (0.3e6, 3e6)  # bytes of a text that are counted per second
 _EMBEDDED_BYTES = 1e6  # assumed size of a text of the embedded English that does not exist yet
 _GENERATED = (5e-5, 5e-4)  # seconds per sentence of the embedded English
@@ -256,7 +256,7 @@ def measure_study(
 
     Args:
         study: study from `read_study`; the current folder is its folder.
-        supply: natural sentences that stages have not found yet.
+        supply: natural sentences; those that no stage has written yet are passed to the process.
         seconds: time limit in total.
         reporter: receives the elapsed time.
 

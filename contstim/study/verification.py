@@ -1,8 +1,8 @@
 """Verification that files did not change since commands wrote them.
 
-Every command and every stage of a study writes a record next to its output, with checksums of its
-inputs and outputs. A comparison with the files of a folder shows, without a rerun, which results
-are up to date:
+Commands and stages of a study write a record next to each output, with checksums of their inputs
+and outputs. A comparison of the records with the files of a folder shows, without a rerun, which
+results are up to date:
 
     natural.txt --(score)--> scores.csv --(select)--> pairs.csv
          |                       |                        |
@@ -93,7 +93,7 @@ class FolderCheck:
 
     @property
     def wrong(self) -> tuple[CheckedFile, ...]:
-        """Files that were changed, are missing, stale or unfinished, or have no readable record."""
+        """Files that are edited, missing, added to an archive, unreadable, unfinished or stale."""
         return tuple(file for file in self.files if file.state not in _FINE)
 
 
@@ -170,7 +170,9 @@ def _unrecorded(
 
 
 def _archived(folder: Path, manifest: Manifest) -> Iterator[CheckedFile]:
-    """Yield the files of an archive: as listed, edited, missing, added, or the page after a run.
+    """Compare an archive with its list: yield files as listed, edited, missing or added.
+
+    If a run of the study has changed the page, its state is CHANGING.
 
     Files that the receiver must supply may be absent. Outputs of a run of the study and files of
     git and macOS are not part of the archive.
@@ -283,7 +285,7 @@ class _Chain:
     def checked(self) -> list[CheckedFile]:
         """Return the checked files that records name."""
         states = {name: self._state(name) for name in self._now}
-        # Instead of an edited folder, the edited files in it are listed
+        # An edited folder is omitted if records name files in it, which are then listed instead
         wrong = [Path(name) for name, (state, _) in states.items() if state not in _FINE]
         return [
             CheckedFile(self._short(name), state, sentence)
@@ -295,7 +297,7 @@ class _Chain:
         return path_from(self._folder, Path(name))
 
     def _outputs(self, records: Iterable[Record]) -> str:
-        """Return the names of the files that commands wrote, four of them at most."""
+        """Return the names of the files that commands wrote, at most four names."""
         return join_names(dict.fromkeys(self._short(n) for r in records for n in r.outputs), 4)
 
     def _state(self, name: str) -> tuple[FileState, str]:
@@ -379,7 +381,7 @@ def group_files(files: Iterable[CheckedFile]) -> list[CheckedFile]:
 
 
 def summary(check: FolderCheck) -> str:
-    """Return a sentence about the files and, after a new run, one about results that differ."""
+    """Return a sentence about the files and, after a new run, one that compares its results."""
     numbers = Counter(file.state for file in check.files)
     counts = ", ".join(f"{state} {number:,}" for state, number in numbers.items())
     files, again = quantity(len(check.files), "file"), check.done_again

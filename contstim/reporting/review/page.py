@@ -38,7 +38,7 @@ _SCRIPTS = ("csv.js", "keeping.js", "items.js", "cards.js", "deciding.js", "page
 class ReviewPage:
     """A page on which reviewers keep or reject every item.
 
-    `read_reviews` reads its download.
+    `read_reviews` reads the file that a reviewer downloads from the page.
 
     Attributes:
         stimuli: pairs, triplets or trials, of one kind.

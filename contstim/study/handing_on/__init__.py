@@ -8,10 +8,10 @@
     contstim run, in the unpacked study.zip -----> results/
     contstim verify                                         compared with archived-results/
 
-archive          writes the archive, with the system, hardware and versions to install
+archive          writes the archive, with the versions to install, and the system and hardware used
 manifest         archive.json: name, size and checksum of every file; files to supply; inputs of a
                  study, and their paths in an archive
 materials        facts of texts, models, words, sentences and items, from records and tables
-facts            all facts: also of reviews, trials, participants and the analysis
+facts            all facts: those of the materials, reviews, trials, participants and analysis
 texts            datasheet, methods, preregistration and README: templates filled with facts
 """

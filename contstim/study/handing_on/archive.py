@@ -70,8 +70,8 @@ def archive_study(
 ) -> tuple[Manifest, int]:
     """Write a study with its inputs, results, environment and texts, completely or not at all.
 
-    Archives of the same study are equal: files are sorted by name, and have the same date, which
-    SOURCE_DATE_EPOCH can set.
+    Archives that one machine makes of the same study are equal if SOURCE_DATE_EPOCH sets the date:
+    files are sorted by name, and all have this date.
 
     Args:
         study: study from `read_study`.
@@ -86,7 +86,8 @@ def archive_study(
 
     Raises:
         InputError: if stages are stale, missing or changed by hand; an excluded file does not
-            exist; the folder exists already; or a file cannot be read or written.
+            exist; the folder is not empty; `out` is a file of the study; or a file cannot be read
+            or written.
     """
     out = out.absolute()
     if out.suffix != ".zip" and out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -220,7 +221,7 @@ def _doubts(stages: Sequence[StudyStage]) -> list[str]:
 
 
 def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
-    """Return name in the archive → output of the stages, and other files in the folder."""
+    """Return name in the archive → file that a stage wrote, and other files of the results."""
     records = [stage.step.record_path() for stage in stages]
     written = {*records, *(path for stage in stages for path in stage.writes)}
     # Stages declare only the pages of a report; records name all files
@@ -309,7 +310,7 @@ def constraints_text() -> str:
         "# pip install -c constraints.txt contstim",
     ]
     for name, version in sorted(installed_requirements().items()):
-        # Without the name of a build, such as 2.13.0+cpu, which only another index has
+        # Without the name of a build, such as 2.13.0+cpu, because PyPI has no such versions
         public, _, build = version.partition("+")
         lines.append(f"{name}=={public}" + (f"  # {version}" if build else ""))
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Facts from records, certificates and tables of a study, which all texts of an archive share."""
+"""Facts of a study from its records, certificates and tables, for the texts of an archive."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class StudyFacts(MaterialFacts):
-    """Facts of a study for templates; empty for stages that are not done.
+    """Facts of a study for templates, from outputs that exist; facts of other stages are empty.
 
     The current folder is the study's.
 
@@ -195,7 +195,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def asked_in(self) -> Path | None:
-        """Table of the questions about participants."""
+        """Table of questions to participants; None if there is none."""
         exports = self.study.steps(ExportTrials)
         stated = (getattr(step.settings, "questions", None) for step in exports)
         exported = (RESULTS / "export").rglob("questions.csv")
@@ -205,12 +205,12 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def asked_questions(self) -> tuple[Question, ...]:
-        """Questions about participants."""
+        """Questions to participants."""
         return read_questions(self.asked_in) if self.asked_in else ()
 
     @cached_property
     def questions(self) -> list[str]:
-        """Answers of the analysed participants to questions; see `answer_summaries`."""
+        """Summaries of the analysed participants' answers to questions; see `answer_summaries`."""
         responses = self.path("responses")
         path = responses and questions_beside(responses)
         # Before the analysis, it is unknown who is excluded
@@ -238,7 +238,7 @@ class StudyFacts(MaterialFacts):
 
     @property
     def scale(self) -> Scale:
-        """Scale of answers: that of the design or, if it has the default, of the responses."""
+        """Scale of answers: that of the design; if this is the default, that of the responses."""
         design = self.study.step(MakeDesign)
         if design is not None and design.scale is not Scale.CONFIDENCE:
             return Scale(design.scale)
@@ -275,7 +275,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def catch_trials(self) -> tuple[int, int] | None:
-        """Required number of correct catch trials, and number of all; None without catch trials."""
+        """Required number of correct catch trials, and number of catch trials; None without any."""
         number = sum(row["per_group"] for row in self.conditions if row["name"] == Condition.CATCH)
         planned = self.planned_analysis
         least = None if planned is None else planned.exclusions.min_catch

@@ -1,4 +1,4 @@
-"""Content of an archive: the list of its files, the files to supply, and the study's inputs."""
+"""Content of an archive: its list of files and of missing files, and the inputs of its study."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Manifest:
         date: date of the archive, UTC.
         contstim: version of contstim that wrote the archive.
         files: all files of the archive except this list.
-        results: archived results, with the names that they have in the folder `results`.
+        results: results, also excluded ones, with their names in the folder `results`.
         to_supply: excluded inputs, which the receiver must supply.
         left_out: excluded results.
         hub_models: models from the hub, which are not in the archive: name, location, commit
@@ -121,8 +121,8 @@ def unpacked(path: Path) -> Iterator[Path]:
     """Unpack a zip of an archive to a temporary folder, which a `with` statement can use.
 
     Raises:
-        InputError: if the file is no zip, or is damaged, has a file twice, or a file outside the
-            folder.
+        InputError: if the file is not a zip or is damaged, or the zip has a file twice, a file
+            outside the folder, or further folders next to that of the archive.
     """
     with TemporaryDirectory() as scratch:
         with decoding(path, "a zip of an archive"), ZipFile(path) as archive:
@@ -244,7 +244,12 @@ def _paths(study: Study) -> list[Path]:
 
 
 def _files(path: Path, archived: Path) -> dict[str, Path]:
-    """Return the files of a path and the files that contstim wrote next to them."""
+    """Return name in the archive → file, for a path and the files that contstim wrote next to it.
+
+    Args:
+        path: an input of the study.
+        archived: path of the input in the archive.
+    """
     if path.is_dir():
         return {
             (archived / file.relative_to(path)).as_posix(): file for file in visible_files(path)

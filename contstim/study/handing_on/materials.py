@@ -47,20 +47,20 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-# Search outcomes: column heading → keys in the record of the searches to sum
+# Search outcomes: column heading → keys whose numbers in the record of the searches are summed
 _FATES = {"skipped": ("inadmissible", "unchanged"), "of these after a search": ("unchanged",)}
 _FATES |= {"failed": ("failed",), "not found": ("missing",)}
 
 
 class MaterialFacts:
-    """Facts of the materials of a study; empty for stages that are not done.
+    """Facts of the materials of a study, from outputs that exist; facts of other stages are empty.
 
     The current folder is the study's.
 
     Attributes:
         study: the study.
         names: names of the models.
-        model_pairs: names of every two models, in the order of the study.
+        model_pairs: names of the models of each pair, in the order of the study.
     """
 
     def __init__(self, study: Study) -> None:
@@ -343,7 +343,10 @@ class MaterialFacts:
 
 
 def for_each(items: Sequence[Pair | Triplet]) -> str:
-    """Return a text such as `6 for each of 3 pairs of models`, or `4 to 6` for unequal numbers."""
+    """Return a text such as `6 for each of 3 pairs of models`.
+
+    Unequal numbers are a range, such as `4 to 6`. The text for a single pair has no number.
+    """
     counts = Counter(frozenset((item.model_1, item.model_2)) for item in items).values()
     if len(counts) == 1:
         return "all of them for one pair of models"

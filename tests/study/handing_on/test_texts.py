@@ -20,7 +20,7 @@ from contstim.experiments.responses.admission import Exclusions
 from contstim.experiments.responses.table import UNRATED
 from contstim.items.scale import Scale
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import read_trials
+from contstim.items.stimuli import Condition, Kind, read_trials
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.reporting.templates import works, works_in
 from contstim.steps.analysis import analysis_facts
@@ -240,6 +240,31 @@ def test_every_setting_that_shapes_triplets_is_in_both_texts(study: Path) -> Non
     stated = (*map(str, numbers.values()), "examiner", "tags.csv", "23")
     for value in (*stated, "Capitalised words", "part of speech", *(w for (w,) in words.values())):
         assert all(value in text for text in texts), value
+
+
+def test_texts_state_no_rule_that_every_line_turns_off(study: Path, sheet: str) -> None:
+    assert "contain at most 1 name." in sheet
+    (study / "blocked.txt").write_text("machine\n", encoding="utf-8")
+    change(study, ('words = "8"', 'words = "8"\nblocked = "blocked.txt"'))
+    with chdir(study):
+        assert "blocked.txt" in datasheet(StudyFacts(read_study("study.toml"))).markdown()
+        change(study, ('words = "8"', 'words = "8"\nevery_line = true'))
+        facts = StudyFacts(read_study("study.toml"))
+        texts = datasheet(facts).markdown(), methods(facts).markdown()
+    for text in texts:
+        assert "sentences have 8 words.\n" in text or "sentences have 8 words. " in text
+        assert "blocked.txt" not in text
+
+
+def test_draft_states_that_groups_share_instructions(study: Path, draft: str) -> None:
+    assert "instructions in catch trials" not in draft
+    with chdir(study):
+        facts = StudyFacts(read_study("study.toml"))
+        facts.trials = [
+            replace(trial, kind_1=Kind.INSTRUCTION) if trial.condition is Condition.CATCH else trial
+            for trial in facts.trials
+        ]
+        assert "instructions in catch trials are the same" in preregistration(facts).markdown()
 
 
 def test_models_of_unknown_training_text_are_named(study: Path, sheet: str, section: str) -> None:

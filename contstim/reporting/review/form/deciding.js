@@ -66,7 +66,7 @@ review.deciding = (() => {
     reread: (name, text) => {
       if (name !== keeping.name(reviewer)) return;
       const now = keeping.read(reviewer);
-      // The storage may no longer have the text, if it has been saved by now
+      // The storage no longer has decisions that the server has saved since then
       decisions = new Map([...decisions, ...keeping.parse(text), ...now]);
       if (isServed && !now.size) state = "saved";
       listener();
