@@ -94,7 +94,7 @@ class Client:
         )
         self._http = stack.enter_context(self._portal.wrap_async_context_manager(http))
         # Close sockets with the object, since open ones cause warnings
-        finalize(self, _close, stack, self._portal.call(get_ident))
+        finalize(self, _close_client, stack, self._portal.call(get_ident))
 
     def ask_all(
         self,
@@ -215,7 +215,7 @@ class Client:
         return text.replace(key, "…") if key else text
 
 
-def _close(stack: ExitStack, loop_thread: int) -> None:
+def _close_client(stack: ExitStack, loop_thread: int) -> None:
     """Close a client; garbage collection may call this in the thread of the event loop."""
     if get_ident() == loop_thread:  # the loop cannot wait for its own end
         Thread(target=stack.close).start()
