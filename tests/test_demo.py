@@ -21,7 +21,7 @@ from contstim.optimization.selection.question import Certificate, NaturalQuestio
 from contstim.optimization.selection.verification import verify_natural
 from contstim.words.corpus import read_sentences
 
-run_small_demo = partial(run_demo, n_training=500, n_natural=1_500, n_judging=2_000, most_epochs=1)
+run_small_demo = partial(run_demo, n_training=500, n_natural=1_500, n_judging=500, most_epochs=1)
 Found = tuple[tuple[Triplet, ...], tuple[Pair, ...]]
 CLIMB = replace(DEFAULT, perturbation=None, with_cheap_words=None)
 
@@ -37,6 +37,7 @@ def found(out: Path) -> Found:
     with catch_warnings(), pytest.MonkeyPatch.context() as patch:
         simplefilter("ignore", DiscountWarning)
         patch.setattr(demo, "_WORDS", 5)
+        patch.setattr(demo, "_STARTS", 2)
         patch.setattr(demo, "synthesize_triplet", partial(synthesize_triplet, recipe=CLIMB))
         return run_small_demo(out)
 

@@ -60,9 +60,9 @@ GrammarRule: TypeAlias = tuple[Pattern, tuple[Pattern, ...], float]
 _Expansion: TypeAlias = tuple[float, tuple[Pattern, ...], tuple[Pattern, ...]]
 """A rule prepared for expansion: its weight, and its children in two orders.
 
-The first order is the order in which children bind variables: heads, other words, phrases. With it,
-combinations that no word has are excluded early. The second order is that of the sentence. In the
-second order, children lack the features that no rule for their category uses, because such features
+The first order is the order in which children bind variables: heads that are words, other words,
+phrases. With it, combinations that no word has are excluded early. The second order is that of the
+sentence. In the second order, children lack the features that no rule for their category uses, because such features
 would only multiply symbols.
 """
 
@@ -257,7 +257,8 @@ class Grammar:
             return bindings
         wider = []
         for binding in bindings:
-            # Without names, a matching word gives one empty row, so that the binding is retained
+            # If no variable is left to bind, a matching word gives one empty row, which keeps the
+            # binding
             rows = (
                 self.lexicon.combinations(names)
                 if is_phrase

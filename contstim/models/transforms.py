@@ -61,7 +61,7 @@ _MAX_UNKNOWN_SHARE = 0.02  # share of unknown words above which a command warns
 
 def split_word_rule(argument: str) -> tuple[str, str]:
     """Split the argument of `+slor` into the unigram model's file and rule; empty if missing."""
-    # In reverse order: first `lower@no-end-mark`, which ends in another rule
+    # In reverse order: `FILE@lower@no-end-mark` also ends with the shorter rule `@no-end-mark`
     rule = next((rule for rule in reversed(WORD_RULES) if argument.endswith(f"@{rule}")), "")
     return (argument.removesuffix(f"@{rule}"), rule) if rule else (argument, "")
 

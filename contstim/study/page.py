@@ -154,7 +154,8 @@ def study_page(
                 if state.stage.kind in kinds and state.record is not None and state.state != "done"
             ]
             if earlier:
-                again = f"the next run repeats {', '.join(earlier)}."
+                which = "the next" if running is None else "this"
+                again = f"{which} run repeats {', '.join(earlier)}."
                 under.insert(0, Paragraph((strong("Results of an earlier run: "), again)))
             under += [Paragraph(notes[title], note=True)] if title in notes else []
             parts.append(Details(title, under))

@@ -11,11 +11,16 @@ pytestmark = pytest.mark.usefixtures("unsaved")
 PROCESSES = ("--executor", "processes", "--workers", "2")
 
 
-@pytest.mark.parametrize("rows", [(), ("--per-word",)], ids=["sums", "words"])
-def test_score(folder: Path, rows: tuple[str, ...]) -> None:
+def test_words_are_scored(folder: Path) -> None:
     written = []
     for name, more in (("one", ()), ("several", PROCESSES)):
-        given = ("--sentences", "natural.txt", "--standard-errors", f"{name}/errors.csv", *rows)
+        given = (
+            "--sentences",
+            "natural.txt",
+            "--standard-errors",
+            f"{name}/errors.csv",
+            "--per-word",
+        )
         succeed(folder, "score", *MODELS, *given, "--out", f"{name}/scores.csv", *more)
         written.append({path.name: path.read_bytes() for path in (folder / name).glob("*.csv")})
     assert {*written[0]} == {"scores.csv", "errors.csv"}

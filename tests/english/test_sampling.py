@@ -38,7 +38,7 @@ def test_sentences_are_distinct() -> None:
     assert len({sentence.text for sentence in generate(2000, seed=2)}) == 2000
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(10))
 @given(words=st.integers(3, 16), seed=st.integers(0, 2**32))
 def test_exact_number_of_words(words: int, seed: int) -> None:
     """Outside witness: the spaces in the text."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -141,7 +140,7 @@ def test_questions_do_not_grow_with_the_batches(tiny_checkpoint: Folder, name: s
         counts = model.token_counts(SENTENCES)
         for sentence, count in zip(SENTENCES, counts, strict=True):
             by_length.setdefault(int(count), []).append(sentence)
-        alike = max(by_length.values(), key=len)[:3]
+        alike = max(by_length.values(), key=len)[:2]
         assert len(alike) > 1
         model.scores(alike)  # what is read once for all
         asked, batches = {}, {}
@@ -172,34 +171,3 @@ def test_words_before_a_place_are_read_with_one_wait(tiny_checkpoint: Folder) ->
 def _budgets(model: Any) -> list[batching.Budget]:
     network = getattr(model, "_network", None) or model._passes
     return [getattr(network, "_budget", None) or network.budget]
-
-
-@pytest.mark.parametrize("name", ["gpt2", "bert@pll-original"])
-def test_results_of_many_batches_come_back_together(
-    tiny_checkpoint: Folder, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """Nothing is copied to the host before the last batch has been handed to the device."""
-    model: Any = load_scorer(tiny.specification(tiny_checkpoint, name), device="cpu")
-    expected = model.scores(SENTENCES[:8])
-    for budget in _budgets(model):
-        budget.tokens = 64
-    order: list[str] = []
-    pad, cpu = batching.pad_rows, torch.Tensor.cpu
-
-    def pad_rows(*arguments: Any) -> Any:
-        order.append("batch")
-        return pad(*arguments)
-
-    def copied(tensor: torch.Tensor) -> torch.Tensor:
-        order.append("copy")
-        return cpu(tensor)
-
-    monkeypatch.setattr(batching, "pad_rows", pad_rows)
-    monkeypatch.setattr(torch.Tensor, "cpu", copied)
-    # All results wait; on a CPU each would be written at once
-    monkeypatch.setattr(batching, "writes_at_once", lambda _: 10**6)
-    scores = model.scores(SENTENCES[:8])
-    batches = order.count("batch")
-    assert batches > 3
-    assert order == ["batch"] * batches + ["copy"] * order.count("copy")
-    assert scores == pytest.approx(expected, rel=1e-6)

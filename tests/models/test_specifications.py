@@ -95,7 +95,7 @@ def test_revisions_of_hub_names(location: str, name: str, revision: str) -> None
 NAMES = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9 ._-]{0,20}[A-Za-z0-9])?", fullmatch=True)
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(15))
 @given(NAMES.filter(lambda name: name.lower() not in RESERVED_NAMES), st.text("a=/:.", min_size=1))
 def test_a_given_model_is_read_as_it_is_written(name: str, location: str) -> None:
     """Property: parsing the text of a given model returns it."""

@@ -183,12 +183,12 @@ def test_files_of_another_kind_are_refused(tmp_path: Path, section: str, field: 
 def test_trainings_have_ranges(tmp_path: Path, kind: str) -> None:
     step = step_named(f"train {kind}")
     assert step is not None
-    for field in fields_of(step):
-        if _number(field.hint):
-            model = f'{{ train = "{kind}", {field.name} = -1 }}'
-            told = _problems(tmp_path, small.STUDY.replace('{ train = "ngram", order = 1 }', model))
-            assert "line 8, [models] unigram" in told, field.name
-            assert field.name in told
+    names = [field.name for field in fields_of(step) if _number(field.hint)]
+    models = [f'm{n} = {{ train = "{kind}", {name} = -1 }}' for n, name in enumerate(names)]
+    told = _problems(tmp_path, "\n".join((*MODEL.splitlines(), *models))).splitlines()
+    for number, name in enumerate(names):
+        place = f"line {5 + number}, [models] m{number}"
+        assert any(place in row and name in row for row in told), name
 
 
 @pytest.mark.parametrize(

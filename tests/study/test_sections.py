@@ -1,11 +1,12 @@
 """Sections of a study file: the names of commands, their options, and what fills in the rest."""
 
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
 import pytest
 
-from contstim.english.minimal_pairs import generate_pairs, write_pairs
+from contstim.english.minimal_pairs import LabelledPair, generate_pairs, write_pairs
 from contstim.english.paradigm import shipped_paradigms
 from contstim.errors import InputError
 from contstim.options import Help, Reads, WritesTable
@@ -38,10 +39,15 @@ NAMES = [name for name in step_names() if step_named(name) is not None]
 BLIMP = '[evaluate.blimp]\ndata = "pairs"\n'
 
 
+@cache
+def _pairs() -> list[LabelledPair]:
+    return generate_pairs(2, seed=1, paradigms=shipped_paradigms()[:1])
+
+
 def _study(folder: Path, text: str) -> Path:
     for name in ("corpus.txt", "more.txt"):
         (folder / name).write_text("The dog saw the cat.\n" * 400, encoding="utf-8")
-    write_pairs(folder / "pairs", generate_pairs(2, seed=1, paradigms=shipped_paradigms()[:1]))
+    write_pairs(folder / "pairs", _pairs())
     (folder / "study.toml").write_text(text, encoding="utf-8")
     return folder
 

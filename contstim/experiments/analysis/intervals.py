@@ -142,7 +142,7 @@ class Uncertainty(NamedTuple):
         return float(self._one_sided(margin - np.abs(self.estimate)))
 
     def least_reach(self, level: float) -> float:
-        """Return the least distance from a difference to the ends of its interval."""
+        """Return the minimum half-width of the interval of a difference."""
         components = self.components
         return self._least_distance(
             level, self._effective_observations(components.variance, components.independent)
@@ -300,7 +300,7 @@ def not_estimable(result: Result) -> str:
     if not freedom:
         return ""
     sample = f"{sample_text(result)}: with {min(freedom):.1f} degrees of freedom"
-    return f"Not estimable from {sample}, the interval rules hardly any value out."
+    return f"Not estimable from {sample}, the interval excludes hardly any value."
 
 
 def sample_text(result: Result) -> str:

@@ -214,7 +214,7 @@ class Service:
     async def save(self, request: Request) -> Response:
         """Store answers; they are on disk when this returns."""
         content = await read_json(request, self._limits)
-        # The secret is checked first, so that strangers learn nothing about the request
+        # The secret is checked first, so that errors tell strangers nothing about valid requests
         now = self._admit(request, check_fields(content, ParticipantRequest))
         body = check_fields(content, SaveRequest)
         allowed = {*self._study.scale.answers, *([None] if self._study.deadline else [])}
@@ -256,7 +256,7 @@ class Service:
         if file is None:
             raise RequestRefusal(404, "This address does not exist.")
         with suppress(OSError):  # a file was removed meanwhile
-            # study.json may contain the code, under whichever name it is requested
+            # study.json may contain the completion code. A link may be another name of this file
             if file.samefile(self._folder / STUDY_FILE):
                 return json_response(self._study.public)
         # Browsers check each time whether a file has changed

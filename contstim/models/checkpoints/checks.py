@@ -286,7 +286,7 @@ def _check_merges(location: str, tokenizer: Any) -> None:
 
 _PROBE_TEXT = "the old house was not good for people but the small dog had water"
 _PROBE_LENGTH = 7  # tokens: three before the changed token and three after it
-_MAX_ROUNDING_ERRORS = 64  # maximum difference of equal logits, in rounding errors
+_MAX_ROUNDING_ERRORS = 64  # maximum difference of logits that should be equal, in rounding errors
 _PADDING_SHARE = 0.01  # maximum effect of padding on a classifier, relative to a word's effect
 _ROUNDING_SHARE = 0.1  # maximum difference of equal logits, relative to the largest change
 
@@ -355,7 +355,8 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
 def _probe_rows(checkpoint: Checkpoint) -> tuple[Tensor | None, int]:
     """Return two rows of tokens, (2, l), and the index where they differ.
 
-    The rows are None if the tokenizer yields too few distinct tokens.
+    The rows are None if the text or the window has fewer than three tokens, or no other token
+    can replace the middle one.
     """
     import torch
 

@@ -104,7 +104,7 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
 
 
 def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int], NgramTable]:
-    """Return the words of the model, the id of each word as in the file, and the unigram table."""
+    """Return the words of the model, word as in the file → id, and the unigram table."""
     probs, backoffs, unigrams = section.columns()
     special = {word.encode(): id_ for id_, word in enumerate(SPECIAL_WORDS)}
     special[b"<UNK>"] = UNKNOWN  # some programs write <unk> in capitals

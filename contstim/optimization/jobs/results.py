@@ -35,7 +35,8 @@ class TripletResults:
         training_texts: sentences that each model was trained on, if known.
         floors: floors of plausibility, nats, by model name and number of words.
         judges: scoring convention of each judge, by name.
-        refused: judge → share of the sentences with enough nats that this judge alone refused.
+        refused: for each judge, the share of the judged sentences that this judge refused and no
+            other judge did. Sentences with enough nats are judged.
         searches: all results that count; the store has the trails of those that did not fail.
         wall_seconds: time of the completed searches of this run, all workers together.
         network_seconds: time within networks.
@@ -56,7 +57,7 @@ class TripletResults:
 
     @property
     def complete(self) -> bool:
-        """True if no triplet is missing."""
+        """True if no triplet is missing and no search failed."""
         return not any(pair.failed or pair.missing for pair in self.pairs)
 
     def why_unchanged(self, triplet: Triplet) -> str:

@@ -219,7 +219,7 @@ class MinimalPairQuestion:
 
     per_pair: Annotated[
         int,
-        Help("Minimal pairs for two models; each model alone is right in one half.", at_least=2),
+        Help("Minimal pairs of two models; in each half, only one of them is right.", at_least=2),
     ] = 20
     objective: Annotated[
         MinimalPairObjective,

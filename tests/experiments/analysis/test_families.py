@@ -15,7 +15,7 @@ from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
 from tests.examples import examples
 
 
-@settings(max_examples=examples(120))
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.one_of(st.floats(0, 1), st.sampled_from((0.001953125, 0.03125))), max_size=50),
     st.sampled_from(("bh", "holm")),

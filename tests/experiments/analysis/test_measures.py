@@ -102,7 +102,7 @@ def test_exchanging_the_sentences_changes_nothing(ratios: FloatArray, seed: int)
         assert after == pytest.approx(before)
 
 
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(12))
 @given(RATIOS, st.integers(0, 1_000))
 def test_samples_of_trials_are_measured_as_each_alone(ratios: FloatArray, seed: int) -> None:
     """Witness: the same function on each sample's own trials."""

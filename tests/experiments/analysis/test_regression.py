@@ -102,7 +102,7 @@ def test_errors_tell_how_estimates_scatter_over_experiments() -> None:
     assert naive < 0.6 * scatter
 
 
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(12))
 @given(seed=st.integers(0, 2**32 - 1), effect=st.sampled_from([-0.05, 0.0, 0.05]))
 def test_exchanging_the_sentences_of_any_trials_changes_nothing(seed: int, effect: float) -> None:
     """Property: choice and every difference turn together, for trials drawn at random."""

@@ -110,7 +110,7 @@ def test_intervals_of_shifts_invert_scipys_test(n: int) -> None:
         assert (low, high) == pytest.approx((walsh[first - 1], walsh[last]))
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(75))
 @given(
     st.lists(st.integers(-4, 8), min_size=1, max_size=30),
     st.sampled_from((1, 7, 1_000)),
@@ -128,7 +128,7 @@ def test_an_interval_of_shifts_leaves_out_zero_where_the_test_is_significant(
         assert (low <= 0 <= high) == (p_value > alpha)
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(50))
 @given(st.lists(st.integers(-2, 3), min_size=6, max_size=12), st.sampled_from((0.05, 0.02, 0.005)))
 def test_zeros_do_not_make_an_interval_of_shifts_infinite(steps: list[int], alpha: float) -> None:
     """By hand: a shift beyond all n differences leaves one sign, with the p-value 2 / 2^n."""

@@ -73,12 +73,12 @@ def leaning(made: Experiment) -> Experiment:
 
 EXPERIMENTS: dict[str, Callable[[Experiment], Experiment]] = {
     "sides": leaning,
-    "no sides": lambda made: replace(
-        made, responses=tuple(replace(each, left=0) for each in made.responses)
-    ),
-    # Somebody did once trials are turned
-    "a rating that nobody gave": lambda made: replace(
-        made, responses=tuple(replace(each, rating=max(each.rating, 2)) for each in made.responses)
+    # Somebody gave that rating once trials are turned
+    "no sides, and a rating that nobody gave": lambda made: replace(
+        made,
+        responses=tuple(
+            replace(each, left=0, rating=max(each.rating, 2)) for each in made.responses
+        ),
     ),
 }
 

@@ -75,7 +75,7 @@ anything: st.SearchStrategy[Any] = st.recursive(
 def test_a_true_participant_who_sends_nonsense_is_answered(served: Served) -> None:
     joined = served.join(group="1")
 
-    @settings(max_examples=examples(20))
+    @settings(max_examples=examples(10))
     @given(
         address=st.sampled_from(ADDRESSES),
         wrong=st.dictionaries(st.sampled_from([*answer("t1-0")]), anything, max_size=2),
@@ -97,7 +97,7 @@ def test_a_true_participant_who_sends_nonsense_is_answered(served: Served) -> No
         assert re.fullmatch(r'"p[0-9a-f]{16}",1,"t1-0",[1-6],[12],\d+,(\d.*)?', line)
 
 
-@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(address=st.sampled_from([*ADDRESSES, "/", "/admin/responses.csv"]), body=st.binary())
 def test_bytes_that_are_no_json_are_answered(served: Served, address: str, body: bytes) -> None:
     _proper(served.http.post(address, content=body, headers=JSON))
@@ -128,7 +128,7 @@ headers = st.lists(
 )
 
 
-@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(method=methods, path=paths, lines=headers, body=st.binary(max_size=20))
 def test_bytes_that_are_no_http_are_answered_or_dropped(
     served: Served, method: bytes, path: bytes, lines: list[bytes], body: bytes

@@ -162,7 +162,7 @@ def test_lower_ceiling_is_the_mean_over_all_possible_answers(raters: int) -> Non
     assert artificial.lower_ceiling(differences, noise, raters) == pytest.approx(total, abs=1e-12)
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(15))
 @given(st.floats(0.55, 0.95), st.integers(2, 12), st.integers(0, 99))
 def test_calibrated_noise_has_the_stated_ceiling(ceiling: float, raters: int, seed: int) -> None:
     differences = np.random.default_rng(seed).normal(0, 9, 300)

@@ -36,7 +36,7 @@ def small_problems(draw: st.DrawFn) -> tuple[list[Item], int]:
     ], n_groups
 
 
-@settings(max_examples=examples(80))
+@settings(max_examples=examples(40))
 @given(small_problems())
 def test_an_assignment_is_found_exactly_where_there_is_one(problem: tuple[list[Item], int]) -> None:
     items, n_groups = problem
@@ -50,7 +50,7 @@ def test_an_assignment_is_found_exactly_where_there_is_one(problem: tuple[list[I
             assign_groups(items, n_groups)
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=examples(25))
 @given(small_problems(), st.lists(st.integers(0, 3), min_size=8, max_size=8))
 def test_most_items_stay_in_their_groups(problem: tuple[list[Item], int], drawn: list[int]) -> None:
     """Witness: every assignment there is. A group that is too high stands for a new item."""
@@ -94,7 +94,7 @@ def test_errors(items: list[Item], n_groups: int, error: type[Exception], messag
 TRIALS = small_design().trials
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=examples(25))
 @given(st.integers(0, 2**31), st.integers(1, 3), st.integers(1, 40))
 def test_each_trial_once_with_balanced_sides(seed: int, group: int, participant: int) -> None:
     shown = presentation(TRIALS, group=group, participant=participant, seed=seed)

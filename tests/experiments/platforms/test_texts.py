@@ -42,7 +42,7 @@ def shown(text: str) -> str:
 
 @given(TEXTS)
 @example(HOSTILE[2])
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(80))
 def test_html_reads_as_the_text_and_opens_no_tag(text: str) -> None:
     """Python's HTML parser reads it back."""
     text = shown(text)
@@ -63,7 +63,7 @@ def test_markdown_reads_as_the_text_too(text: str) -> None:
 
 
 @given(TEXTS)
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(80))
 def test_an_escaped_cell_begins_no_formula_and_reads_as_the_sentence(text: str) -> None:
     assert escape_formula(shown(text), NO_BREAK_SPACE)[0] not in "=+-@\t\r"
     assert Sentence.parse(escape_formula(text, NO_BREAK_SPACE)) == Sentence.parse(text)
@@ -93,7 +93,7 @@ def psychopy_reads(path: Path) -> list[object]:
 @example(["NA", "null", "=A1", "(a, 2)"])
 @example(["1,5", "nan", "Infinity", "[1]"])
 @example(["fALSE"])
-@settings(max_examples=examples(50))
+@settings(max_examples=examples(30))
 def test_psychopy_shows_what_is_not_refused(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str]
 ) -> None:

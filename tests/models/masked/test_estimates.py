@@ -38,8 +38,8 @@ def test_bounds_are_true_at_every_position(masked: Masked, kind: str, rule: str)
     model = masked(kind, rule=rule, pass_budget=200)
     sentence = Sentence.parse("The teacher sleeps")
     for position in range(len(sentence)):
-        known = model.replacements(sentence, position, WORDS)
-        exact = model.replacement_log_probs(sentence, position, WORDS)
+        known = model.replacements(sentence, position, WORDS[::2])
+        exact = model.replacement_log_probs(sentence, position, WORDS[::2])
         assert (known.upper_bound >= exact - 1e-4).all()
         assert np.isfinite(known.estimate).all()
 

@@ -75,7 +75,7 @@ texts = st.lists(
 )
 
 
-@settings(max_examples=examples(80))
+@settings(max_examples=examples(40))
 @given(sentences=texts, order=st.integers(1, 4))
 def test_equals_a_transcription_of_kneser_ney(sentences: list[Sentence], order: int) -> None:
     """Witness: the definition, one n-gram at a time in plain Python."""

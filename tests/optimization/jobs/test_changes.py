@@ -61,7 +61,7 @@ Edits = st.lists(
 )
 
 
-@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=Edits)
 def test_whatever_was_searched_before_a_study_equals_one_made_at_once(
     made_up: MadeUpSearches, tmp_path_factory: pytest.TempPathFactory, edits: list[dict[str, Any]]

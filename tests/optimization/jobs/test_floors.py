@@ -97,7 +97,7 @@ def test_natural_sentences_below_the_quantile_make_room_for_the_next_and_floors_
     two: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Witness: quantiles by hand, and scores of the natural sentences of triplets."""
-    path, plausible = tmp_path / "floor.sqlite", two.but(recipe="default", frame="none")
+    path, plausible = tmp_path / "floor.sqlite", two.but(recipe="default", frame="none", per_pair=1)
     results = plausible.find(path)
     floors = {name: floors_by_hand(name, two, 0.25) for name in two.models}
     assert results.floors == floors
@@ -159,7 +159,7 @@ def test_other_causal_transformers_judge_by_default_and_new_ones_do_not(
 ) -> None:
     """A panel of the models outside each pair, which the first run decides."""
     causal = tuple(f"hf:{tiny_checkpoint(name)}" for name in ("gpt2", "llama"))
-    few = two.but(recipe="default", restarts=None, enough=0.5, per_pair=1, max_scored=40)
+    few = two.but(recipe="default", restarts=None, enough=0.5, per_pair=1, max_scored=20)
     first = few.but(models=(*two.models, causal[0]))
     results = first.find(tmp_path / "panel.sqlite")
     assert [*results.judges] == [causal[0]]

@@ -103,7 +103,7 @@ def work(queue: TripletQueue, chance: random.Random, workers: int, stop: float) 
     return n_done
 
 
-@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10_000), workers=st.integers(1, 5), per_pair=st.integers(1, 6))
 def test_whatever_the_order_and_the_kills_the_same_results_count(
     tmp_path_factory: pytest.TempPathFactory, seed: int, workers: int, per_pair: int

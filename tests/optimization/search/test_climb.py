@@ -64,7 +64,7 @@ def climbed(
 
 
 @pytest.mark.parametrize("proposer", [RANKING, ScreeningProposer()], ids=type)
-@settings(max_examples=examples(25), **SMALL)  # type: ignore[arg-type]
+@settings(max_examples=examples(12), **SMALL)  # type: ignore[arg-type]
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_every_step_equals_brute_force(
     bigram: NgramModel,

@@ -24,7 +24,7 @@ def model(seed: int, kind: str) -> TableModel:
     return TableModel(seed, kind, draft_error=2.0 if kind == "estimate" else None)
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(10))
 @given(seeds=st.tuples(st.integers(0, 999), st.integers(1000, 1999)), position=st.integers(0, 3))
 def test_on_exact_models_it_finds_what_ranking_finds(seeds: tuple[int, int], position: int) -> None:
     """Witness: the best of the whole vocabulary in a plain loop."""

@@ -47,7 +47,7 @@ def exhaustive(
     return None if best == np.inf else best
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(30))
 @given(question=small_questions(), agreeing=st.booleans())
 def test_optimum_of_exhaustive_search(question: tuple[ScoreTable, int], *, agreeing: bool) -> None:
     table, per_pair = question

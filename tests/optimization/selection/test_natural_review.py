@@ -44,7 +44,7 @@ def rejections(draw: st.DrawFn) -> tuple[ScoreTable, int, int, int, list[int]]:
     return table, per_pair, after, draw(st.integers(0, 7)), excluded
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=examples(25))
 @given(rejections())
 def test_after_rejections_all_others_stay_and_the_rest_is_the_best(
     case: tuple[ScoreTable, int, int, int, list[int]],
@@ -280,7 +280,7 @@ def of_lengths(n: int, lengths: list[int], n_models: int, seed: int) -> ScoreTab
     return ScoreTable(tuple(texts), tuple("abc"[:n_models]), scores)
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=examples(25))
 @given(st.sampled_from([[2, 3], [2, 2, 3], [2, 3, 4]]), st.integers(1, 3), st.integers(0, 1000))
 def test_each_length_is_the_best_of_its_own(lengths: list[int], per_pair: int, seed: int) -> None:
     """Witness: exhaustive search inside each length, with ranks among that length alone."""

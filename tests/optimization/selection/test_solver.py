@@ -42,7 +42,7 @@ def small_programs(draw: st.DrawFn) -> Program:
     return Program.of([*goals, np.array(last)], rules)
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(50))
 @given(small_programs(), st.booleans())
 def test_choices_are_the_best_of_all(program: Program, in_steps: bool) -> None:
     """Witness: every choice, by the goals in their order; with and without leaving some out."""

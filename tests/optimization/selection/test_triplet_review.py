@@ -26,7 +26,7 @@ from tests.optimization.selection.test_triplets import (
 from tests.optimization.selection.triplet_recount import values_of
 
 
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(12))
 @given(small_questions(), st.integers(0, 255))
 def test_the_best_of_largest_sets(asked: tuple[list[Triplet], TripletQuestion], drawn: int) -> None:
     """Witness: every set that keeps the rules and holds no rejected triplet."""

@@ -200,13 +200,13 @@ def _maximise(
     scheme: ThresholdScheme,
     n_ratings: int,
 ) -> FloatArray:
-    """Find the maximum by BFGS, in steps between thresholds on a logarithmic scale."""
+    """Find the maximum by BFGS; its variables are logarithms of the steps between thresholds."""
     from scipy.optimize import minimize
 
     n, first = len(scheme.names), scheme.first_step
 
-    # With logarithms of steps, thresholds ascend for any vector. A first threshold that is no step
-    # is unrestricted.
+    # With logarithms of steps, thresholds ascend for any vector. The first flexible threshold
+    # is not a step, and may have any value.
     def to_point(free: FloatArray) -> tuple[FloatArray, FloatArray]:
         steps = free[:n].copy()
         steps[first:] = np.exp(np.clip(steps[first:], -30, 30))
@@ -243,7 +243,7 @@ def _second_derivatives(
 
 
 def _standard_errors(hessian: FloatArray, n_fixed: int) -> list[float]:
-    """Return standard errors of thresholds and slopes, with uncertain standard deviations.
+    """Return standard errors of thresholds and slopes, also due to uncertain standard deviations.
 
     Raises:
         InputError: if the ratings do not determine the estimates.

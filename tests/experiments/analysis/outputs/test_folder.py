@@ -81,6 +81,14 @@ def unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
 _FIGURES = ("consistency_figure", "heat_map", "scatter_figure", "sureness_figure")
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are named, and neither drawn nor saved."""
+    monkeypatch.setattr(writing, "save", _empty_files)
+    for name in _FIGURES:
+        monkeypatch.setattr(drawing, name, lambda *_, **__: True)
+
+
 @pytest.fixture(scope="module")
 def found() -> Analysis:
     return analysed(simulate(groups=(3, 4), seed=6))
@@ -289,6 +297,7 @@ def test_designs_of_any_shape(
     assert (tmp_path / "figures" / "ranks.png").is_file() == pairs
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_unfinished_sessions_count_where_they_can_and_the_page_says_where(tmp_path: Path) -> None:
     made = simulate(groups=(4, 4), conditions=(Condition.NATURAL_CONTROVERSIAL,))
     half = [r for r in made.responses if r.participant != "g1p0" or r.position > 3]
@@ -386,7 +395,7 @@ def test_where_nothing_can_be_tested_each_place_says_so_and_none_says_none(tmp_p
     assert axes.get_xlabel().endswith("differences cannot be tested with 4 groups")
 
 
-@pytest.mark.usefixtures("unsaved")
+@pytest.mark.usefixtures("undrawn")
 def test_participants_as_units_speak_of_these_items_in_page_and_table(tmp_path: Path) -> None:
     made = simulate(groups=(5,) * 4, conditions=(Condition.RANDOM_NATURAL,))
     found = analysed(made, "participants")
@@ -423,7 +432,7 @@ def test_every_p_value_stands_with_its_family_test_and_effect(folder: Path) -> N
     }
 
 
-@pytest.mark.usefixtures("unsaved")
+@pytest.mark.usefixtures("undrawn")
 def test_holm_decides_where_it_is_asked_for(tmp_path: Path) -> None:
     """Between .05 and .05 times the rank a contrast is significant by one and not by the other."""
     made = simulate(groups=(30,), seed=5)
