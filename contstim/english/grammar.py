@@ -62,8 +62,8 @@ _Expansion: TypeAlias = tuple[float, tuple[Pattern, ...], tuple[Pattern, ...]]
 
 The first order is the order in which children bind variables: heads that are words, other words,
 phrases. With it, combinations that no word has are excluded early. The second order is that of the
-sentence. In the second order, children lack the features that no rule for their category uses, because such features
-would only multiply symbols.
+sentence. In the second order, children lack the features that no rule for their category uses,
+because such features would only multiply symbols.
 """
 
 
