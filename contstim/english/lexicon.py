@@ -44,10 +44,11 @@ BE_FORMS = {
 CLASS_FEATURES = ("sem", "subj", "obj", "place", "fits", "agr", "of")
 # A value may have alternatives: the object of "cook" is a "dish|baked". A word that denotes
 # something (noun, name, place) must have one of the alternatives. A word that describes something
-# must have all of them; PREDICATES are the categories of such words.
+# must have all of them, because it must fit every noun that may be chosen; PREDICATES are the
+# categories of such words.
 OR = "|"
 PREDICATES = frozenset({"V", "ADJ", "CMP", "LOOK", "RP"})
-# Features that always have a single value, because several words must agree on it.
+# Features without alternatives: a variable has one value, on which several words must agree.
 SEPARATE = frozenset({"agr", "num", "mode", "at", "by"})
 
 
@@ -74,8 +75,8 @@ class Symbol(NamedTuple):
 class Entry:
     """One form of one word in one use; compared by identity.
 
-    `form` may contain a space ("last night", "looked at"). Each feature has one or more values; an
-    entry has the feature that a symbol requires if one of its values is the required value.
+    `form` may contain a space ("last night", "looked at"). Each feature has one or more values. An
+    entry fits a symbol if each value that the symbol requires is among the entry's values.
     """
 
     category: str

@@ -11,8 +11,8 @@ Two transforms make the scores of a language model comparable between sentences:
     +mean   log p / number of tokens that the scoring rule scores
     +slor   (log p - unigram log p of the words) / number of words (Pauls & Klein 2012; Lau et al.
             2017). The unigram model applies the rule after its file, as in +slor:FILE@lower, or
-            otherwise the rule of the language model. If an end mark is a word of the unigram model,
-            its unigram log p is subtracted as well.
+            otherwise the rule of the language model. If the unigram model reads end marks, their
+            unigram log p is subtracted as well.
 
 Transformed scores are no log-probabilities: they rank sentences but cannot be used in searches.
 """
@@ -323,7 +323,7 @@ class Transformed(Scorer):
 def _words_alone(unigram: LanguageModel, sentences: Sequence[Sentence]) -> FloatArray:
     """Return the unigram log p of the words of each sentence, (n_sentences,), nats.
 
-    The end mark is included if it is a word of the unigram model. The end of the sentence is not.
+    The end mark is included if the unigram model reads it. The end of the sentence is not.
     """
     log_probs = unigram.continuation_log_probs([Continuation(s, 0) for s in sentences])
     if reads_end_mark(unigram.convention.rule):

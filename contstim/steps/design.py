@@ -45,9 +45,9 @@ class MakeDesign(Step[Design], name="design", version=5):
     """Turn stimuli into the trials of an experiment, and assign them to groups.
 
     Each triplet gives a trial of its two synthetic sentences; with `--twins` it also gives trials
-    of the natural sentence and each synthetic one. In experiment 1 of 2023, an answer to a trial
-    with the natural sentence gave a quarter to a third of the evidence of an answer to a trial of
-    two synthetic sentences. No group sees a sentence twice, and all groups have the same number of
+    of the natural sentence and each synthetic one. In experiment 1 of Golan et al. (2023), an
+    answer to such a trial gave a quarter to a third as much evidence as an answer to a trial of two
+    synthetic sentences. No group sees a sentence twice, and all groups have the same number of
     trials of each condition, model pair and role. An independent check verifies the finished table.
     The command also writes a certificate, and a summary for ethics committees and the
     preregistration (`….summary.md`, `….summary.png`).

@@ -194,7 +194,7 @@ def test_of_several_ratings_one_may_be_kept(tmp_path: Path) -> None:
         said = run(tmp_path, *command, "--duplicates", which)
         assert "every participant rated every trial" in said.stdout
         assert (
-            f"(the {which} rating of a trial is kept): 1 further rating by 9001, {again.trial_id}."
+            f"(the {which} rating of a trial is kept): 1 rating by 9001, of {again.trial_id}."
             in said.stderr
         )
         first, *others = read_responses(tmp_path / "responses.csv")

@@ -101,7 +101,7 @@ class Uncertainty(NamedTuple):
     Attributes:
         estimate: value or difference; shape (…) for experiments that are simulated together.
         components: variance components of the estimate.
-        span: largest possible distance between results of two items, in the unit of the measure.
+        span: largest distance of the result of one item from the estimate; see `uncertainty_of`.
         ends: lowest and highest possible estimate.
         is_value: whether the estimate is a value, not a difference.
     """
@@ -133,8 +133,9 @@ class Uncertainty(NamedTuple):
         """Return the p-value of two one-sided tests that the absolute difference is below a margin.
 
         The p-value is below .05 if the 90 % interval lies within the margin (Schuirmann 1987). If
-        two models agree on every answer, the variance is zero. But if they differed by the margin,
-        k items would show it with a probability of at least 1 - (1 - margin)^k.
+        two models agree on every answer, the variance is zero, and the p-value is
+        (1 - margin / span)^k: the largest probability that k items show no disagreement although
+        the models differ by the margin.
 
         Args:
             margin: smallest absolute difference that matters.
@@ -171,9 +172,10 @@ class Uncertainty(NamedTuple):
         The interval of a value is Wilson's (1927): it contains each share p that is close to the
         observed one, given the standard error under p, (p (1 - p) / n)^.5, for n independent
         observations. The interval of a difference uses Student's t. If the variance is small,
-        unobserved answers matter more than the variance: all of N answers are right with
-        probability p^N, so any p above (alpha / 2)^(1 / N) may be true (Clopper & Pearson 1934).
-        The interval of a difference has at least the width that follows from this p.
+        other answers may exist that the sample happens to lack: all of N answers are right with
+        probability p^N, so any p above (alpha / 2)^(1 / N), with alpha = 1 - level, may be true
+        (Clopper & Pearson 1934). So the interval of a difference reaches at least span * (1 - p) to
+        each side, with this lowest p.
 
         Args:
             level: confidence level, such as 0.95.
@@ -185,7 +187,8 @@ class Uncertainty(NamedTuple):
         if self.is_value:
             lowest = self.ends[0]
             share = (self.estimate - lowest) / self.span
-            # The added item's variance is known, so only the estimated one has limited freedom
+            # The variance of the item added below is known; only the estimated one has limited
+            # freedom
             ratio = (variance + (self.span / units) ** 2) / variance if variance else np.inf
             curve = t_quantile(level, freedom * ratio**2) ** 2 / observations
             centre = (share + curve / 2) / (1 + curve)
@@ -202,8 +205,8 @@ class Uncertainty(NamedTuple):
         """Return the number of independent observations with the same precision.
 
         It is the variance of a single answer divided by the variance of the mean (Kish 1965). One
-        item, or person, with constant answers is added, so that the result is the number of units
-        if the variance is zero.
+        item, or person, whose result differs from the others by the span is added, so that the
+        result is finite if the variance is zero.
 
         Args:
             variance: variance of the mean.
@@ -239,9 +242,9 @@ def uncertainty_of(
     span = np.asarray(1 - lowest)
     if side.second is None and not side.ceiling:
         return Uncertainty(estimate, components, span, (lowest, 1.0), is_value=True)
-    # An item on which two otherwise equal models disagree changes their difference by the span of
-    # the measure. If one model is always right and the other never, an item changes the difference
-    # by twice the span.
+    # How far can the difference on one item be from the mean difference? If the models are
+    # otherwise equal, by the span of the measure; if one is always right and the other never, by
+    # twice the span. The span of differences is interpolated between these two.
     return Uncertainty(estimate, components, span + np.abs(estimate), (lowest - 1, 1 - lowest))
 
 

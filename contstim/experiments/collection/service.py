@@ -93,7 +93,7 @@ def read_study(folder: Path) -> PageStudy:
             f"{path} does not exist. Name a folder that `contstim export jspsych` wrote."
         )
     try:
-        # Validated as JSON, because strict validation of a dictionary refuses questions in it
+        # Validated as JSON, because strict validation of a dictionary requires `Question` objects
         study = PageStudy.model_validate_json(json.dumps(read_json_object(path)))
     except ValidationError as error:
         location = ".".join(map(str, error.errors()[0]["loc"]))

@@ -133,7 +133,7 @@ class Power:
         return min(rates), max(rates)
 
     def trials_needed(self, rate: float) -> int | None:
-        """Return the number of trials from which the favourite comes first at this rate, or None.
+        """Return the lowest number of trials with which the favourite comes first at this rate.
 
         None means that all trials together do not reach the rate.
         """
@@ -338,7 +338,8 @@ def design_power(
         simulations: see `simulate_power`.
         smallest_effect: smallest difference of accuracies that matters.
         seed: see `simulate_power`.
-        progress: called with the numbers of completed and of all simulations.
+        progress: called before each kind and size, with the numbers of completed and of all of
+            these.
 
     Raises:
         InputError: if a sentence or model has no scores, there are fewer than two models or only

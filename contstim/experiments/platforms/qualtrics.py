@@ -4,8 +4,9 @@ Facts from qualtrics.com/support, *Import & Export Surveys: Preparing an Advance
 the file begins with `[[AdvancedFormat]]`; `[[Block:name]]` begins a block. A question consists of
 its type, its `[[ID:tag]]` (the name of its data column), its text as HTML, and its choices;
 `[[AdvancedChoices]]` sets their exported values. `[[PageBreak]]` ends a page. The researcher sets
-in the survey flow, after the import, which participants see a block. Qualtrics would shuffle the
-questions of a block without their page breaks, so this module fixes the order of each list.
+in the survey flow, after the import, which participants see a block. If Qualtrics shuffled the
+questions of a block, page breaks would not move with them, so this module fixes the order of each
+list.
 
 `[[Question:Timing]]` is widely used but missing from that documentation, so it is only written on
 request. Qualtrics does not document its own file format (QSF), so no such file is written.
@@ -123,17 +124,18 @@ def import_qualtrics(
     --out responses.csv`
 
     Args:
-        files: exports with numeric values. A question that a participant left empty is not a
-            response; `Imported.report` names participants who did not answer every trial of their
-            group. A question that was seen but not answered (-99 in some exports) is a missing
-            rating. Previews are skipped and named.
+        files: exports with numeric values. An empty cell is not a response, because most questions
+            belong to lists that the participant did not see; `Imported.report` names participants
+            who did not answer every trial of their group. A cell of -99, which some exports have
+            for a seen question without an answer, is a missing rating. Previews are skipped and
+            named.
         trials: exported trials.
         key: table that maps questions to trials.
         participant: column with the names of participants.
 
     Raises:
-        InputError: if a file cannot be read, lacks a column, or has no column of a question in the
-            key; see also `import_files`.
+        InputError: if a file cannot be read, lacks the column of participants, or has a column for
+            none of the questions in the key; see also `import_files`.
     """
     questions = _read_key(key)
     return alignment.import_files(

@@ -79,10 +79,12 @@ class Imported:
         trials: trials as passed, or as built from published data.
         responses: responses in the order of the files.
         notes: messages on decisions of the import and on ignored data.
-        unmatched: ratings of trials that are not in `trials`; they are not in `responses`.
+        unmatched: findings, one per participant, on ratings of trials that are not in `trials`;
+            these ratings are not in `responses`.
         unreadable: errors of skipped rows, with file, line and reason.
         questions: answers to questions other than the trials.
-        rows: participant and row of each response; rows are empty if the reader keeps none.
+        rows: participant and row of each answer to a trial, repeated ones included; rows are empty
+            if the reader keeps none.
     """
 
     trials: tuple[Trial, ...]
@@ -138,8 +140,8 @@ def import_files(
             f"{shortened(unmatched[0].trial_id)} ({unmatched[0].where})" if unmatched else "none"
         )
         raise InputError(
-            f"No answer belongs to any of the {len(trials):,} trials; the first answer is "
-            f"about {first}. Name the table of the trials that participants saw."
+            f"No answer belongs to any of the {len(trials):,} trials; trial of the first answer: "
+            f"{first}. Name the table of the trials that participants saw."
         )
     unknown = grouped((answer.participant, answer.trial_id) for answer in unmatched)
     return Imported(
@@ -269,7 +271,7 @@ def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
             chosen[key] = response
     left_out = [
         f"Excluded repeated ratings (the {which} rating of a trial is kept): "
-        f"{quantity(len(trials), 'further rating')} by {participant}, {', '.join(trials)}."
+        f"{quantity(len(trials), 'rating')} by {participant}, of {', '.join(trials)}."
         for participant, trials in repeated.items()
     ]
     return replace(imported, responses=tuple(chosen.values()), notes=(*imported.notes, *left_out))

@@ -97,7 +97,8 @@ def _parse_options(when: str, kind: str, options: str) -> dict[str, Any]:
 def _parse_question(cells: Mapping[str, str], language: str) -> Question:
     """Parse a question from a row.
 
-    Its texts are in the language, or else in the language without its region.
+    Its texts are translations into the language (`de-AT`), else into the language without its
+    region (`de`), else the untranslated texts.
 
     Raises:
         ValueError: if a cell is invalid; its arguments are the column and the problem.

@@ -5,9 +5,10 @@ except heads for other tasks and copies. `check_tokenizer` requires that the tok
 large as the embedding and reads English. `check_behaviour` requires that the output depends on the
 right tokens.
 
-A causal network predicts a word only from the words before it. `transformers` loads some networks
-that read both sides as causal (XLNet; BERT saved without `is_decoder`), and some that read one side
-as masked. Two rows that differ in one token show which positions depend on this token:
+A causal network predicts a word only from the words before it. `transformers` may load a network
+that reads both sides as if it were causal (XLNet; BERT saved without `is_decoder`), or one that
+reads one side as if it were masked. Two rows that differ in one token show which positions depend
+on this token:
 
     row 0            the old house was not good for
     row 1            the old house water not good for
@@ -80,7 +81,7 @@ def without_weights(model_class: Any, config: Any, *, trust_remote_code: bool) -
 
     with torch.device("meta"), no_init_weights():
         network = model_class.from_config(config, trust_remote_code=trust_remote_code)
-    # Without initialisation, tied weights are not tied; the output layer would count separately
+    # Without initialisation, weights are not tied yet, and the output layer would be separate
     network.tie_weights()
     return network
 

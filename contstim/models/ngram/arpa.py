@@ -151,7 +151,9 @@ def _order(
     for table, last in zip(orders[1:], words[1:-1], strict=True):
         rows = table.find(rows * n_words + last)
         if (rows < 0).any():
-            raise section.error_in_row(int(np.argmin(rows)), "its prefix is not an n-gram")
+            raise section.error_in_row(
+                int(np.argmin(rows)), "a shorter n-gram with which it begins is not in the file"
+            )
     keys = rows * n_words + words[-1]
     if not (keys[1:] > keys[:-1]).all():
         by_key = np.argsort(keys, kind="stable")  # other programs write n-grams in any order

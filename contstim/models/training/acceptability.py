@@ -88,7 +88,7 @@ def read_annotations(
 
     Raises:
         InputError: if the file cannot be read, lacks a column, has no feature, has a label other
-            than 0 and 1, or has another number in the column of a feature.
+            than 0 and 1, or has a column of whole numbers with others than 0 and 1.
     """
     path = Path(path)
     columns = _columns(path)
@@ -101,7 +101,8 @@ def read_annotations(
             continue
         if invalid is None:
             features[name] = tuple(value == "1" for value in values)
-        # A column of text is no feature and is skipped; a column of other numbers is an error
+        # A column of text is not a feature; a column of whole numbers other than 0 and 1 is an
+        # error
         elif all(value.lstrip("-").isdigit() for value in values):
             raise InputError(
                 f"{path}, row {invalid + 1}: {name} must be 0 or 1, got "
@@ -146,7 +147,7 @@ def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
     names = tuple(rows.pop(0)) if has_header else _COLA
     if not rows or len(set(names)) < len(names):
         raise InputError(f"{path} has a header but no rows, or duplicate columns.")
-    # Line numbers start at 1, and a header is line 1
+    # Line numbers start at 1, a header is line 1, and empty lines do not count
     for number, row in enumerate(rows, start=1 + has_header):
         if len(row) != len(names):
             raise InputError(
@@ -172,9 +173,9 @@ def train_acceptability(
 
     All classifiers are trained and validated on the same sentences, see `split_sentences`. The seed
     increases by 1 per restart. It determines the initial weights of the head, the order of
-    sentences, and dropout. Each folder also gets `training.json` and `curve.png`, with the losses
-    of the labels. A finished restart is not repeated; an interrupted restart resumes from its last
-    checkpoint.
+    sentences, and dropout. Each folder also gets `training.json` with the losses of each epoch, and
+    `curve.png` with the perplexities, exp(loss). A finished restart is not repeated; an interrupted
+    restart resumes from its last checkpoint.
 
     Args:
         sentences: labelled sentences, including those for validation.

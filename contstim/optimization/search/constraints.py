@@ -136,9 +136,9 @@ def max_changes(maximum: int) -> Constraint:
 def capitals(vocabulary: Vocabulary) -> Constraint | None:
     """Require capitals for new words at the start of a sentence, and lower case inside it.
 
-    Capitalised words that the vocabulary does not have in lower case count as names, which are
-    allowed anywhere. The natural sentence's words are always allowed. Returns None if the
-    vocabulary has no word in both cases; vocabularies made with the package's word rules have none.
+    The rule is about words that the vocabulary has in both cases for the same position. All other
+    words, such as names, and the natural sentence's words are always allowed. Returns None if there
+    are no words in both cases; vocabularies made with the package's word rules have none.
     The vocabulary of all words of a text has both `The` and `the` inside sentences, because of
     headings and quotations.
     """

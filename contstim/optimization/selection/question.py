@@ -1,7 +1,7 @@
 """Questions (settings of a selection), and selections (stimuli with a certificate of their value).
 
-"2023" is the study of Golan et al. (2023). A model rejects the sentence of a pair that it finds
-less likely, and accepts the other sentence.
+"2023" is the study of Golan et al. (2023). Each model accepts one sentence of a pair and rejects
+the other one, which it finds less likely (unless pairs may be `agreeing`).
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class NaturalRules:
     agreeing: Annotated[
         bool,
         Help(
-            "Allow pairs in which both models prefer the same sentence, as in the 2023 study: a "
-            "sentence need not rank below the median of the model that rejects it."
+            "Also use sentences at or above the median of the model that rejects them, as in the "
+            "2023 study. Both models may then prefer the same sentence of a pair."
         ),
     ] = False
 
@@ -98,8 +98,9 @@ class TripletRules:
     objective: Annotated[
         Objective,
         Help(
-            "readable: the new words that fit best among triplets with enough nats; "
-            "controversiality: most nats; worst-rank: best ranks by nats, as in the code of 2023."
+            "readable: fewest new words of another part of speech, then fewest new words, with "
+            "enough nats; controversiality: largest sum of nats; worst-rank: lowest sum of each "
+            "triplet's worse rank by nats, as in the code of 2023."
         ),
     ] = "readable"
     enough: Annotated[
@@ -122,8 +123,8 @@ class TripletRules:
     quantiles: Annotated[
         int,
         Help(
-            "Select equally many natural sentences from each of this number of quantiles of each "
-            "model's probability; 0 for no such rule.",
+            "Number of groups of natural sentences by their probability under each model; equally "
+            "many triplets are selected from each group. 0 for no such rule.",
             at_least=0,
         ),
     ] = 10
@@ -224,8 +225,8 @@ class MinimalPairQuestion:
     objective: Annotated[
         MinimalPairObjective,
         Help(
-            "margin: nats of the less certain model; rank: rank of these nats; evidence: expected "
-            "evidence of an answer."
+            "margin: nats of the less certain model; rank: the worse rank by nats; evidence: "
+            "expected evidence of an answer."
         ),
     ] = "margin"
     per_paradigm: Annotated[
@@ -245,8 +246,8 @@ class MinimalPairQuestion:
         check_ranges(self)
         if self.per_pair % 2:
             raise InputError(
-                f"`per_pair` must be even, got {self.per_pair}: each model alone is right in half "
-                "of the minimal pairs."
+                f"`per_pair` must be even, got {self.per_pair}: only the first model is right in "
+                "half of the minimal pairs, only the second in the others."
             )
 
 
@@ -262,10 +263,10 @@ class Certificate:
             after the decimal point, the number of new words (2.034 means 2 and 34). For other
             triplets, the sum of Eq. 4 (nats) or of ranks. For minimal pairs, the sum of their
             values.
-        bound: bound on the value of every selection that reaches the earlier goals equally well,
-            proven by the solver.
-        status: `optimal` if objective and bound are equal (within 2e-6) and earlier goals, such as
-            to keep reviewed items, are proven optimal; `gap` if the time limit was reached before.
+        bound: bound, proven by the solver, on the value of every selection that reaches the goals
+            with precedence (such as to keep reviewed items) equally well.
+        status: `optimal` if objective and bound are equal (within 2e-6) and the goals with
+            precedence are proven optimal; `gap` if the time limit was reached before.
         solver: program that found the selection.
         version: version of the solver.
         tie_rule: rule that decides between selections of equal value.

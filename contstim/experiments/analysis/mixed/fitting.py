@@ -1,7 +1,8 @@
 """Estimates of a cumulative mixed model, at the maximum of the approximate likelihood.
 
     flexible thresholds     one less than the number of levels, all estimated separately
-    symmetric thresholds    0 in the middle, the others mirrored: -t2 -t1 0 t1 t2
+    symmetric thresholds    0 in the middle, the others mirrored: -t2 -t1 0 t1 t2; without 0 if
+                            ratings in the middle occur
                             (for choices, only the threshold in the middle)
 
 It is a convention which sentence of a trial is called sentence_1. With symmetric thresholds,
@@ -52,8 +53,8 @@ class ThresholdScheme:
         matrix: (n_finite, n_estimated); the finite thresholds are the matrix times the estimated
             thresholds.
         level_of: rating → level, 0 to n_finite.
-        first_step: index of the first estimated threshold that is a positive step above the one
-            before, or above zero.
+        first_step: index from which thresholds are estimated as positive steps: 1 if flexible, as
+            the first may have any value; 0 if symmetric, as the first is a step above zero.
     """
 
     names: tuple[str, ...]
@@ -83,8 +84,9 @@ def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> Th
         names = [f"{low}|{high}" for low, high in pairwise(distinct)]
         levels = {rating: level for level, rating in enumerate(distinct)}
         return ThresholdScheme(tuple(names), np.eye(len(names)), levels, 1)
-    # The degree of a rating is its distance from the middle: 4 5 6 for sentence_2 have the degrees
-    # of 3 2 1 for sentence_1. A degree that occurs on neither side is left out.
+    # The degree of a rating is its distance from the middle: on a scale from 1 to 6, the ratings 4,
+    # 5 and 6 (for sentence_2) have the degrees of 3, 2 and 1 (for sentence_1). A degree that occurs
+    # on neither side is left out.
     degrees = sorted({abs(rating - scale.middle) for rating in distinct})
     n, neither = len(degrees), int(0 in degrees)  # ratings in the middle have a separate level
     up = n - neither
@@ -180,7 +182,7 @@ effects, and, if trials have an intercept, that of trials."""
 
 
 def _starting_point(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> FloatArray:
-    """Return steps between thresholds from the shares of the levels, and slopes of zero."""
+    """Return logarithms of steps between thresholds, from the shares of levels, and zero slopes."""
     from scipy.special import ndtri
 
     levels = np.concatenate([block.levels.ravel() for block in blocks])
@@ -270,8 +272,9 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
         InputError: if they do, because steeper slopes then always fit better.
     """
     # Predictors separate the ratings if there is a direction of slopes and thresholds along which
-    # no rating becomes less likely and some become more likely. For each trial, its lowest rating
-    # is the strictest condition on upper thresholds, its highest rating that on lower ones.
+    # no rating becomes less likely and some become more likely. Each rating requires that the
+    # predictor lies below its upper threshold and above its lower one. The lowest rating of a trial
+    # has the strictest upper limit, the highest one the strictest lower limit.
     n_finite = len(scheme.matrix)
     lowest = np.concatenate(
         [np.where(b.levels < 0, n_finite, b.levels).min(axis=0) for b in blocks]
@@ -291,6 +294,6 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
     )
     if np.abs(separating_direction(rows)[:n_slopes]).max() > 1e-9:
         raise InputError(
-            "The ratios order all ratings without exception (perfect separation), so the fit "
+            "Some ratios agree with all ratings without exception (separation), so the fit "
             "has no finite coefficient. Add trials or participants, or remove models."
         )

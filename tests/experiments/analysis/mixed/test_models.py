@@ -165,7 +165,7 @@ BAD: dict[str, tuple[Callable[[Ratings], Ratings], MixedSettings, str]] = {
         MixedSettings(),
         "the same rating in each trial",
     ),
-    "separated": (rated(by_ratio), MixedSettings(people="none", items=False), "perfect separation"),
+    "separated": (rated(by_ratio), MixedSettings(people="none", items=False), "without exception"),
     "nearly separated": (rated(surer), MixedSettings(), "no finite estimates"),
     "ties": (ratios(lambda _: np.zeros(1)), MixedSettings(), "a prefers neither sentence on any"),
     "infinite": (
@@ -264,7 +264,7 @@ def test_ratios_that_order_all_choices_are_refused() -> None:
         replace(g, ratings=np.where(g.ratios[:1] > 0, 2.0, 1.0).repeat(len(g.ratings), axis=0))
         for g in CHOICES.groups
     ]
-    with pytest.raises(InputError, match="perfect separation"):
+    with pytest.raises(InputError, match="without exception"):
         fit_mixed(Ratings(CHOICES.models, tuple(groups)), ["a"], MixedSettings(items=False))
 
 
