@@ -216,10 +216,28 @@ def serving(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen
         process.communicate(timeout=60)
 
 
+def interrupt_while_a_decision_arrives(url: str, process: subprocess.Popen[str]) -> str:
+    """Return what the process says at its end."""
+    port = int(re.findall(r"\d+", url)[-1])
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        head = (
+            f"POST /decisions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nExpect: 100-continue\r\n"
+            "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+        )
+        client.sendall(head.encode())
+        assert b"100" in client.recv(100)  # the server waits for the body
+        client.sendall(b"{")
+        process.send_signal(signal.SIGINT)
+        _, messages = process.communicate(timeout=60)
+    return messages
+
+
 def test_a_served_review_is_saved_resumed_and_ended_by_an_interrupt(folder: Path) -> None:
+    """Quietly the second time, where a decision is still arriving."""
     saved = {"item_id": IDS[0], "decision": "reject", "reason": "rude"}
-    for _ in range(2):
-        with serving(folder, "--port", "0", "--reviewer", " Ann  B ") as (url, process):
+    for number in range(2):
+        options = ("--port", "0", "--reviewer", " Ann  B ", *["--quiet"] * number)
+        with serving(folder, *options) as (url, process):
             assert url.startswith("http://127.0.0.1:")
             page = httpx2.get(url, verify=False).text
             fingerprint = re.search(r'"fingerprint": "(\w+)"', page)
@@ -227,6 +245,8 @@ def test_a_served_review_is_saved_resumed_and_ended_by_an_interrupt(folder: Path
             body = {"fingerprint": fingerprint[1], "decisions": [saved]}
             assert httpx2.post(f"{url}decisions", json=body, verify=False).status_code == 200
             saved |= {"item_id": IDS[1]}
+            if number:
+                assert interrupt_while_a_decision_arrives(url, process) == ""
         assert process.returncode in (0, 130)
     review = read_reviews([folder / "review-Ann_B.csv"])
     assert review.rejected == set(IDS[:2])
@@ -240,20 +260,3 @@ def test_a_served_review_is_saved_resumed_and_ended_by_an_interrupt(folder: Path
     assert "review-Ann_B.csv already exists" in done.stderr
     assert "other items: 2 of 6" in done.stderr
     assert (folder / "review-Ann_B.csv").read_bytes() == before
-
-
-def test_an_interrupt_ends_quietly_while_a_decision_is_still_arriving(folder: Path) -> None:
-    with serving(folder, "--port", "0", "--quiet") as (url, process):
-        port = int(re.findall(r"\d+", url)[-1])
-        with socket.create_connection(("127.0.0.1", port)) as client:
-            head = (
-                f"POST /decisions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nExpect: 100-continue\r\n"
-                "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n"
-            )
-            client.sendall(head.encode())
-            assert b"100" in client.recv(100)  # the server waits for the body
-            client.sendall(b"{")
-            process.send_signal(signal.SIGINT)
-            _, messages = process.communicate(timeout=60)
-    assert messages == ""
-    assert process.returncode in (0, 130)

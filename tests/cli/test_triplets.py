@@ -122,7 +122,7 @@ def test_searches_that_find_nothing_are_counted_and_named_where_no_sentence_is_l
     assert all(triplet.distinct for triplet in found)
     words = Vocabulary.load(few_words)
     models = [NgramModel(f"{n}.arpa", name=f"kenlm:{n}.arpa") for n in (2, 3)]
-    for one in unchanged:
+    for one in unchanged[:2]:
         assert f"unchanged: kenlm:2.arpa × kenlm:3.arpa, {one['natural']!r}: " in done.stderr
         assert one["reason"] in done.stderr
         natural = Sentence.parse(one["natural"])

@@ -122,7 +122,7 @@ def test_for_one_pattern_of_tokens_chain_probabilities_add_up_to_one(load: Load,
 @pytest.mark.parametrize("name", NAMES)
 def test_replacements_equal_rewriting_and_bounds_hold(load: Load, name: str, rule: str) -> None:
     model = CausalModel(load(name), rule=rule, context="Once upon a time, ")
-    words = [*ALL_WORDS[::2], *ODD_WORDS]
+    words = [*ALL_WORDS[::4], *ODD_WORDS]
     for sentence in (PARSED[0], Sentence.parse("Stop!")):
         for position in {0, len(sentence) // 2, len(sentence) - 1}:
             exact = model.log_probs([sentence.replace(position, word) for word in words])
