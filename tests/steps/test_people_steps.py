@@ -173,18 +173,13 @@ def test_judges_are_loaded_with_the_options_of_models(
     def load(_judges: Sequence[str], loading: Loading) -> Never:
         raise InputError(loading.device)
 
-    table, text = tmp_path / "triplets.csv", tmp_path / "text.txt"
-    out, judge = tmp_path / "out", ("kenlm:1.arpa",)
+    table, text, out = tmp_path / "triplets.csv", tmp_path / "text.txt", tmp_path / "out"
     write_table(table, columns_of(Triplet, some_triplets(1, ("ngram", "rnn"))))
     text.write_text("The old dog slept in the small house.")
+    settings, loading = ReviewSettings(judge=("kenlm:1.arpa",)), Loading(device="cuda")
     for step in (
-        WriteReviewPage(
-            table=table,
-            out=out,
-            settings=ReviewSettings(judge=judge),
-            loading=Loading(device="cuda"),
-        ),
-        FindSentences(text=text, out=out, judge=judge, loading=Loading(device="cuda")),
+        WriteReviewPage(table=table, out=out, settings=settings, loading=loading),
+        FindSentences(text=text, out=out, judge=settings.judge, loading=loading),
     ):
         monkeypatch.setattr(f"{type(step).__module__}.load_models", load)
         with pytest.raises(InputError, match="cuda"):
