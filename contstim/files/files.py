@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING
@@ -266,8 +266,7 @@ def is_record(path: Path | str) -> bool:
 def file_lock(path: Path, holder: str) -> Iterator[str | None]:
     """Hold a lock of the operating system in the `with` statement, if no other process has it.
 
-    The system also releases the lock if the process dies. The lock file is never removed, because
-    another process may have opened the file.
+    The system also releases the lock if the process dies. The lock file is removed at the end.
 
     Args:
         path: lock file, which contains the description of the holder.
@@ -282,8 +281,8 @@ def file_lock(path: Path, holder: str) -> Iterator[str | None]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+", encoding="utf-8")
-        if acquired := _acquire(file):
+        file, acquired = _open_and_lock(path)
+        if acquired:
             file.truncate(0)
             file.write(holder)
             file.flush()
@@ -293,8 +292,15 @@ def file_lock(path: Path, holder: str) -> Iterator[str | None]:
             "writable. Copy the files to another folder."
         ) from error
     with file:
-        file.seek(0)
-        yield None if acquired else file.read().strip()
+        if not acquired:
+            file.seek(0)
+            yield file.read().strip()
+            return
+        try:
+            yield None
+        finally:
+            with suppress(OSError):  # Windows does not remove an open file
+                path.unlink()
 
 
 def lock_holder(path: Path) -> str | None:
@@ -307,6 +313,19 @@ def lock_holder(path: Path) -> str | None:
             return None if _acquire(file) else file.read().strip()
     except OSError:  # no lock file
         return None
+
+
+def _open_and_lock(path: Path) -> tuple[IO[str], bool]:
+    """Open a file and try to lock it; return the open file, and True if the lock was acquired."""
+    while True:
+        file = path.open("a+", encoding="utf-8")
+        if not _acquire(file):
+            return file, False
+        # If the previous holder has removed the file since it was opened, open a new file
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file, True
+        file.close()
 
 
 def _acquire(file: IO[str]) -> bool:

@@ -304,7 +304,9 @@ class _Wiring:
         if isinstance(note, Writes):
             return None
         if not kind:
-            return None if field.name in step.separate_fields else self._given.get(field.name)
+            if field.name in step.separate_fields or not self._has_effect(field, draft):
+                return None
+            return self._given.get(field.name)
         if kind == "models" and draft.section.values.get("scores"):  # used instead of models
             return None
         candidates = self.find(kind, step, is_setting=not isinstance(note, Reads | Models))
@@ -315,6 +317,14 @@ class _Wiring:
             reason = "[texts] names no" if kind in self._supplied else "no section writes"
             raise InputError(f"`{field.name}` must name a file, because {reason} {kind}.")
         return candidates[0] if candidates else None
+
+    def _has_effect(self, field: Field, draft: _Draft) -> bool:
+        """Return False for options of loading models if a step loads judges only, and has none."""
+        models = [f.name for f in fields_of(draft.section.step) if isinstance(f.note, Models)]
+        has_judge = draft.section.values.get("judge", self._study.judge)
+        return (
+            models != ["judge"] or bool(has_judge) or not hasattr(self._study.loading, field.name)
+        )
 
 
 def _sort_stages(stages: Sequence[StudyStage]) -> tuple[StudyStage, ...]:
