@@ -43,7 +43,15 @@ def check_study(study: Study, sections: Sequence[Section], problems: Problems) -
     The current folder is the study's.
     """
     _check_files(study, sections, problems)
-    _check_models(study, problems)
+    trained = {model.location for model in study.models if model.training is not None}
+    for model in study.models:
+        if model.location not in trained:
+            with problems.of(("models", model.name)):
+                check_model(parse_model(model.specification, model.name), study.loading)
+    compared = [s for s in study.stages if s.step.name.startswith(("select", "triplets"))]
+    if len(study.models) < 2 and compared and not problems.concern("models"):
+        message = f"[{'.'.join(compared[0].key)}] compares models, but the study has "
+        problems.add(("models",), f"{message}{len(study.models)}: name at least two.")
     check_numbers(study, problems)
     _check_together(study, problems)
     if problems:
@@ -88,19 +96,6 @@ def _check_files(study: Study, sections: Sequence[Section], problems: Problems) 
                     raise InputError(f"there is no file {str(path)!r}, and no stage writes it.")
 
 
-def _check_models(study: Study, problems: Problems) -> None:
-    """Check files of existing models, and that a study that compares models has at least two."""
-    trained = {model.location for model in study.models if model.training is not None}
-    for model in study.models:
-        if model.location not in trained:
-            with problems.of(("models", model.name)):
-                check_model(parse_model(model.specification, model.name), study.loading)
-    compared = [s for s in study.stages if s.step.name.startswith(("select", "triplets"))]
-    if len(study.models) < 2 and compared and not problems.concern("models"):
-        message = f"[{'.'.join(compared[0].key)}] compares models, but the study has "
-        problems.add(("models",), f"{message}{len(study.models)}: name at least two.")
-
-
 def _check_stage(stage: StudyStage, study: Study) -> None:
     """Check a step with all its values.
 
@@ -114,7 +109,7 @@ def _check_stage(stage: StudyStage, study: Study) -> None:
         if RESULTS not in path.parents or ".." in path.parts:
             raise InputError(f"writes {path}: name a path in {RESULTS}/.")
     written = {path.as_posix() for writer in study.stages for path in writer.writes}
-    written |= {model.location for model in study.models}  # checked by `_check_models`
+    written |= {model.location for model in study.models}  # checked by `check_study`
     for text in stage.step.specifications():
         model = parse_model(text, text)
         if written.isdisjoint((model.location, relpath(model.location))):

@@ -304,9 +304,13 @@ class _Wiring:
         if isinstance(note, Writes):
             return None
         if not kind:
-            if field.name in step.separate_fields or not self._has_effect(field, draft):
-                return None
-            return self._given.get(field.name)
+            # Options of loading have no effect if a step loads judges only, and has none
+            models = [f.name for f in fields_of(step) if isinstance(f.note, Models)]
+            judge = draft.section.values.get("judge", self._study.judge)
+            is_loading = hasattr(self._study.loading, field.name)
+            has_no_effect = is_loading and models == ["judge"] and not judge
+            is_separate = field.name in step.separate_fields
+            return None if is_separate or has_no_effect else self._given.get(field.name)
         if kind == "models" and draft.section.values.get("scores"):  # used instead of models
             return None
         candidates = self.find(kind, step, is_setting=not isinstance(note, Reads | Models))
@@ -317,14 +321,6 @@ class _Wiring:
             reason = "[texts] names no" if kind in self._supplied else "no section writes"
             raise InputError(f"`{field.name}` must name a file, because {reason} {kind}.")
         return candidates[0] if candidates else None
-
-    def _has_effect(self, field: Field, draft: _Draft) -> bool:
-        """Return False for options of loading models if a step loads judges only, and has none."""
-        models = [f.name for f in fields_of(draft.section.step) if isinstance(f.note, Models)]
-        has_judge = draft.section.values.get("judge", self._study.judge)
-        return (
-            models != ["judge"] or bool(has_judge) or not hasattr(self._study.loading, field.name)
-        )
 
 
 def _sort_stages(stages: Sequence[StudyStage]) -> tuple[StudyStage, ...]:

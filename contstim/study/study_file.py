@@ -131,26 +131,20 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     loading = Loading(**_read_values(Loading, inner["loading"], ("loading",), problems))
     models = _models(inner["models"], texts, seed, problems)
     questions = _questions(tables.get("questions", []), problems)
-    judge = _judge(tables.get("judge", []), models, problems)
+    judge, texts_of = tables.get("judge", []), {model.name: model.text for model in models}
+    judge = [judge] if isinstance(judge, str) else judge
+    if not isinstance(judge, list) or not all(isinstance(name, str) for name in judge):
+        problems.add(("judge",), f"{judge!r} is not a model, or a list of models, in quotes.")
+        judge = []
+    judges = tuple(texts_of.get(name, name) for name in judge)  # models may be given by name
+    with problems.of(("judge",)):
+        parse_models(judges)
     title = str(title) or Path.cwd().name
-    study = Study(path, title, seed, texts, models, loading, questions, judge)
+    study = Study(path, title, seed, texts, models, loading, questions, judges)
     sections = _read_sections(tables, commands, problems)
     study = with_stages(study, sections, problems)
     check_study(study, sections, problems)
     return study
-
-
-def _judge(value: Any, models: Iterable[StudyModel], problems: Problems) -> tuple[str, ...]:
-    """Return the specifications of the judges; the file may give names of its models instead."""
-    names = [value] if isinstance(value, str) else value
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        problems.add(("judge",), f"{value!r} is not a model, or a list of models, in quotes.")
-        return ()
-    texts = {model.name: model.text for model in models}
-    judges = tuple(texts[name] if name in texts else str(name) for name in names)
-    with problems.of(("judge",)):
-        parse_models(judges)
-    return judges
 
 
 def _questions(rows: Any, problems: Problems) -> tuple[dict[str, str], ...]:
