@@ -132,8 +132,8 @@ class TripletStore:
         rows = self._store.rows(f"SELECT {', '.join(names)} FROM result WHERE key = ?", (key,))
         return _result(dict(zip(names, rows[0], strict=True))) if rows else None
 
-    def refusals(self, results: Iterable[Result]) -> tuple[int, Counter[str]]:
-        """Return how many sentences judges scored, and how many each judge alone refused.
+    def refused_shares(self, results: Iterable[Result]) -> dict[str, float]:
+        """Return the share of judged sentences that each judge alone refused; empty if none.
 
         Args:
             results: stored results of searches for few new words.
@@ -149,7 +149,7 @@ class TripletStore:
         for judged, by_judge in rows:
             n_judged += judged or 0
             refused.update(json.loads(by_judge or "{}"))
-        return n_judged, refused
+        return {judge: n / n_judged for judge, n in refused.items()} if n_judged else {}
 
     def naturals(self) -> set[str]:
         """Return the natural sentences of all stored searches."""

@@ -120,8 +120,7 @@ def find_triplets(
         for (first, second), results in queue.results.items()
     }
     all_results = [*chain.from_iterable(results.values())]
-    judge_names = {model: {**named_judges, **names}[model] for model in panel}
-    n_judged, refused = store.refusals(all_results)
+    all_names = named_judges | names
     triplets = [renamed(r.triplet, names) for r in all_results if r.triplet is not None]
     return TripletResults(
         triplets=tuple(triplet for triplet in triplets if triplet.distinct),
@@ -131,8 +130,8 @@ def find_triplets(
         conventions={names[model]: profiles[model].convention for model in ordered},
         training_texts={names[model]: profiles[model].training_text for model in ordered},
         floors={names[model]: by_length for model, by_length in floors.items()},
-        judges={name: profiles[model].convention for model, name in judge_names.items()},
-        refused={judge_names[m]: n / n_judged for m, n in refused.items() if m in judge_names},
+        judges={all_names[model]: profiles[model].convention for model in panel},
+        refused={all_names[m]: share for m, share in store.refused_shares(all_results).items()},
         searches=tuple(all_results),
         wall_seconds=searches.wall_seconds,
         network_seconds=searches.network_seconds,

@@ -248,9 +248,9 @@ class FewChangesSearch:
 
     def _refusals(self) -> tuple[int, dict[str, int]]:
         """Return the number of judged sentences, and of those that each judge alone refuses."""
+        if not self._judges or not self._found:
+            return 0, {}
         names = [self._evaluator.models[number].name for number in self._judges]
-        if not names or not self._found:
-            return 0, dict.fromkeys(names, 0)
         scores = np.array([*self._found.values()])[:, self._judges]
         refused = self._start.log_probs[self._judges] - scores > self._goal.judge_drop
         alone = refused & (refused.sum(axis=1, keepdims=True) == 1)

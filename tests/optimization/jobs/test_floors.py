@@ -149,6 +149,7 @@ def test_judge_outside_the_pair_chooses(
     assert results.judges == {"four": fourgram.convention}
     assert n_judged
     assert results.refused == {"four": n_refused / n_judged}
+    assert judged.but(enough=200.0).find(tmp_path / "vain.sqlite").refused == {}
     own = judged.but(judge=(two.models[0],))
     with pytest.raises(InputError, match="outside the pair"):
         own.find(tmp_path / "own.sqlite")
