@@ -225,7 +225,7 @@ def show_evidence(
         print(f"{'synthetic less natural-synthetic':32} {bootstrap.told(both)}")
 
 
-def measures(pair: DecidedPair, scores: ScoreTable, rng: np.random.Generator) -> dict[str, Numbers]:
+def measures(pair: DecidedPair, scores: ScoreTable) -> dict[str, Numbers]:
     """Values of the triplets of a pair by measure, (n_triplets,); the lowest one is used first."""
     natural, *synthetic = (
         scores.log_probs[[scores.rows[triplet.sentences[n]] for triplet in pair.triplets]]
@@ -237,7 +237,7 @@ def measures(pair: DecidedPair, scores: ScoreTable, rng: np.random.Generator) ->
     too_few = np.array([min(triplet.drops) < ENOUGH for triplet in pair.triplets])
     panel = rankdata(drops, axis=0).mean(axis=1)
     return {
-        "chance": rng.random(len(panel)),
+        "chance": np.zeros(len(panel)),
         "most nats": -np.array([triplet.controversiality for triplet in pair.triplets]),
         "today": 1000.0 * too_few + today,
         "panel": 1000.0 * too_few + panel,
@@ -251,15 +251,11 @@ def show_choice(
     rng = np.random.default_rng(0)
     named: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
     for pair in pairs:
-        found: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
-        for _ in range(draws):
-            for name, values in measures(pair, scores, rng).items():
-                order = np.lexsort((rng.random(len(values)), values))
-                for items in (1, 3, 5):
-                    shares = pair.right[order[:items]]
-                    found[name, items].append(named_right(shares, 20))
-        for key, of_draws in found.items():
-            named[key].append(float(np.mean(of_draws)))
+        for name, values in measures(pair, scores).items():
+            orders = [np.lexsort((rng.random(len(values)), values)) for _ in range(draws)]
+            for items in (1, 3, 5):
+                shares = [named_right(pair.right[order[:items]], 20) for order in orders]
+                named[name, items].append(float(np.mean(shares)))
     print("\nNamed right by the first items, 20 answers to each")
     for (measure, items), of_pairs in sorted(named.items(), key=lambda item: item[0][1]):
         print(f"{items} {measure:30} {bootstrap.told(np.array(of_pairs))}")
