@@ -154,6 +154,24 @@ def _estimate_means(
     network: MaskedNetwork, frames: list[_Frame], tokens: list[IntArray]
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield estimates and bounds, (n,) each, for the words of each frame, with tokens (n, k)."""
+    sums = _sum_terms(network, frames, tokens)
+    for frame, (terms, alone, of_others) in zip(frames, sums, strict=True):
+        # Sum of the weights of each mask's usable questions, (k, 1); 1 if all its questions are
+        # usable, 0 if none is
+        share = np.bincount(frame.position, frame.weight, len(frame.ids))[frame.gap, None]
+        means = np.where(share > 0, terms / np.where(share > 0, share, 1), alone)
+        yield of_others + means.sum(axis=0), of_others + terms.sum(axis=0)
+
+
+def _sum_terms(
+    network: MaskedNetwork, frames: list[_Frame], tokens: list[IntArray]
+) -> Iterator[tuple[FloatArray, FloatArray, float]]:
+    """Run the passes of all frames, and add up weighted log-probabilities for each frame, nats.
+
+    Yields for each frame, whose words have tokens (n, k): the sum over the plan's questions about
+    each mask, for each word's token, (k, n); log p of each word's token at each mask in the extra
+    pass, (k, n); and the sum over the plan's questions about the other words of the sentence.
+    """
     if not frames:
         return
     mask = network.mask
@@ -174,8 +192,6 @@ def _estimate_means(
         ]
     row, position, group, weight, token = map(np.concatenate, zip(*columns, strict=True))
     frame_of = np.searchsorted(first_row, row, side="right") - 1
-    # For each frame, log p of each word's token at each mask, (2k, n): k weighted sums over the
-    # plan's questions, then k values of the extra pass. `unmasked_terms` is about other words
     totals = [np.zeros((2 * len(f.gap), len(t))) for f, t in zip(frames, tokens, strict=True)]
     unmasked_terms = np.zeros(len(frames))
 
@@ -214,13 +230,9 @@ def _estimate_means(
         np.add.at(unmasked_terms, frame_of[selected], weight[selected] * log_p.cpu().numpy())
 
     network.ask(rows, row, position, use)
-    for frame, total, of_others in zip(frames, totals, unmasked_terms.tolist(), strict=True):
-        terms, alone = np.split(total, 2)  # (k, n) each
-        # Sum of the weights of each mask's usable questions, (k, 1); 1 if all its questions are
-        # usable, 0 if none is
-        share = np.bincount(frame.position, frame.weight, len(frame.ids))[frame.gap, None]
-        means = np.where(share > 0, terms / np.where(share > 0, share, 1), alone)
-        yield of_others + means.sum(axis=0), of_others + terms.sum(axis=0)
+    for total, of_others in zip(totals, unmasked_terms.tolist(), strict=True):
+        terms, alone = np.split(total, 2)
+        yield terms, alone, of_others
 
 
 def _estimate_mixture(
