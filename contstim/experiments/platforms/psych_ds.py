@@ -155,11 +155,6 @@ def export_psych_ds(
     for table_name, names in columns.items():
         path = f"data/study-{study}_description-{table_name}_data.csv"
         folder.rows(path, tables[table_name], names)
-    # The name mentions artificial participants, because every catalogue of data sets displays it
-    description = description or "Pairs of sentences on which language models disagree."
-    if origin.simulated:
-        kinds = "people and artificial" if origin.people else "artificial"
-        name, description = f"{name} ({kinds} participants)", f"{origin.warning} {description}"
     # A column is described once, even if several tables have it
     models = score_table.models if score_table else ()
     answer_scale = response_rows[0].scale if response_rows else Scale.CONFIDENCE
@@ -170,19 +165,11 @@ def export_psych_ds(
     for described in variables:
         if described["name"] == "question":
             described["valueReference"] = [f"{q.name}: {q.question}" for q in question_rows]
-    metadata = {
-        "@context": "https://schema.org/",
-        "@type": "Dataset",
-        "name": name,
-        "description": description,
-        "schemaVersion": "Psych-DS 1.5.1",
-        **({"author": [{"@type": "Person", "name": n} for n in authors]} if authors else {}),
-        **({"license": licence} if licence else {}),
-        "variableMeasured": variables,
-    }
+    metadata = _metadata(name, description, authors, licence, origin)
+    metadata["variableMeasured"] = variables
     folder.text("dataset_description.json", json.dumps(metadata, indent=2, ensure_ascii=False))
     folder.readme(
-        head=Report(name, [Paragraph(description)]).markdown().strip(),
+        head=Report(metadata["name"], [Paragraph(metadata["description"])]).markdown().strip(),
         tables="\n".join(f"* {n}: {quantity(len(tables[n]), 'row')}" for n in columns),
     )
     folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
@@ -193,6 +180,26 @@ def export_psych_ds(
     if errors:
         raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
     return replace(exported, message=f"{exported.path} follows the rules of Psych-DS 1.5.")
+
+
+def _metadata(
+    name: str, description: str, authors: Sequence[str], licence: str, origin: ResponseOrigin
+) -> dict[str, Any]:
+    """Return the content of dataset_description.json, without the variables."""
+    description = description or "Pairs of sentences on which language models disagree."
+    # The name mentions artificial participants, because every catalogue of data sets displays it
+    if origin.simulated:
+        kinds = "people and artificial" if origin.people else "artificial"
+        name, description = f"{name} ({kinds} participants)", f"{origin.warning} {description}"
+    return {
+        "@context": "https://schema.org/",
+        "@type": "Dataset",
+        "name": name,
+        "description": description,
+        "schemaVersion": "Psych-DS 1.5.1",
+        **({"author": [{"@type": "Person", "name": n} for n in authors]} if authors else {}),
+        **({"license": licence} if licence else {}),
+    }
 
 
 def _questions_and_answers(
