@@ -37,7 +37,7 @@ class ModelOverview:
         convention: scoring convention.
         contexts: mean scores after candidate contexts, see `context_scores`; empty if the model
             reads no context.
-        n_sentences: number of sentences that the model can score, and scored in `MAX_SECONDS`.
+        n_sentences: number of scored sentences, at most `N_SENTENCES`; see `MAX_SECONDS`.
         mean: mean score of these sentences.
         n_better: number of sentences with a higher score than their shuffled words.
         n_words: number of distinct words of the sentences.
