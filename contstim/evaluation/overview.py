@@ -1,4 +1,4 @@
-"""Facts about one model on sentences of the embedded English: contexts, vocabulary and speed."""
+"""Facts about one model, measured on sentences that `contstim.english` generates."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class ModelOverview:
         convention: scoring convention.
         contexts: mean scores after candidate contexts, see `context_scores`; empty if the model
             reads no context.
-        n_sentences: number of scored sentences, fewer than `N_SENTENCES` for a slow model.
-        mean: mean score of these.
+        n_sentences: number of scored sentences, at most `N_SENTENCES`; see `MAX_SECONDS`.
+        mean: mean score of these sentences.
         n_better: number of sentences with a higher score than their shuffled words.
         n_words: number of distinct words of the sentences.
         unknown: words that the model does not know.
@@ -57,7 +57,7 @@ class ModelOverview:
 
 
 def model_overview(scorer: Scorer) -> ModelOverview:
-    """Score generated sentences with a model, also with shuffled words and after other contexts.
+    """Score generated sentences, their shuffled words, and the sentences after other contexts.
 
     Raises:
         ModelError: if the model can score none of the sentences; or see `Scorer.scores`.
@@ -95,7 +95,7 @@ def _score_within(
 
 
 def scorable_sentences(scorer: Scorer, n: int) -> list[Sentence]:
-    """Generate n sentences of the embedded English, and return those that a model can score.
+    """Generate n sentences with `contstim.english`; return those that the model can score.
 
     Raises:
         ModelError: if the model can score none of them.
@@ -138,7 +138,7 @@ def context_scores(
 
 
 def context_gain(scorer: Scorer, *, n: int, seconds: float) -> dict[str, Any] | None:
-    """Compare a model's context with others; None if the model reads none.
+    """Compare the context of a model with others; return None if the model reads no context.
 
     Args:
         scorer: the model.
@@ -160,7 +160,7 @@ def context_gain(scorer: Scorer, *, n: int, seconds: float) -> dict[str, Any] | 
 
 
 def context_caution(specification: str, *, own: str, best: str, nats: float) -> str:
-    """Return a warning if the gain (`context_gain`) exceeds `WORSE_CONTEXT`; otherwise empty."""
+    """Return a warning if `nats` exceeds `WORSE_CONTEXT`, otherwise "". See `context_gain`."""
     if nats <= WORSE_CONTEXT:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""Precision of a network: its name, the differences that it allows, and conversion to float32.
+"""Precision of a network: name, tolerance of differences between scores, float32 conversion.
 
 With a precision below float32 (bfloat16, float16), a sentence's score differs between batches by
 tenths of a nat.
@@ -88,11 +88,11 @@ def tolerance_of(
 def in_float32(network: torch.nn.Module) -> Iterator[None]:
     """Convert a network's weights to float32 within a `with` statement.
 
-    Weights are converted in place, and converted back afterwards without loss. There is no second
-    copy, but within the statement the weights take twice the memory. Earlier results of the
-    network, such as keys and values of a prefix, must not be used within the statement. Quantized
-    weights do not change; the inputs of their layers are float32 for int4, and rounded to eight
-    bits for int8.
+    Weights are converted in place, and converted back afterwards without loss. Float32 weights take
+    twice the memory of 16-bit weights; the original weights are not kept as well. Earlier results
+    of the network, such as keys and values of a prefix, must not be used within the statement.
+    Quantized weights do not change; the inputs of layers with quantized weights are float32 for
+    int4, and rounded to eight bits for int8.
 
     Raises:
         ModelError: if memory is insufficient, or a device map has put weights on disk or outside
@@ -102,8 +102,8 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
     coarse = [(tensor, tensor.dtype) for tensor in tensors if _is_coarse(tensor.dtype)]
     if coarse and has_parts_elsewhere(network):
         raise ModelError(
-            "Scores of results are computed in float32, but weights that a device map placed "
-            "on disk or outside the GPUs cannot be converted. Use dtype float32."
+            "Reported scores are computed in float32, but a device map placed weights on disk or "
+            "outside the GPUs, where they cannot be converted. Use dtype float32."
         )
     # Four-bit layers have an attribute for the precision of their products
     modules: list[Any] = list(network.modules())
@@ -111,7 +111,7 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
     layers = [(module, kind) for module, kind in kinds if isinstance(kind, torch.dtype)]
     device = next((parameter.device for parameter in network.parameters()), "cpu")
     refusal = (
-        "Scores of results are computed in float32, which does not fit into the memory of "
+        "Reported scores are computed in float32, which does not fit into the memory of "
         f"{device}. Use a smaller model, or a device with more memory."
     )
     try:
@@ -123,7 +123,7 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
                 tensor.data = tensor.data.to(torch.float32)
             yield
     finally:
-        # Convert back even after errors, since a float32 model has other scores and more memory
+        # Convert back even after errors: float32 weights give other scores and need more memory
         for tensor, precision in coarse:
             tensor.data = tensor.data.to(precision)
         for layer, computed_in in layers:

@@ -1,4 +1,4 @@
-"""Base class of causal, masked and served transformers."""
+"""Base class of causal and masked transformers, and of transformers on a server."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ class SubwordModel(LanguageModel):
 
     reports_passes = True
     window: int | None
-    # Arguments of `_begin_with` after the text; empty if the model reads no context
+    # Arguments of `_begin_with` other than `text`; empty if the model reads no context
     _begin_again: tuple[Any, ...] = ()
     checkpoint: Checkpoint | None = None
     _encode: Callable[..., list[Encoding]]  # `encode_batch` with options
     _space = False  # whether a space precedes the first word, which is then split like any other
     _end_apart = False  # whether the end mark must be a separate token
-    _needs_every_word = False  # whether sentences with dropped words are refused
+    _needs_every_word = False  # whether sentences that have a word without tokens are refused
 
     def _remember_words(self, tokenizer: Any) -> None:
-        """Set the tokenizer, and empty caches of tokenized words and sentences."""
+        """Set the tokenizer and the training text, and create new caches of tokenized text."""
         self._tokenizer = tokenizer
         if self.checkpoint is not None:
             self.training_text = training_text_beside(self.checkpoint.location)
@@ -75,12 +75,12 @@ class SubwordModel(LanguageModel):
         self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
 
     def _begin_with(self, text: str | None, tokenizer: Any, location: str, config: Any) -> None:
-        """Read every sentence after a context; see `context_of`.
+        """Set the context, which precedes every sentence; see `context_of`.
 
         Args:
             text: context; None for the default.
             tokenizer: `transformers` tokenizer.
-            location: location of the checkpoint or tokenizer, for messages.
+            location: location of the checkpoint, or address of the server, for messages.
             config: text configuration of the network; None if it is unknown.
 
         Raises:
@@ -96,7 +96,7 @@ class SubwordModel(LanguageModel):
         self._context_tokens = tuple(map(str, tokenizer.convert_ids_to_tokens(list(context))))
         self._context_text = " ".join(self._context_tokens) if text is None else text
         spaced = self._end_apart or (text or "").endswith(" ")
-        # A space is needed only if the tokenizer treats the first word of a text differently
+        # A space is needed only if the tokenizer splits the first word of a text differently
         self._space = spaced and not tokenizer.tokenize("a")[0].startswith(("Ġ", "▁"))
         self._encode = partial(
             encode_batch,
@@ -126,7 +126,7 @@ class SubwordModel(LanguageModel):
 
     @abstractmethod
     def _parts(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
-        """For each sentence, return each token's part of the score, (n_tokens or more,), nats."""
+        """Return an array for each sentence: the terms of its tokens, nats; zeros may follow."""
 
     def _is_scored(self, word: int) -> bool:  # noqa: ARG002
         """Return True if the tokens of a word are scored; `word` as in `Encoding.word_of`."""
@@ -142,7 +142,7 @@ class SubwordModel(LanguageModel):
         encodings = self._encode(sentences)
         for encoding, parts in zip(encodings, self._parts(encodings), strict=True):
             tokens = self._tokenizer.convert_ids_to_tokens(list(encoding.ids))
-            # Zeros may follow the parts of the tokens
+            # Zeros may follow the values of the tokens
             rows = zip(encoding.word_of, tokens, map(float, parts), strict=False)
             terms.append([TokenScore(*row) for row in rows if self._is_scored(row[0])])
         return terms
@@ -167,7 +167,7 @@ class SubwordModel(LanguageModel):
             return model.log_probs(sentences)
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `LanguageModel.knows`: all words without special or unknown tokens."""
+        """See `LanguageModel.knows`: words that have tokens, none of them special or unknown."""
         return are_readable(self._tokenizer, words)
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
@@ -187,8 +187,8 @@ class SubwordModel(LanguageModel):
 
         Args:
             continuations: words to score, and the words before them.
-            terms: function that returns log p of each token of each row of tokens; zeros may follow
-                a row.
+            terms: function that returns an array for each row of tokens: log p of each token; zeros
+                may follow.
         """
         encodings = self._encode([item.sentence for item in continuations], end_apart=True)
         words = [[w for w in encoding.word_of if w != END_MARK] for encoding in encodings]
@@ -201,7 +201,7 @@ class SubwordModel(LanguageModel):
         return totals
 
     def _check(self, sentence: Sentence, encoding: Encoding) -> None:
-        """Refuse a sentence that does not fit the window, or has a word without tokens."""
+        """Refuse a sentence that is too long, or that lacks tokens (see `_needs_every_word`)."""
         self._check_window(len(encoding), sentence)
         if self._needs_every_word and not {*encoding.word_of} >= {*range(len(sentence))}:
             word = next(w for i, w in enumerate(sentence.words) if i not in encoding.word_of)
@@ -211,14 +211,14 @@ class SubwordModel(LanguageModel):
             )
 
     def _in_place(self, words: Sequence[str], frame: Place) -> WordTokens:
-        """Return the tokens of each word at a kind of position."""
+        """Return the tokens that each word has at this kind of position; see `Place`."""
         return self._cut_words(as_tuple(words), frame)
 
     def _rewritten(self, sentence: Sentence, position: int, words: Sequence[str]) -> list[Encoding]:
-        """Return the tokens of the sentence with each word at a position.
+        """Tokenize the sentence once for each word, with this word at the position.
 
         If words are tokenized independently, only the tokens of the replaced word differ. The last
-        position is an exception, since the end mark may join the word there.
+        position is an exception, since a token there may contain both letters and the end mark.
         """
         if not self._words_are_independent or position == len(sentence) - 1:
             return self._encode([sentence.replace(position, word) for word in words])

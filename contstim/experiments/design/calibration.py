@@ -10,7 +10,7 @@ does not predict (see `population`):
     ceiling    <-  signal, item effects    people share both; both give a higher ceiling
 
 Differences between people and the noise of single answers are not shared, so they are not fitted.
-The default measurements, those of the 2023 study, contain the standard deviation of item effects,
+The default measurements, from Golan et al. (2023), contain the standard deviation of item effects,
 so their ceilings are not used.
 """
 
@@ -64,9 +64,9 @@ class MeasuredKind:
         rivals: accuracies of other models on their own trials, descending.
         raters: number of people who saw each trial.
         items: standard deviation of items beyond this model's prediction, in standard deviations of
-            single answers. It includes what other models predict. None: it is fitted to the
-            ceiling.
-        of_models: model → accuracy, for every model that the study evaluated.
+            single answers, including the part that other models predict. None if it is to be
+            fitted to the ceiling.
+        of_models: model → accuracy, for every model of a pilot; empty for published measurements.
         ceilings: model → noise ceiling on its own trials, for the same models.
     """
 
@@ -107,7 +107,7 @@ class MeasuredPeople:
     simulated: bool = False
 
     def with_random(self, ceiling: float) -> MeasuredPeople:
-        """Return the measurements with another ceiling on random natural pairs."""
+        """Return the measurements with this ceiling, to which items are fitted, on random pairs."""
         source = f"{self.source} (random natural pairs: {ceiling:g}, as given)"
         random = replace(self.kinds[Scope.RANDOM], ceiling=ceiling, items=None)
         return replace(self, kinds={**self.kinds, Scope.RANDOM: random}, source=source)
@@ -210,14 +210,14 @@ def calibrate(
 ) -> tuple[Populations, list[tuple[Scope, str]]]:
     """Calibrate people so that models' accuracies and noise ceilings equal the measured ones.
 
-    If every model was measured on every kind of trial, people follow all models, with weights that
-    give each its measured accuracy. Otherwise each model in turn is the planted model, with distant
-    and with close rivals. With distant rivals, people follow this model only, and its accuracy on
-    its own trials is that of the best measured model. With close rivals, people follow the other
-    models too, with weights that give these the accuracies of the measured rivals: the more often a
-    model agrees with the planted one, the higher its accuracy. If more or fewer rivals were
-    measured, their accuracies are interpolated. A model's signal is the signed rank of its ratio
-    among the trials of a kind.
+    If each model was measured on all kinds of trials that evaluate it, people follow all models,
+    with weights that give each model its measured accuracy. Otherwise each model in turn is the
+    planted model, with distant and with close rivals. With distant rivals, people follow the
+    planted model only, and its accuracy on its own trials is that of the best measured model. With
+    close rivals, people follow the other models too, with weights that give them the accuracies of
+    the measured rivals: the more often a model agrees with the planted one, the higher its
+    accuracy. If more or fewer rivals were measured, accuracies are interpolated. A model's signal
+    is the signed rank of its ratio among the trials of a kind.
 
     In natural-synthetic trials, a planted model with distant rivals has one weight, fitted to the
     trials in which it rejects the synthetic sentence. Standard deviations of items are fitted
@@ -275,7 +275,7 @@ _TrialFit: TypeAlias = "tuple[FloatArray, FloatArray, bool]"
 def _fit_planted(
     study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
 ) -> Iterator[tuple[Scope, _TrialFit]]:
-    """Fit people who follow one model."""
+    """Fit people for a planted model with distant rivals."""
     model = study.all_trials.models.index(name)
     rejecting: tuple[FloatArray, float] | None = None
     for scope in kinds:
@@ -295,7 +295,7 @@ def _fit_planted(
         weights, spread, reached = _fit(target, None if fixed is None else fixed[0])
         item_sd = np.full(len(target.signals), spread)
         if fixed is not None:
-            # All other natural-synthetic trials have the value fitted where the model rejects
+            # All other natural-synthetic trials have the value of trials in which the model rejects
             item_sd[~target.evaluates[:, 0]] = fixed[1]
         if scope is Scope.REJECT:
             rejecting = weights, spread
@@ -327,7 +327,7 @@ def _fit_as_measured(
 def _fit_close_rivals(
     study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
 ) -> Iterator[tuple[Scope, _TrialFit]]:
-    """Fit people who follow one model, and the others like measured rivals; see `calibrate`."""
+    """Fit people for a planted model with close rivals; see `calibrate`."""
     models, sides = study.all_trials.models, study.all_trials.sides
     agreement = (sides == sides[:, [models.index(name)]]).mean(axis=0)
     other_models = [other_model for other_model in models if other_model != name]
@@ -357,7 +357,7 @@ class _Aim:
         accuracies: (n_models,), target accuracies.
         ceiling: target of the lower noise ceiling on the trials of model `judge`.
         judge: index of the model whose trials determine the ceiling.
-        measured: measurements, for raters and the standard deviation of items beyond model `judge`.
+        measured: measurements, of which only `raters` and `items` are used.
         following: standard deviation of how far people follow models, as a share of the mean.
     """
 

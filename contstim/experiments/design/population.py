@@ -8,7 +8,7 @@ where `signal` is the models' prediction for the trial, `item` is a preference t
 and that the models do not predict, and `following` is how much more than the average a person
 follows the models. The noise of single answers is standard normal (Thurstone 1927). `contstim
 mixed` fits the same model to ratings, with a probit link. The defaults for new designs were
-measured from the participants of the 2023 study.
+measured from the participants of Golan et al. (2023).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ far behind the planted model as, in the measured study, other models were behind
 _NODES = 31  # nodes of Gauss-Hermite quadrature over items
 
 PUBLISHED_RATERS = 10  # raters of each trial
-# Measurements in experiment 1, on the trials that evaluate GPT-2, the model that people followed
-# most. The columns are: scope; lower noise ceiling of accuracy, with ten raters a trial, as
+# Measurements in experiment 1 of Golan et al. (2023), on trials that evaluate GPT-2, which people
+# followed most. The columns: scope; lower noise ceiling of accuracy, with ten raters a trial, as
 # computed by `analyze`; standard deviation of items beyond GPT-2's prediction, in standard
 # deviations of single answers, from a mixed model of the choices in all trials of a condition
 # (`fit_mixed`, probit, with ranks for ratios); GPT-2's accuracy; accuracies of the eight other
@@ -85,8 +85,8 @@ class Population:
         name: planted model, or `AS_MEASURED`.
         signal: (n_trials,), the models' prediction, in standard deviations of single answers;
             positive for sentence_2.
-        item_sd: (n_trials,), standard deviation of items beyond the signal, in the same unit.
-        following: standard deviation of how far people follow models, as a share of the mean.
+        item_sd: (n_trials,), standard deviation of `item` in the latent value, in the same unit.
+        following: standard deviation of `following` in the latent value.
         rivals: `DISTANT` or `CLOSE` for a planted model; otherwise empty.
     """
 
@@ -227,8 +227,8 @@ class TrialPreferences:
     ) -> list[IntArray]:
         """Replace each trial by a random one of the same kind.
 
-        Trials of one kind have the same condition, set the same models against each other, and
-        evaluate the same models. Returns trial indices, (n_experiments, n_trials) for each group.
+        Trials of one kind have the same condition and model pair, and evaluate the same models.
+        Returns trial indices, (n_experiments, n_trials) for each group.
         """
         keys = np.column_stack([self.strata, self.evaluates])
         kinds = np.unique(keys, axis=0, return_inverse=True)[1].ravel()
@@ -293,7 +293,7 @@ class ScopedPreferences:
 def preferences_by_scope(trials: Iterable[Trial], table: ScoreTable) -> ScopedPreferences:
     """Return the models' preferences on all trials except catch trials, and each scope's trials.
 
-    Scores are matched by `Sentence.text`. Two sentences of probability zero are a tie.
+    Scores are matched by the texts of sentences. Two sentences of probability zero are a tie.
 
     Raises:
         InputError: if sentences have no scores, a trial targets a model without scores, or all

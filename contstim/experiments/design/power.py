@@ -89,7 +89,7 @@ class Power:
         models: names of the models.
         populations: results for each planted model, or for people as measured.
         simulations: number of simulated experiments for each population.
-        units: random factors of the tests.
+        units: random factors of the tests: `groups`, or `crossed` (participants and items).
         groups: number of groups.
         participants: number of participants in each group.
     """
@@ -227,14 +227,14 @@ def simulate_power(
 
 @dataclass(frozen=True, eq=False)
 class ScopePower:
-    """The power of one kind of trial.
+    """The power of one kind of trial, or of all kinds together.
 
     Attributes:
-        planned: power with the design's numbers.
-        sizes: power with half and twice the people in a group, and half and twice the groups, each
-            with its own items.
+        planned: power with the design's numbers of groups and participants.
+        sizes: power with half and twice the people in a group, and with half and twice the groups,
+            where each group has different items.
         smaller: trials per group in a smaller experiment → `Power.range_better`.
-        detectability: limits on the effects that its family of signed-rank tests can detect.
+        detectability: limits on effects that the signed-rank tests of this scope can detect.
         precision: precision of differences between two models.
     """
 
@@ -269,7 +269,7 @@ class DesignPower:
         models: names of the models.
         measured: measurements to which people are calibrated.
         populations: people and items of simulated experiments; see `calibrate`.
-        unreached: populations whose targets could not be reached.
+        unreached: scope and name of populations without the measured values, see `calibrate`.
         groups: number of simulated groups.
         participants: number of participants in each group.
         units: random factors of the tests.
@@ -296,7 +296,7 @@ class DesignPower:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Warnings about an artificial pilot, and about effects that the tests cannot detect."""
+        """Warnings about an artificial pilot, and about the limits of signed-rank tests."""
         pilot = (ARTIFICIAL_PILOT,) * self.measured.simulated
         if self.units == "crossed":
             return (*pilot, families.crossed_instead(self.groups))
@@ -338,12 +338,12 @@ def design_power(
         simulations: see `simulate_power`.
         smallest_effect: smallest difference of accuracies that matters.
         seed: see `simulate_power`.
-        progress: called before each kind and size, with the numbers of completed and of all of
-            these.
+        progress: called before each kind and size, with the numbers of completed kinds and sizes,
+            and of all.
 
     Raises:
-        InputError: if a sentence or model has no scores, there are fewer than two models or only
-            catch trials, or a ceiling or number is impossible.
+        InputError: if a sentence or model has no scores, no trials allow a comparison of two
+            models, a ceiling is out of range, or a number is too small or too large.
     """
     if len(table.models) < 2:
         raise InputError(

@@ -37,7 +37,7 @@ ALTERNATIVE = (
 
 
 def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
-    """Build the page on the power of a design, which begins with warnings.
+    """Build the page on the power of a design, with warnings at the top of the page.
 
     Args:
         power: results of the simulation.
@@ -72,7 +72,7 @@ def _best_name(power: DesignPower) -> str:
 
 
 def _assumptions(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
-    """Yield the parts on simulated people, and on reached and missed targets of calibration."""
+    """Yield the parts on simulated people, and on measurements that they cannot reproduce."""
     rows: list[tuple[Value, ...]] = []
     for scope, people in power.populations.items():
         if kind := power.measured.kinds.get(scope):
@@ -113,7 +113,7 @@ def _first_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]
 
 
 def _needed_trials_text(result: Power, rate: float) -> str:
-    """Format the number of trials needed for a rate, as a range over assumptions on rivals."""
+    """Format `Power.trials_needed`, as a range if distant and close rivals give two numbers."""
     n_trials = len(result.mean_first_by_trials)
     numbers = sorted(part.trials_needed(rate) or n_trials + 1 for part in result.parts)
     texts = [f"{n:,}" if n <= n_trials else f"more than {n_trials:,}" for n in numbers]
@@ -135,7 +135,7 @@ def _size_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
         buy = ("items" if detectable[2] < detectable[1] else "people") if differ else "–"
         rates = (_rates_text(results[size].range_better) for size in sizes)
         rows.append((scope, *rates, *detectable, strong(buy)))
-    # All scopes have the same kind of test for a size, so the last scope's results name it
+    # The test depends on the size and not on the scope, so the results of any scope contain it
     tests = [results[size].units for size in sizes]
     names = [f"{n_groups} × {people}" for n_groups, people in sizes]
     shares = (f"significant, {name} ({test})" for name, test in zip(names, tests, strict=True))
@@ -155,13 +155,14 @@ def _smallest_effect_parts(power: DesignPower, texts: Mapping[str, str]) -> Iter
         standard_error = f"{error:.4f}" if np.isfinite(error) else "–"
         rows.append((scope, standard_error, least, *rates, *_groups_for(of_scope.precision, power)))
     single = ("standard error", "detects from", f"detects {effect:g}", "shows equivalence")
-    enough = ("groups to detect it in 80 %", "groups to exclude it in 80 %")
+    aims = (f"detect {effect:g}", "show equivalence")
+    enough = tuple(f"groups to {aim} with power 80 %" for aim in aims)
     yield Table(("scope", *single, *enough), rows)
     yield Paragraph(texts["smallest"])
 
 
 def _groups_for(precision: Precision, power: DesignPower) -> list[Value]:
-    """Return numbers of groups for detection and for equivalence in 80 % of experiments."""
+    """Return how many groups detect the effect, and show equivalence, in 80 % of experiments."""
     cells: list[Value] = []
     for rate in (precision.power, precision.equivalence):
 
@@ -190,7 +191,7 @@ def _accuracies(power: DesignPower) -> Iterator[Part]:
 def _accuracy(result: Power, name: str) -> str:
     people = [population for population in result.populations if population.name == name]
     if not people:
-        return "–"  # no trial of this kind evaluates the model
+        return "–"  # no trial of this scope evaluates the planted model
     accuracies = [float(population.accuracy[population.favourite]) for population in people]
     text = _rates_text((min(accuracies), max(accuracies)))
     return f"{result.models[people[0].favourite]} {text}" if name == AS_MEASURED else text
@@ -201,12 +202,13 @@ def _rates_text(rates: tuple[float, float]) -> str:
 
 
 def power_table(power: DesignPower) -> Columns:
-    """Return a row for each scope, population, and model that is compared with another.
+    """Return a row for each scope, population, and ordered pair of models.
 
-    `people` is `AS_MEASURED` or a planted model. A planted model has rows for its own comparisons
-    only, once with distant and once with close `rivals`. `significantly_better` is the rate at
-    which the test is significant in favour of `model`. `first` is the rate at which `model` has the
-    highest accuracy; it is empty if `model` is not the favourite.
+    `people` is `AS_MEASURED`, or the planted model, which simulated people follow most. Such people
+    have only rows in which `model` is the planted model, once with distant and once with close
+    `rivals` (see `population`). `significantly_better` is the rate at which the test is significant
+    in favour of `model`. `first` is the rate at which `model` has the highest accuracy; it is empty
+    if `model` is not the favourite.
     """
     return rows_table(
         {
@@ -230,7 +232,7 @@ def power_table(power: DesignPower) -> Columns:
 def size_table(power: DesignPower) -> Columns:
     """Return a row for each scope and size of the experiment, with the planned size first.
 
-    Rates have a low and a high end, over assumptions on the rivals of a planted model.
+    Each rate has two columns, its minimum and maximum over distant and close rivals (`population`).
     `significantly_better` is the mean over comparisons of the favourite with other models. Columns
     after `first_high` are results of a single crossed test at .05 (`ScopePower.single_test`).
     """
@@ -255,7 +257,7 @@ def size_table(power: DesignPower) -> Columns:
 
 
 def power_figure(power: DesignPower) -> Figure:
-    """Draw the smallest detectable difference by number of participants, for each scope."""
+    """Draw the smallest detectable difference against the number of participants, by scope."""
     from matplotlib.ticker import NullLocator
 
     rows = -(-len(power.scopes) // _N_COLUMNS)

@@ -1,4 +1,4 @@
-"""Displayed sentences of trials, presentation lists, and the export of these lists as a table.
+"""Displayed texts of trials, presentation lists, and the export of these lists as a table.
 
 Most platforms can show rows in random order, but none can show sentence_1 on the left in exactly
 half of the trials of each condition. So an export contains several lists for each group; every
@@ -43,8 +43,8 @@ def button_facts(scale: Scale, language: str) -> dict[str, str]:
 
 
 _SPECIAL_CHARACTERS = re.compile(
-    r"[&<>=@*_#`~|\\^$+\[\]{}]"  # of HTML, Markdown, piped text and tags in double brackets
-    r"|^[-\d＝＋－＠]"  # of Markdown lists and spreadsheet formulas, at the start of a text
+    r"[&<>=@*_#`~|\\^$+\[\]{}]"  # used by HTML, Markdown, piped text and tags in double brackets
+    r"|^[-\d＝＋－＠]"  # first characters of Markdown lists and spreadsheet formulas
 )
 
 

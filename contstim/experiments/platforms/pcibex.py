@@ -1,16 +1,16 @@
-"""PCIbex Farm, or an Ibex server: a table of items with a PennController 2 script; its results.
+"""Export of a table and a PennController 2 script to PCIbex Farm, and import of the results.
 
 Facts from doc.pcibex.net (*Template*, *GetTable*, *Sequence*, *Counterbalancing*) and the source of
-PennController 2.0: columns named group, item and label (in any case) have special meanings. A
-participant runs the rows of one group. The groups are sorted by name (in earlier versions, by their
-first rows; both orders agree here), and the participant's counter modulo the number of groups is
-the index of the group. A Text element reads its content as HTML.
+PennController 2.0: columns named group, item and label (in capital or small letters) have special
+meanings. A participant runs the rows of one group. The groups are sorted by name (in earlier
+versions, by their first rows; both orders agree here), and the participant's counter modulo the
+number of groups is the index of the group. A Text element reads its content as HTML.
 
 Results (*Logging data*, *Examining data*, and the source of PennController and Ibex): a comment
-`# 12. EventTime.` names column 12, and comments between the data rename columns. Logged values of a
-trial follow EventTime. Each trial has a line with `_Trial_` and `Start`. Each selection has a line
-with `Selection`, the name of the selected element and the time (milliseconds since 1970). Commas
-within a value are written `%2C`; no value is quoted. Two complete trials of a participant:
+`# 12. EventTime.` names column 12, and a later comment `# 12. …` renames it. The columns after
+EventTime contain logged values of the trial. Each trial has a line with `_Trial_` and `Start`. Each
+selection has a line with `Selection`, the name of the selected element and the time (milliseconds
+since 1970). Commas within a value are written `%2C`; no value is quoted. Example of two trials:
 
     # 3. Order number of item.  …  # 13. trial_id.  # 14. left.
     1763,3133,5,PennController,0,_Trial_,Start,1763730000000,…,trial-7,2
@@ -20,8 +20,9 @@ within a value are written `%2C`; no value is quoted. Two complete trials of a p
 
 A self-hosted Ibex server (its manual and `server.py`) names the first columns `1. Time results
 were received.`, `2. MD5 hash that hopefully uniquely identifies participant.`, `4. Item number.`,
-`5. Element number.`, `6. Type.`, `7. Group.`. With simple comments, it does not name these columns,
-and names the others above each line: `# ...First 7... [8] PennElementType -- [9] PennElementName`.
+`5. Element number.`, `6. Type.`, `7. Group.`. With SIMPLE_RESULTS_FILE_COMMENTS = True on the
+server, these columns have no names, and a comment above each line names the other columns:
+`# ...First 7... [8] PennElementType -- [9] PennElementName`.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ def import_pcibex(
         selector: the Selector, whose elements are named 1, 2, ….
 
     Raises:
-        InputError: if a file cannot be read, names no columns, or has no trial; see also
+        InputError: if a file cannot be read, lacks names of columns, or has no trial; see also
             `import_files`.
     """
     return alignment.import_files(files, trials, lambda path: _read_answers(path, selector))
@@ -156,8 +157,8 @@ def _read_answers(
             n_others += 1
             continue
         needed_columns(line.where, cells, (_ITEM, _ELEMENT, _PARAMETER, _VALUE, _EVENT))
-        # A participant may submit twice; the reception time distinguishes the submissions. The name
-        # of an unnamed participant is the start of the hash of the address, and this time
+        # A participant may submit twice; the reception time distinguishes the submissions. If a
+        # participant has no name, this time and the start of the address's hash become the name
         reception_time = cells.get(_TIME, "")
         unnamed = "-".join(filter(None, (cells.get(_ADDRESS, "")[:12], reception_time)))
         participant = cells.get("participant", "") or unnamed
@@ -224,7 +225,7 @@ def _number(row: Row, name: str) -> float:
 
 
 def _lines(path: Path) -> Iterator[Row | InputError]:
-    """Yield each line of data as a row, with the column names from the comments above it."""
+    """Yield a row (or an error) for each line of data, with column names from comments above."""
     names: dict[int, str] = {}  # column numbers, from 1 → names
     lines = read_data(path).split("\n")
     for line_number, line in enumerate(lines, start=1):

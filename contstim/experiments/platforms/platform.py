@@ -39,7 +39,7 @@ class Exported:
         message: description of the result and the next step.
         warning: task to complete before data collection; empty if there is none.
         facts: facts for the record next to `path`; None if the export wrote the record itself.
-        private: whether only its owner may read the record, because settings contain a secret.
+        private: whether only the file's owner may read the record, because it contains a secret.
     """
 
     path: Path
@@ -55,13 +55,13 @@ class Exporter:
 
     Attributes:
         export: function that writes the trials and a README.md of the next steps into a folder,
-            all or nothing. Raises InputError for trials that the platform cannot show (names them),
+            or nothing after an error. Raises InputError for trials that the platform cannot show,
             and for a folder that contains files but no earlier export to the same platform.
         settings: frozen dataclass of all options, the third argument of `export`; None if the
-            options are its keyword-only parameters.
+            options are keyword-only parameters of `export`.
         out: help text of `--out`.
         fixed: values of settings that are not offered as options.
-        to_edit: files of the folder that the researcher may edit and later exports keep.
+        to_edit: files of the folder that the researcher may edit, and that later exports keep.
         check: function that returns errors and warnings of a folder, for `contstim check`.
         format: name of the format that `check` prints if a folder has no errors.
     """
@@ -162,7 +162,7 @@ def platform_named(name: str) -> Platform | None:
     """Load a platform by its name; None if neither contstim nor another package has it.
 
     Raises:
-        InputError: if two packages add this platform, or it cannot be loaded.
+        InputError: if packages add different platforms of this name, or it cannot be loaded.
     """
     # Built-in names come first, so that no package can override them
     if name in PLATFORMS:

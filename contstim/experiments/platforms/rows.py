@@ -82,12 +82,12 @@ def table_rows(
     """Read the rows of a CSV file whose cells are separated by commas, semicolons or tabs.
 
     Blank rows are left out. A repeated header begins a new run. If cells are separated by
-    semicolons or tabs, decimal commas become points.
+    semicolons or tabs, decimal commas become points (see `_with_points`).
 
     Args:
         path: path of the file.
-        text: content of the file; None reads it.
-        footer: first cell of the file's last row, which is left out.
+        text: content of the file; None to read the file.
+        footer: first cell of rows that are no data and are left out; None if there are none.
 
     Raises:
         InputError: if the file cannot be read, has no readable row, or names a column twice.
@@ -182,7 +182,7 @@ def _with_points(rows: Sequence[Row | InputError], delimiter: str) -> list[Row |
         name
         for name, cells in columns.items()
         if not any(map(_THOUSANDS_AND_POINT.fullmatch, cells))
-        # Programs of all countries write tabs, so 1,234 may be a thousand there
+        # In tab-separated files, commas may also separate thousands: 1,234 may mean 1234
         and not (delimiter == "\t" and all(map(_THOUSANDS.fullmatch, cells)))
     }
 
@@ -246,7 +246,7 @@ def json_rows(path: Path, text: str) -> list[Row | InputError]:
 def _rows_within(
     value: Mapping[str, Any], where: str, run: tuple[Hashable, ...]
 ) -> Iterator[Row | InputError]:
-    """Yield the trials that an object contains; without any, yield the object itself."""
+    """Yield the trials that an object contains, or the object itself if it contains none."""
     parts = {} if TRIAL in value else {k: v for k, v in value.items() if _holds_trials(v)}
     if not parts:
         yield Row(where, value, run or None)

@@ -31,7 +31,7 @@ class Question:
         right: correct option of a check; otherwise empty.
         lowest: least valid number.
         highest: greatest valid number.
-        shown: displayed options, if they differ from `choices` (such as translations).
+        shown: displayed options, if these are translations of `choices`; otherwise empty.
     """
 
     name: str
@@ -49,8 +49,8 @@ class Question:
 # Column → pattern of valid cells, and description for messages
 _PATTERNS = {
     "name": (r"[A-Za-z]\w*", "name in letters, digits and _, beginning with a letter"),
-    "when": ("before|check|after", "time to ask; write before, check or after"),
-    "kind": ("choice|number|text", "kind; write choice, number or text"),
+    "when": ("before|check|after", "time to ask; write `before`, `check` or `after`"),
+    "kind": ("choice|number|text", "kind; write `choice`, `number` or `text`"),
     "question": ("(?s).+", "question; write the text that participants read"),
     "options": ("(?s).*", "text"),
     "optional": ("no|yes|", "yes or a no"),
@@ -61,10 +61,10 @@ FURTHER_COLUMN = re.compile(r"(question|options)_[A-Za-z][A-Za-z0-9-]*")
 
 
 def _parse_options(when: str, kind: str, options: str) -> dict[str, Any]:
-    """Parse the column options into fields of a question.
+    """Parse a cell of the column `options` into fields of a `Question`.
 
     Raises:
-        ValueError: if the column is invalid; its message says what the column must be.
+        ValueError: if the cell is invalid; the message says what the cell must contain.
     """
     if when == "check" and kind != "choice":
         raise ValueError(f"a check must be a choice, got a {kind}.")
@@ -97,11 +97,11 @@ def _parse_options(when: str, kind: str, options: str) -> dict[str, Any]:
 def _parse_question(cells: Mapping[str, str], language: str) -> Question:
     """Parse a question from a row.
 
-    Its texts are translations into the language (`de-AT`), else into the language without its
-    region (`de`), else the untranslated texts.
+    Displayed texts are translations into the language (such as `de-AT`); without such a cell,
+    translations into the language without region (`de`); otherwise the untranslated texts.
 
     Raises:
-        ValueError: if a cell is invalid; its arguments are the column and the problem.
+        ValueError: if a cell is invalid; `args` of the error are the column and the problem.
     """
     values: dict[str, Any] = {name: cells.get(name, "").strip() for name in COLUMNS}
     values |= {name: values[name].lower() for name in ("when", "kind", "optional")}
@@ -136,12 +136,13 @@ def questions_of(
     """Parse the questions of a table or a study file, and collect problems of invalid rows.
 
     Args:
-        rows: rows with these columns. `name`. `when`: before (the instructions), after (the last
-            trial), or check (of the instructions). `kind`: choice, number or text. `question`.
-            `options`: the options of a choice, separated by `|`, with `*` before the correct one
-            of a check; or the lowest and the highest number, such as `18|99`. `optional`: yes if an
-            answer may be omitted. Translations, such as `question_de` and, for choices,
-            `options_de`; stored answers are the untranslated options.
+        rows: rows with these columns: `name` of the question; `when` to ask, which is "before" the
+            instructions, "after" the last trial, or "check" for a check of the instructions; `kind`
+            of the answer, which is "choice", "number" or "text"; `question`, the text to show;
+            `options` of a choice, separated by `|`, with `*` before the correct option of a check,
+            or the lowest and the highest number, such as `18|99`; and `optional`, "yes" if an
+            answer may be omitted. Columns such as `question_de` and, for choices, `options_de`
+            contain translations; stored answers are the untranslated options.
         language: preferred language of the displayed texts.
 
     Returns:
@@ -212,7 +213,7 @@ def read_answers(path: Path) -> list[QuestionAnswer]:
 def answer_summaries(questions: Iterable[Question], answers: Iterable[QuestionAnswer]) -> list[str]:
     """Return a phrase for each question: mean and range of numbers, or frequencies of choices.
 
-    Free texts are left out, because they may identify participants.
+    Questions without answers are left out, and so are free texts, which may identify participants.
     """
     texts_by_question = grouped((a.question, a.answer) for a in answers if a.answer)
     phrases = []

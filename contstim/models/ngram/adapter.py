@@ -42,8 +42,8 @@ class NgramModel(LanguageModel):
 
     An ARPA file is read into sorted tables, which score all candidate words at once. A KenLM binary
     file does not list its n-grams: the kenlm package reads it and scores one word at a time.
-    Conditional probabilities are float32 and equal KenLM's; their sums are float64. There is one
-    exception: pruned models may have probabilities above 1, for which KenLM returns the inverse.
+    Conditional probabilities are float32 and equal KenLM's, with one exception: pruned models may
+    have probabilities above 1, for which KenLM returns the inverse. Sums are float64.
     `<s>`, `</s>` and `<unk>` in a sentence are unknown words. The end mark is scored if it is a
     word of the model (see `EndMarks`).
 
@@ -199,7 +199,7 @@ def _check_header(path: Path) -> None:
     if len(start) < end + 8 * order:
         raise ModelError(f"{path} is truncated: the header of the binary file is incomplete.")
     if not 1.0 <= multiplier <= 100.0:  # also refuses nan
-        raise ModelError(f"{path} is damaged: its hash tables would be {multiplier:g} times full.")
+        raise ModelError(f"{path} is damaged: it has {multiplier:g} hash-table slots per n-gram.")
     counts = struct.unpack_from(f"<{order}Q", start, end)  # number of n-grams of each order
     if not 1 <= len(counts) <= MAX_ORDER:
         raise ModelError(
@@ -251,7 +251,7 @@ class KenlmQuery:
         return self._spelling(word) in self._model
 
     def _words_for_kenlm(self, sentence: Sentence) -> str:
-        """Return the text for KenLM, in which `<s>` and `</s>` are replaced by the unknown word."""
+        """Return the words in the model's spelling; `<s>` and `</s>` become the unknown word."""
         bare, unknown = sentence.bare, SPECIAL_WORDS[UNKNOWN]
         if bare.isascii() and "<" not in bare and "'" not in bare:
             return bare
@@ -259,7 +259,7 @@ class KenlmQuery:
         return " ".join(unknown if word in SPECIAL_WORDS else word for word in words)
 
     def _spelling(self, word: str) -> str:
-        """Return the model's spelling of a word; the word itself if it is unknown."""
+        """Return the model's spelling of a word; the same word if the model does not have it."""
         return next(filter(self._model.__contains__, (word, *spellings(word))), word)
 
 

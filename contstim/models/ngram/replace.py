@@ -1,15 +1,15 @@
 """Scores of a sentence with each word of the vocabulary at one position, computed together.
 
-Replacing one word changes at most `order` conditional probabilities: that of the word itself and
-those of the words that have it in their context. For each of these probabilities, the back-off
-recursion (Katz 1987, *Estimation of probabilities from sparse data*)
+Replacing one word changes at most `order` conditional probabilities: that of the word at this
+position, and those of later words with this position in their context. For each of these
+probabilities, the back-off recursion (Katz 1987, *Estimation of probabilities from sparse data*)
 
     log p(x | context of length c) = log p of the n-gram        if the model has it
                                    = weight of the context + log p(x | context of length c-1)
 
 runs over dense arrays with one entry per word of the vocabulary, from the empty context to the
-longest. Only few n-grams agree with the sentence in all words except that at the position. The
-sorted tables list the first two kinds; those of the third kind are found from shorter n-grams:
+longest. Few n-grams of the model equal a part of the sentence, except for the word at the position.
+The sorted tables list the first two kinds; n-grams of the third kind are found from shorter ones:
 
     l_m … l_1 ?            the children of the context l_m … l_1
               ? x_1        the bigrams that end in x_1
@@ -59,7 +59,7 @@ Matches: TypeAlias = "tuple[IntArray, IntArray]"
 
 _CACHED_NGRAMS = 2**16
 _CACHED_MATCHES = 2**22  # n-grams, of 16 bytes each
-_CACHED_BYTES = 2**26  # of changed probabilities; their sums take the same memory again
+_CACHED_BYTES = 2**26  # for changed probabilities; the cache of their sums has the same size
 
 
 class ReplacementScores:
@@ -95,7 +95,7 @@ class ReplacementScores:
         ids_before, ids_after = ids[:position], ids[position + 1 :]
         context = ids_before[1 - order :] if order > 1 else ()
         changed = self._all_changed(context, ids_after[: order - 1])
-        # Unchanged terms: words before, except <s>; later words whose context lacks the position
+        # Add the terms of words before the position (not <s>), and of words with a later context
         return changed.take(words) + (self._sum(ids_before, 2) + self._sum(ids_after, order))
 
     def _sum_of_unchanged(self, ids: tuple[int, ...], first: int) -> float:
@@ -111,8 +111,8 @@ class ReplacementScores:
         """Return the log10 probability of each word together with the words after it, (n_words,).
 
         Args:
-            ids_before: words before the position that are in the context of these words.
-            ids_after: words after the position whose context includes it.
+            ids_before: words before the position, at most order - 1.
+            ids_after: words after the position, at most order - 1.
         """
         total = self._changed(ids_before, ()).astype(np.float64)
         for right in range(1, len(ids_after) + 1):

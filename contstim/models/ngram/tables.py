@@ -37,8 +37,8 @@ class NgramTable:
     """All n-grams of one order; values are float32 log10, as in KenLM.
 
     Attributes:
-        keys: row of the first n-1 words × vocabulary size + id of the last word, ascending,
-            (n_ngrams,).
+        keys: (n_ngrams,), ascending; r × vocabulary size + w, where r is the row of the first n-1
+            words, and w is the id of the last word.
         log10_prob: log10 probability of the last word given the others, (n_ngrams,).
         log10_backoff: weight of the n-gram as a context, (n_ngrams,); 0 if it is not a context.
     """
@@ -72,10 +72,11 @@ class NgramTables:
         rows[2]    -1     <s> the   the dog        dog sleeps        sleeps </s>
         rows[3]    -1     -1        <s> the dog    the dog sleeps    dog sleeps </s>
 
-    Katz's back-off recursion (see `replace`) gives the probability of a word, from the empty
-    context to the longest. Each context is an n-gram that ends one index earlier. If the model has
-    an n-gram of the context and the word, the n-gram's probability replaces the value so far. If
-    the model has only the context, the context's weight is added to the value so far.
+    The probability of a word is computed by Katz's back-off recursion (see the module `replace`),
+    which starts at the empty context and ends at the longest. Each context is an n-gram that ends
+    one index before the word. If the model has an n-gram of the context and the word, the n-gram's
+    probability replaces the value so far. If the model has only the context, the context's weight
+    is added to the value so far.
 
     Values are added in float32 in KenLM's order, so that each conditional probability equals
     KenLM's bit for bit. There is one exception: if back-off weights of a pruned model make a
@@ -97,7 +98,7 @@ class NgramTables:
 
     @cached_property
     def word_ids(self) -> dict[str, int]:
-        """Ids of words in sentences; `<unk>`, `<s>` and `</s>` are left out, and thus unknown."""
+        """Word → id, without `<unk>`, `<s>` and `</s>`, which are unknown words in a sentence."""
         return with_spellings({word: id_ for id_, word in enumerate(self.words) if id_ > END})
 
     def ids(self, words: Iterable[str]) -> IntArray:
@@ -105,7 +106,7 @@ class NgramTables:
         return np.fromiter(map(self.word_ids.get, words, repeat(UNKNOWN)), np.int64)
 
     def children(self, order: int, row: int) -> slice:
-        """Return the rows of the n-grams that extend an n-gram of the order below by a word.
+        """Return the rows of all n-grams that consist of this shorter n-gram and one more word.
 
         Args:
             order: order of the longer n-grams.
@@ -117,19 +118,19 @@ class NgramTables:
         return slice(int(bounds[0]), int(bounds[1]))
 
     def find_one(self, order: int, prefix: int, word: int) -> int:
-        """Return the row of an n-gram from its prefix's row and its last word; -1 if missing."""
+        """Return the row of the n-gram with this prefix (a row) and last word; -1 if missing."""
         keys, key = self.orders[order - 1].keys, prefix * len(self.words) + word
         row = int(keys.searchsorted(key))
         return row if row < len(keys) and keys[row] == key else -1
 
     @cached_property
     def row(self) -> Callable[[tuple[int, ...]], int]:
-        """Function from an n-gram to its row in the table of its order; -1 if missing."""
+        """Function from the word ids of an n-gram to its row; -1 if the n-gram is missing."""
         return lru_cache(_CACHED_NGRAMS)(partial(_row, self))
 
     @cached_property
     def log10_prob(self) -> Callable[[tuple[int, ...]], float]:
-        """Function from at most `order` words to the log10 probability of the last one."""
+        """Function from the ids of at most `order` words to the last word's log10 probability."""
         return lru_cache(_CACHED_NGRAMS)(partial(_log10_prob, self))
 
     def bigrams_ending_in(self, word: int) -> IntArray:
@@ -139,7 +140,7 @@ class NgramTables:
 
     @cached_property
     def _bigrams_by_last_word(self) -> tuple[IntArray, IntArray]:
-        # Rows sorted by the second word, and the start of each second word's slice of them
+        # The rows sorted by second word, and, for each word, the index of the first of its rows
         last = self.orders[1].keys % len(self.words)
         counts = np.bincount(last, minlength=len(self.words))
         return np.argsort(last, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
@@ -192,7 +193,7 @@ class NgramTables:
         return totals
 
     def holds(self, word: str) -> bool:
-        """Return True if the model has a word other than `<unk>`, `<s>` and `</s>`."""
+        """Return True if the model has this word; False for `<unk>`, `<s>` and `</s>`."""
         return word in self.word_ids
 
     def _flat_ids(
@@ -235,7 +236,7 @@ def _log10_prob(tables: NgramTables, ids: tuple[int, ...]) -> float:
     prob = np.float32(tables.orders[0].log10_prob[last])
     for length in range(1, min(tables.order, len(ids))):
         context = tables.row(ids[-1 - length : -1])
-        if context < 0:  # a pruned model may have no such context, but a longer one
+        if context < 0:  # a pruned model may lack this context but have a longer one
             continue
         ngram = tables.find_one(length + 1, context, last)
         if ngram >= 0:

@@ -25,7 +25,7 @@ Bigrams of the one sentence `a b a`, with ids <unk> 0, <s> 1, </s> 2, a 3, b 4 (
     2     a b        3 * 5 + 4 = 19                           3         4         1
     3     b a        4 * 5 + 3 = 23                           4         3         1
 
-`prefix` is the row of u, and `suffix` is the row of u' w, both in the table of the order below. The
+`prefix` is the row of u, and `suffix` is the row of u' w, both in the table of unigrams. The
 adjusted count of the unigram `a` is 2, since `a` is the suffix of two bigrams, <s> a and b a.
 """
 
@@ -103,8 +103,8 @@ def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
 
     Raises:
         InputError: if the order is not 1 to 6.
-        CorpusError: if no sentence is long enough for the order, or a word is `<unk>`, `<s>` or
-            `</s>`.
+        CorpusError: if there is no sentence, or none is long enough for the order; or if a word is
+            `<unk>`, `<s>` or `</s>`, also in capitals.
 
     Warns:
         DiscountWarning: if too few n-grams of an order occur one to four times for the discount
@@ -233,7 +233,7 @@ def _interpolate(
 def train_ngram(
     sentences: Iterable[Sentence], order: int, out: Path | str, *, text: Path | None = None
 ) -> Estimate:
-    """Train an n-gram model and write it to `out`, with files of counts, hashes and a record.
+    """Train an n-gram model and write the files: model, word counts, hashes and a record.
 
     Args:
         sentences: sentences of the text; may be a stream.

@@ -60,9 +60,9 @@ def train_network(
     transformer as `hf:DIR`. The transformer and its tokenizer are saved in the format of
     `transformers`. GPT-2 predicts every token of a sentence and the end of the sentence. BERT
     predicts hidden tokens. By default, the share of hidden tokens is drawn for each sentence,
-    because the rule `chain`, which scores masked models, uses all shares; the original BERT always
-    hid 15 %. With `masking="any-order"`, the hidden tokens are weighted as in masked diffusion, see
-    `over_orders`.
+    because scores of masked models (rule `chain`) need predictions with every share, from one
+    hidden word to all; the original BERT always hid 15 %. With `masking="any-order"`, the hidden
+    tokens are weighted as in masked diffusion, see `over_orders`.
 
     The folder also gets `training.json` and `curve.png`. A call with the text and settings of an
     interrupted training resumes it from its last checkpoint; on a CPU, the result is the same as
@@ -72,7 +72,7 @@ def train_network(
         sentences: text, including the sentences for validation. Sentences with more tokens than a
             transformer reads are truncated.
         out: folder of the model, created if necessary.
-        network: kind and sizes; by default an LSTM with the sizes of the 2023 study.
+        network: kind and sizes; by default an LSTM with the sizes of Golan et al. (2023).
         training: settings of the training; the default depends on the kind.
         device: device to use; `auto` is a GPU if there is one.
         precision: float format; `auto` is bfloat16 on a GPU that supports it, otherwise float32.
@@ -194,9 +194,9 @@ def train_task(
         training, held_out = split_sentences(sentences, settings)
     if len(training) < settings.batch_size:
         raise InputError(
-            f"`batch_size` must be at most the number of training sentences, {len(training):,} of "
-            f"{len(training) + len(held_out):,}, got {settings.batch_size:,}. Lower it, or use a "
-            "longer text."
+            f"`batch_size` must be at most {len(training):,}, the number of sentences without the "
+            f"{len(held_out):,} for validation, got {settings.batch_size:,}. Lower `batch_size`, "
+            "or use a longer text."
         )
     with seeded(settings.seed, BUILDING, device_name), fitting_memory(_TOO_LARGE):
         task = build(training)
@@ -218,7 +218,7 @@ def train_task(
         "threads": torch.get_num_threads(),
     }
     # The network now has the weights of the best epoch. The checkpoint is removed last: if this run
-    # is killed before, the next run can complete it
+    # is killed before that, the next run can write the missing files
     task.save(out)
     write_training_text(out, chain(training, held_out))
     finished = record.Training(out, trainer.curve, reason, facts)
@@ -238,7 +238,7 @@ def _run(
                 lambda: record.write_checkpoint(out, identity, trainer),
             )
     except ModelError:
-        # Without a finished epoch, the checkpoint is worthless: free the folder for another run
+        # Without a finished epoch, the checkpoint is useless: clear the folder for another run
         if not trainer.curve:
             record.forget_checkpoint(out)
             with suppress(OSError):  # if the folder has other files
@@ -249,7 +249,7 @@ def _run(
 def split_sentences(
     sentences: Sequence[_Sentence], settings: TrainingSettings
 ) -> tuple[list[_Sentence], list[_Sentence]]:
-    """Split sentences into training sentences and a share (at least one) for validation."""
+    """Split off a share of the sentences for validation; it has at least one sentence."""
     order = np.random.default_rng(settings.seed).permutation(len(sentences))
     n_held_out = max(1, round(settings.validation * len(sentences)))
     rows = np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
@@ -258,7 +258,7 @@ def split_sentences(
 
 
 def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
-    """Return True if a training computes in bfloat16 where this is safe.
+    """Return True if the network computes in bfloat16 (by autocast; weights are float32).
 
     Raises:
         ModelError: if the precision is unknown, or the device does not support it.

@@ -342,3 +342,12 @@ def test_the_first_of_n_grams_that_a_file_holds_twice_counts(tmp_path: Path) -> 
     for text in ("a b", "b a", "x"):
         ours = parse_arpa(path.read_bytes(), path).totals([Sentence.parse(text)], end=True)
         assert ours == pytest.approx([model.score(text)], abs=1e-6)
+
+
+def test_a_damaged_size_of_hash_tables_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("kenlm")
+    content = (HERE / "tiny.probing.binary").read_bytes()
+    path = tmp_path / "odd.binary"
+    path.write_bytes(content[:92] + struct.pack("<f", 0.5) + content[96:])
+    with pytest.raises(ModelError, match=r"odd\.binary is damaged: it has 0.5 hash-table slots"):
+        NgramModel(path)

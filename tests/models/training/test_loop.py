@@ -132,7 +132,7 @@ def test_texts_of_less_than_a_batch_are_refused(tmp_path: Path) -> None:
     from contstim.models.training.run import train_network
 
     for kind in ("lstm", "bert"):
-        with pytest.raises(InputError, match=r"must be at most .* 38 of .*, got 39"):
+        with pytest.raises(InputError, match=r"at most 38, .* the 10 for .*, got 39"):
             train(kind, tmp_path / kind, replace(TRAINING, batch_size=39))
         assert not (tmp_path / kind).exists()
     for text in ([], [Sentence.parse("Hello there")]):

@@ -4,9 +4,10 @@ Fits are compared by the difference of their log-likelihoods. Its uncertainty fo
 test for models that are not nested. Contributions to the difference vary between randomly drawn
 units, and their variance gives the variance of the sum. Here both trials and participants are
 random units. By the delta method, the influence of a trial is the log-likelihood of its ratings,
-integrated over the trial's effect, with participants' effects at the mode; and the other way round
-for a participant. The variances over trials and over participants are added. The variance over
-single ratings, which both contain, is subtracted (Cameron, Gelbach & Miller 2011).
+integrated over the trial's effect, with participants' effects at the mode. For the influence of a
+participant, the roles of trials and participants are exchanged. The variances over trials and over
+participants are added. The variance over single ratings, which both contain, is subtracted
+(Cameron, Gelbach & Miller 2011).
 """
 
 from __future__ import annotations
@@ -41,12 +42,13 @@ class MixedAnalysis:
     Attributes:
         settings: settings of all fits.
         empty: the fit without models.
-        fits: a fit of each model that can be fitted, in the order of the scores.
+        fits: a fit of each model that can be fitted alone, in the requested order.
         joint: fits of several models together.
         comparisons: a row for each pair of models. `difference` is the first log-likelihood minus
-            the second, in nats. Its standard error is over trials and participants (see the
-            module); its degrees of freedom are one less than the smaller number of these.
-        additions: contribution of each model in addition to each other model.
+            the second, in nats. The standard error of the difference is over trials and
+            participants (see the module). Degrees of freedom are one less than the number of trials
+            or participants, whichever is smaller; a number of 1 does not count.
+        additions: contribution of each model in addition to each other model, if requested.
         left_out: model that cannot be fitted → reason.
     """
 
@@ -68,8 +70,8 @@ class MixedAnalysis:
         """Rows of the table of fits.
 
         `gain` is the log-likelihood minus that of the fit without models. `trials_explained` is the
-        share of that fit's variance of trials that the models explain; nan if that variance is
-        zero. `sided` counts the ratings for which the sides of the sentences are recorded.
+        share of the variance of trials (in the fit without models) that the models explain; nan if
+        this variance is zero. `sided` counts the ratings with recorded sides of the sentences.
         """
         variance = self.empty.parameters.trials**2
         return [
@@ -126,8 +128,8 @@ def compare_mixed(
         settings: settings of the mixed models.
         conditions: conditions of the trials; by default all but catch trials.
         models: models to fit; all by default.
-        together: also fit every two models together, and all of them, to estimate added
-            contributions.
+        together: whether to fit also each pair of models together, and all models together, to
+            estimate added contributions.
         progress: called with the numbers of completed and of all fits.
 
     Raises:

@@ -1,14 +1,13 @@
 """Estimates of a cumulative mixed model, at the maximum of the approximate likelihood.
 
     flexible thresholds     one less than the number of levels, all estimated separately
-    symmetric thresholds    0 in the middle, the others mirrored: -t2 -t1 0 t1 t2; without 0 if
-                            ratings in the middle occur
-                            (for choices, only the threshold in the middle)
+    symmetric thresholds    pairs with opposite signs and 0, such as -t2 -t1 0 t1 t2; without 0 if
+                            the middle rating of a slider occurs; only 0 if answers are choices
 
-It is a convention which sentence of a trial is called sentence_1. With symmetric thresholds,
-exchanging the sentences of any trials changes nothing, because ratings are mirrored, and ratios and
-sides change sign. Flexible thresholds include an intercept, which depends on the convention and may
-absorb part of a model's effect.
+The names sentence_1 and sentence_2 are arbitrary. With symmetric thresholds, exchanging the names
+in any trials changes nothing: the ratings are mirrored, and log-probability ratios and the codes of
+the left sentence (±1) change sign. Flexible thresholds include an intercept, which depends on the
+names and may absorb part of a model's effect.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ ThresholdKind: TypeAlias = Literal["symmetric", "flexible"]
 
 @dataclass(frozen=True, eq=False)
 class ThresholdScheme:
-    """Scheme that maps estimated thresholds to all finite ones, and ratings to levels.
+    """Scheme that maps estimated thresholds to all finite thresholds, and ratings to levels.
 
     Attributes:
-        names: names of the estimated thresholds, such as `1|2`. A symmetric threshold `5|6` also
-            stands for the mirrored one, `1|2`.
+        names: names of the estimated thresholds, such as `1|2`. On a scale from 1 to 6, a symmetric
+            threshold `5|6` also represents the mirrored one, `1|2`.
         matrix: (n_finite, n_estimated); the finite thresholds are the matrix times the estimated
             thresholds.
         level_of: rating → level, 0 to n_finite.
@@ -84,9 +83,9 @@ def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> Th
         names = [f"{low}|{high}" for low, high in pairwise(distinct)]
         levels = {rating: level for level, rating in enumerate(distinct)}
         return ThresholdScheme(tuple(names), np.eye(len(names)), levels, 1)
-    # The degree of a rating is its distance from the middle: on a scale from 1 to 6, the ratings 4,
-    # 5 and 6 (for sentence_2) have the degrees of 3, 2 and 1 (for sentence_1). A degree that occurs
-    # on neither side is left out.
+    # The degree of a rating is its distance from the middle. For example, on a scale from 1 to 6,
+    # the ratings 3 (for sentence_1) and 4 (for sentence_2) have the same degree, and so have 2 and
+    # 5, and 1 and 6. A degree that occurs on neither side is left out.
     degrees = sorted({abs(rating - scale.middle) for rating in distinct})
     n, neither = len(degrees), int(0 in degrees)  # ratings in the middle have a separate level
     up = n - neither
@@ -103,7 +102,7 @@ Estimates: TypeAlias = (
 )
 """Result of a fit.
 
-The parameters at the maximum, with positive standard deviations; the estimated thresholds and
+The parameters at the maximum, with standard deviations of at least 0; the estimated thresholds and
 slopes; their standard errors, from the second derivatives of the log-likelihood by all parameters;
 and the log-likelihood of each group."""
 
@@ -178,11 +177,11 @@ _Value: TypeAlias = "tuple[float, FloatArray, tuple[BlockLikelihood, ...]]"
 """Log-likelihood, its gradient, and the likelihoods of groups, for one vector of parameters.
 
 The vector has the estimated thresholds, the slopes, the standard deviations of participants'
-effects, and, if trials have an intercept, that of trials."""
+effects, and, if trials have an intercept, the standard deviation of this intercept."""
 
 
 def _starting_point(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> FloatArray:
-    """Return logarithms of steps between thresholds, from the shares of levels, and zero slopes."""
+    """Return a start in the variables of `_maximise`: thresholds by shares of levels, slopes 0."""
     from scipy.special import ndtri
 
     levels = np.concatenate([block.levels.ravel() for block in blocks])
@@ -202,7 +201,7 @@ def _maximise(
     scheme: ThresholdScheme,
     n_ratings: int,
 ) -> FloatArray:
-    """Find the maximum by BFGS; its variables are logarithms of the steps between thresholds."""
+    """Find the maximum by BFGS, with logarithms of the steps in place of the thresholds."""
     from scipy.optimize import minimize
 
     n, first = len(scheme.names), scheme.first_step
@@ -245,7 +244,7 @@ def _second_derivatives(
 
 
 def _standard_errors(hessian: FloatArray, n_fixed: int) -> list[float]:
-    """Return standard errors of thresholds and slopes, also due to uncertain standard deviations.
+    """Return standard errors of thresholds and slopes; uncertain standard deviations increase them.
 
     Raises:
         InputError: if the ratings do not determine the estimates.

@@ -4,18 +4,18 @@ The latent value of participant p and trial t is
 
     eta[p, t] = x[t] · slopes + a[p, t] · u[p] + b · r[t],      u, r independent standard normal
 
-where a[p, t], (n_effects,), is the design vector of the participant's effects times the
-participants' standard deviations. Its entries are ±1 for a side bias, by the sides of the
-sentences, and the ratios for slopes. b is the standard deviation of trials. Given u and r, ratings
-are independent. In the integral over all u and r, the integrand is replaced by a normal density
-with the same mode and curvature (Tierney & Kadane 1986; as in R's `ordinal::clmm`):
+where a[p, t], (n_effects,), is the design vector of the participant's effects times the standard
+deviations of these effects. The design vector has ±1 for a side bias (0 if sides are unknown), and
+the ratios for slopes. b is the standard deviation of trials. Given u and r, ratings are
+independent. In the integral over all u and r, the integrand is replaced by a normal density with
+the same mode and curvature (Tierney & Kadane 1986; as in R's `ordinal::clmm`):
 
     log-likelihood ≈ log p(ratings, mode) - ½ log det H,       H = minus the second derivatives
 
-All participants of a group saw every trial of the group, and groups share nothing, so their
-log-likelihoods add. Within a group, H has a block for each participant, a block for each trial, and
-full blocks between the two factors. The larger factor is eliminated block by block. The remaining
-matrix, the Schur complement, has only the size of the smaller factor.
+All participants of a group saw every trial of the group, and groups share no participants or
+trials, so the log-likelihoods of groups add. Within a group, H has a block for each participant, a
+block for each trial, and full blocks between the two factors. The larger factor is eliminated block
+by block. The remaining matrix, the Schur complement, has only the size of the smaller factor.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Link: TypeAlias = Literal["probit", "logit"]
 
 _MAX_STEPS = 100  # maximum number of Newton steps to a mode; a few are typical
 _ZERO = np.zeros(1)
-# Expected gain of a Newton step, nats; after a step with less, the mode is exact within rounding
+# Twice the expected gain of a Newton step, nats; after less, the mode is exact within rounding
 _CONVERGED_GAIN = 1e-6
 
 
@@ -117,10 +117,10 @@ def block_likelihood(
     modes, (log_prob, of_eta, of_ends), curvature = _find_modes(link, block, parameters, start)
     people, trials = modes
     value = log_prob.sum() - 0.5 * (people**2).sum() - 0.5 * trials @ trials - 0.5 * curvature.log
-    # z is the design vector of a cell, (a[p, t], b); h is the part of H⁻¹ z for its participant and
-    # its trial; spread = zᵀ H⁻¹ z is the variance of eta given the ratings.
+    # z is the design vector of a rating, (a[p, t], b); h is the part of H⁻¹ z for the rating's
+    # participant or trial; spread = zᵀ H⁻¹ z is the variance of eta given the ratings.
     h_people, h_trials, spread = curvature.cells()
-    # Derivative of the log-determinant by eta, and its effect through the modes: a parameter change
+    # Derivative of -½ log det H by eta. This term also changes with the modes: a parameter change
     # moves the modes by H⁻¹ times the change of their gradient.
     half_change = 0.5 * spread * of_eta[2]
     mode_shift_people, mode_shift_trials = curvature.solve(half_change)

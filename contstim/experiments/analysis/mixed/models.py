@@ -39,14 +39,14 @@ class MixedSettings:
         link: probit or logit.
         thresholds: symmetric, so that the order of a trial's sentences does not matter; or
             flexible, the default of R's `clmm`, with results that depend on this order.
-        people: effects of participants. none; intercept: a bias towards the left or right sentence;
-            or slopes: this bias, and a slope for each model's ratio. Without slopes, a coefficient
+        people: effects of participants: "none"; "intercept", a bias towards the left or right side;
+            or "slopes", this bias and a slope for each model's ratio. Without slopes, a coefficient
             is valid for these participants only, and its standard error is too small for others.
             Intercept and slopes are independent. Ratings without a recorded side have no side bias.
         items: whether trials have random intercepts. A trial has one ratio of each model, so a
             random slope could not be distinguished from the intercept.
-        ratios: nats, with infinite ratios replaced by the model's largest finite ratio; or ranks:
-            signed ranks of the ratios among the trials, divided by the number of trials.
+        ratios: "nats", with infinite ratios replaced by the model's largest finite ratio; or
+            "ranks", signed ranks of the ratios among the trials, divided by the number of trials.
         level: confidence level of the intervals.
     """
 
@@ -78,9 +78,9 @@ class MixedFit:
     Attributes:
         models: models whose ratios are predictors; empty for the model without ratios.
         settings: settings of the fit.
-        rated: the ratings.
-        sizes: for each model, the typical size of its ratios, by which they are divided; the number
-            of infinite ratios; and the finite ratio that replaces these.
+        rated: the ratings; those on a slider in groups, see `Scale.grouped`.
+        sizes: for each model, the typical size of its ratios, by which ratios are divided; the
+            number of infinite ratios; and the finite ratio that replaces infinite ones.
         scheme: scheme of the thresholds.
         parameters: parameters for predictors of unit size; see `fitting.Estimates`.
         estimated: thresholds, then slopes.
@@ -120,16 +120,16 @@ class MixedFit:
 
     @cached_property
     def coefficients(self) -> list[Row]:
-        """Coefficients of each model's ratio for the latent value of a rating.
+        """Coefficients of the models' ratios in the latent value of a rating.
 
         The unit of latent values is the standard deviation of the noise for probit, log odds for
         logit. The estimate is per nat, or per unit of the signed ranks. Its standard error is from
         the second derivatives of the log-likelihood. Degrees of freedom are one less than the
-        smallest number of random units: trials, and participants if slopes are random. Without
-        random units, they are one less than the number of ratings. `typical_effect` is the effect
-        of a `typical_ratio`, the root mean square, and can be compared between models. `capped`
-        counts trials with an infinite ratio, which is replaced by `cap`, the largest finite ratio.
-        P-values are not adjusted.
+        smallest number of random units: trials if they have intercepts, and participants if they
+        have slopes. Without such units, they are one less than the number of ratings.
+        `typical_effect` is the effect of a ratio of the size `typical_ratio` (the root mean square
+        of the ratios), and can be compared between models. `capped` counts trials with an infinite
+        ratio, which is replaced by `cap`, the largest finite ratio. P-values are not adjusted.
         """
         # With few units, Student's t accounts for the uncertainty of the variance
         units = [self.rated.n_trials] * self.settings.items
@@ -165,10 +165,10 @@ class MixedFit:
 
     @property
     def variances(self) -> list[Row]:
-        """Standard deviations and variances of trials and participants; `levels` is their number.
+        """Standard deviations and variances of the effects of trials and participants.
 
-        `effect` is `intercept` (for participants, the side bias), or the name of the model with a
-        random slope. Slopes are per ratio of typical size.
+        `levels` is the number of trials or participants. `effect` is `intercept` (for participants,
+        the side bias) or a model whose slope varies. Slopes are per ratio of typical size.
         """
         parameters, people = self.parameters, len(self.rated.participants)
         effects = [("trials", "intercept", self.rated.n_trials, parameters.trials)]
@@ -219,10 +219,10 @@ def fit_mixed(
         conditions: conditions of the trials; by default all but catch trials.
 
     Raises:
-        InputError: if there is no such model or trial; if the variance of a random effect cannot be
-            estimated (one participant, one trial, no trial that two people rated); if all ratings
-            are equal; if a model ties on all trials or has no finite ratio; if ratios are
-            collinear; or if the ratios separate the ratings perfectly.
+        InputError: if there is no such model or trial, or a model is named twice; if the variance
+            of a random effect cannot be estimated (for example, of one participant or one trial);
+            if all ratings are equal; if a model ties on all trials or has no finite ratio other
+            than 0; if ratios are collinear; or if the ratios separate the ratings perfectly.
     """
     settings = settings or MixedSettings()
     unknown = [model for model in models if model not in ratings.models]
@@ -258,7 +258,7 @@ def _blocks(
     scheme: ThresholdScheme,
     settings: MixedSettings,
 ) -> list[RatedBlock]:
-    """Return the ratings of each group as levels, with multipliers of slopes and effects."""
+    """Return each group's ratings as levels, and the multipliers of slopes and effects."""
     # A ratio that is the same on all trials is an intercept, which flexible thresholds include
     ones = np.ones((len(values), int(settings.thresholds == "flexible")))
     columns = np.hstack([ones, values])
@@ -289,7 +289,7 @@ def _blocks(
 def _predictor(
     rated: Ratings, model: str, settings: MixedSettings
 ) -> tuple[FloatArray, tuple[float, int, float]]:
-    """Return a model's ratios on all trials, divided by typical size; see `MixedFit.sizes`."""
+    """Return a model's ratios on all trials, divided by typical size; and `MixedFit.sizes`."""
     row = rated.models.index(model)
     ratios = np.concatenate([group.ratios[row] for group in rated.groups])
     if not np.any(ratios):
