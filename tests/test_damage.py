@@ -351,6 +351,12 @@ READERS = {
         read_token_counts,
         harmless=TWICE,
     ),
+    "counts of tokens by word": Reader(
+        "c.csv",
+        b"sentence,model,position,tokens,log_prob\nA b.,m,0,1,-1\nA b.,m,1,2,-2\n",
+        read_token_counts,
+        harmless=TWICE,
+    ),
     "contrasts": Reader(
         "c.csv", b"first,second\nm,n\nm,ceiling\n", lambda p: read_contrasts(p, ("m", "n"))
     ),

@@ -317,24 +317,28 @@ def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
     """Count the tokens of each sentence and model: (`Sentence.text`, model) → number.
 
     Args:
-        path: output of `contstim score --per-word`, which has a row for each scored token. If a
-            sentence was scored several times, its tokens are counted once.
+        path: output of `contstim score --per-word`, which has a row for each word or scored token.
+            If a sentence was scored several times, its tokens are counted once.
 
     Raises:
-        InputError: if the table lacks a column, or a cell is not a sentence.
+        InputError: if the table lacks a column, or a cell is not a sentence or number of tokens.
     """
-    names = ("sentence", "model", "position", "token", "log_prob")
-    texts, models, *token_columns = needed_columns(path, read_table(path), names)
+    table = read_table(path)
+    unit = "token" if "token" in table else "tokens"
+    names = ("sentence", "model", unit, "position", "log_prob")
+    texts, models, *token_columns = needed_columns(path, table, names)
+    if unit == "tokens":
+        token_columns[0] = parsed(path, unit, token_columns[0], count, "whole number from 0")
     sentences = parsed(path, "sentence", texts, Sentence.parse, "sentence")
     models = parsed(path, "model", models, text, "text")
     tokens: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for sentence, model, *token in zip(sentences, models, *token_columns, strict=True):
         tokens[sentence.text, model].append(tuple(token))
-    # A sentence that was scored k times has k copies of its rows. The number of tokens is the
-    # length of the shortest beginning that, repeated, gives all rows
+    # A sentence that was scored k times has k copies of its rows. Its tokens are those of the
+    # shortest beginning that, repeated, gives all rows
     return {
         key: next(
-            n
+            n if unit == "token" else sum(row[0] for row in rows[:n])
             for n in range(1, len(rows) + 1)
             if len(rows) % n == 0 and rows[:n] * (len(rows) // n) == rows
         )

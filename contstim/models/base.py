@@ -153,11 +153,13 @@ class TokenScore(NamedTuple):
         word: 0-based position of the token's word, -1 for the end mark or the sentence's end.
         token: text of the token in the model's vocabulary.
         log_prob: log-probability of the token, nats.
+        entropy: entropy of the distribution that predicts the token, nats; nan if unknown.
     """
 
     word: int
     token: str
     log_prob: float
+    entropy: float = math.nan
 
 
 class Continuation(NamedTuple):

@@ -297,6 +297,12 @@ def log_softmax32(logits: Tensor) -> Tensor:
     return torch.log_softmax(logits, -1, torch.promote_types(logits.dtype, torch.float32))
 
 
+def entropy(log_probs: Tensor) -> Tensor:
+    """Return the entropy of distributions over the last axis, nats, float64."""
+    # Clamped, so that impossible outcomes contribute 0; `torch.special.entr` is slower
+    return -(log_probs.exp() * log_probs.clamp(min=-1e4)).sum(-1, dtype=torch.float64)
+
+
 def pad_rows(rows: Sequence[Row], pad: int = 0) -> tuple[IntArray, BoolArray]:
     """Return rows as one array (b, l), padded on the right, and a mask of their tokens (b, l)."""
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))

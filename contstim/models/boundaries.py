@@ -16,14 +16,14 @@ import torch
 from torch import Tensor
 
 from contstim.errors import ModelError
-from contstim.models.batching import log_softmax32, to_device
+from contstim.models.batching import entropy, log_softmax32, to_device
 from contstim.models.words import token_texts
 from contstim.words.sentence import is_end
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from contstim.files.arrays import BoolArray, IntArray
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
 
 CLASSES_VERSION = 2
 """Version of the definition of classes; part of the fingerprints of rules that use them."""
@@ -149,7 +149,9 @@ class Normaliser:
                 # On the device, since every pass uses them
                 self._members[c] = torch.from_numpy(members).to(device)
 
-    def log_probs(self, logits: Tensor, rows: IntArray, tokens: IntArray) -> Tensor:
+    def log_probs(
+        self, logits: Tensor, rows: IntArray, tokens: IntArray, *, entropies: bool = False
+    ) -> Tensor:
         """Return log p of tokens, each normalised within its class, (q,), nats.
 
         Values are computed in float32 or higher precision and returned as float64.
@@ -158,8 +160,10 @@ class Normaliser:
             logits: logits, (k, n_tokens).
             rows: row of the logits for each token, (q,).
             tokens: tokens in question, (q,).
+            entropies: whether to return also the entropy over the token's class, (q, 2), nats.
         """
-        result = torch.empty(len(rows), dtype=torch.float64, device=logits.device)
+        shape = (len(rows), 2) if entropies else (len(rows),)
+        result = torch.empty(shape, dtype=torch.float64, device=logits.device)
         kind_of = np.full(len(rows), NO_CLASS) if self.classes is None else self.classes[tokens]
         # A few rows at a time, so that on a CPU their log-probabilities fit into its cache
         step = max(1, self._logits_at_once // logits.shape[1])
@@ -178,8 +182,11 @@ class Normaliser:
                     part = part.index_select(1, self._members[kind])
                     token = self._index_in_class[token]
                 log_probs = log_softmax32(part)
-                values = log_probs[self._on_device(index, logits), self._on_device(token, logits)]
-                result[self._on_device(queries, logits)] = values.double()
+                row = self._on_device(index, logits)
+                values = log_probs[row, self._on_device(token, logits)].double()
+                if entropies:
+                    values = torch.stack([values, entropy(log_probs)[row]], dim=1)
+                result[self._on_device(queries, logits)] = values
         return result
 
     def log_softmax(self, logits: Tensor) -> Tensor:
@@ -188,6 +195,14 @@ class Normaliser:
         for members in self._members.values():
             result[..., members] = log_softmax32(logits.index_select(-1, members))
         return result
+
+    def entropies(self, log_probs: FloatArray, tokens: Sequence[int]) -> FloatArray:
+        """Return entropies over the classes of tokens, (q,), from one row of `log_softmax`."""
+        classes = np.full(len(log_probs), WITHIN) if self.classes is None else self.classes
+        values = torch.from_numpy(log_probs)
+        by_class = {c: float(entropy(values[classes == c])) for c in (WITHIN, BOUNDARY)}
+        # nan for tokens without a class, since `log_softmax` does not have their distribution
+        return np.array([by_class.get(c, np.nan) for c in classes[tokens].tolist()])
 
     @staticmethod
     def _on_device(indices: IntArray, logits: Tensor) -> Tensor:

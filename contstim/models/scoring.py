@@ -6,12 +6,15 @@ that do not fit into memory together; `ModelScores` hold the results of one mode
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass, fields, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
+from contstim.english.words import tag_table
 from contstim.errors import InputError, ScoreError
 from contstim.files.documents import read_json_object
 from contstim.files.records import record_path
@@ -188,6 +191,8 @@ def _blocks(n: int) -> Iterator[slice]:
             size = max(size // 2, 1)
 
 
+_AROUND_WORDS = re.compile(r"^\W+|\W+$")
+
 Terms: TypeAlias = "Mapping[Sentence, Sequence[TokenScore]]"
 """Terms of the score of each sentence."""
 
@@ -321,15 +326,19 @@ def score_table(scores: Sequence[ModelScores], sentences: Sequence[Sentence]) ->
 
 
 def term_table(
-    scores: Mapping[str, Terms], sentences: Sequence[Sentence], *, by_word: bool = False
+    scores: Mapping[str, Terms], sentences: Sequence[Sentence], *, by_word: bool = True
 ) -> dict[str, list[Any]]:
-    """Return a table with a row for each term of each score or, with `by_word`, for each word.
+    """Return a table with a row for each word or, without `by_word`, for each term of each score.
 
     The columns are sentence, model, position (of the word, from 0; the end of the sentence has the
-    position after the last word), word, token (with `by_word`: tokens, the number of the word's
-    tokens), log_prob and surprisal (nats). Rows are ordered by sentence, then model, then position.
+    position after the last word), word, tokens (their number; without `by_word`: token), log_prob,
+    surprisal, surprisal_bits, entropy (before the first token; or None) and frequency (Zipf value
+    in English, without punctuation; or None). Rows are ordered by sentence, model and position.
     """
-    rows = []
+    rows, table = [], tag_table(None)
+    bare = {word: _AROUND_WORDS.sub("", word) for s in sentences for word in s.words}
+    known = bare if table.fits({*bare.values()}) else {}  # empty for another language
+    zipfs = {word: table.frequencies.zipf(bare[word]) for word in known if bare[word]}
     for sentence in sentences:
         for name, terms in scores.items():
             # In reading order; the end of the sentence (word -1) is last
@@ -341,9 +350,12 @@ def term_table(
                 word = sentence.end if end else sentence.words[position]
                 token = len(group) if by_word else group[0].token
                 log_prob = sum((term.log_prob for term in group[1:]), group[0].log_prob)
-                rows.append((sentence.text, name, position, word, token, log_prob, -log_prob))
-    token = "tokens" if by_word else "token"
-    return _table(("sentence", "model", "position", "word", token, "log_prob", "surprisal"), rows)
+                entropy = None if math.isnan(group[0].entropy) else group[0].entropy
+                values = (log_prob, -log_prob, -log_prob / math.log(2), entropy)
+                zipf = None if end else zipfs.get(word)
+                rows.append((sentence.text, name, position, word, token, *values, zipf))
+    names = f"sentence model position word {'tokens' if by_word else 'token'} log_prob surprisal"
+    return _table(f"{names} surprisal_bits entropy frequency".split(), rows)
 
 
 def standard_error_table(

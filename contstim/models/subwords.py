@@ -128,6 +128,10 @@ class SubwordModel(LanguageModel):
     def _parts(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
         """Return an array for each sentence: the terms of its tokens, nats; zeros may follow."""
 
+    def _parts_and_entropies(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
+        """Return `_parts`, each with the entropies if known, (n_tokens or more, 1 or 2)."""
+        return (parts[:, None] for parts in self._parts(encodings))
+
     def _is_scored(self, word: int) -> bool:  # noqa: ARG002
         """Return True if the tokens of a word are scored; `word` as in `Encoding.word_of`."""
         return True
@@ -140,11 +144,11 @@ class SubwordModel(LanguageModel):
         """See `LanguageModel.token_log_probs`."""
         terms = []
         encodings = self._encode(sentences)
-        for encoding, parts in zip(encodings, self._parts(encodings), strict=True):
+        for encoding, parts in zip(encodings, self._parts_and_entropies(encodings), strict=True):
             tokens = self._tokenizer.convert_ids_to_tokens(list(encoding.ids))
             # Zeros may follow the values of the tokens
-            rows = zip(encoding.word_of, tokens, map(float, parts), strict=False)
-            terms.append([TokenScore(*row) for row in rows if self._is_scored(row[0])])
+            rows = zip(encoding.word_of, tokens, parts.tolist(), strict=False)
+            terms.append([TokenScore(w, t, *values) for w, t, values in rows if self._is_scored(w)])
         return terms
 
     def n_parameters(self) -> int | None:

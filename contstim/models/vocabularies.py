@@ -16,10 +16,11 @@ the model's vocabulary. `@no-end-mark` after the file name disables this.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from itertools import compress
+from itertools import chain, compress, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -310,19 +311,22 @@ class EndMarks:
         """Apply `with_mark` to several sentences."""
         return [self.with_mark(sentence) for sentence in sentences] if self.marks else sentences
 
-    def terms(self, sentence: Sentence, log_probs: Iterable[float]) -> list[TokenScore]:
+    def terms(
+        self, sentence: Sentence, log_probs: Iterable[float], entropies: Iterable[float] = ()
+    ) -> list[TokenScore]:
         """Return the terms of a sentence's score: its words, an end mark that is read, and `</s>`.
 
         Args:
             sentence: sentence whose end mark is not one of its words.
             log_probs: log-probabilities of the words of `with_mark(sentence)`, nats, followed by
                 that of the end of the sentence if the model scores it.
+            entropies: entropies before these words, nats; empty if they are unknown.
         """
-        tokens = (*self.with_mark(sentence).words, "</s>")
-        n_words = len(sentence)
+        tokens, n_words = (*self.with_mark(sentence).words, "</s>"), len(sentence)
+        rows = zip(tokens, log_probs, chain(entropies, repeat(math.nan)), strict=False)
         return [
-            TokenScore(position if position < n_words else -1, token, float(log_prob))
-            for position, (token, log_prob) in enumerate(zip(tokens, log_probs, strict=False))
+            TokenScore(position if position < n_words else -1, token, *map(float, values))
+            for position, (token, *values) in enumerate(rows)
         ]
 
     def convention(self, plain: Convention) -> Convention:

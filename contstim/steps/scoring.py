@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 class ScoreSentences(
     Step[list[ModelScores]],
     name="score",
-    version=2,
+    version=3,
     saved_results="Finished scores are saved in the store.",
 ):
     """Score sentences under models: log-probabilities, a row per sentence, a column per model.
@@ -65,11 +65,12 @@ class ScoreSentences(
     Prints how many of the sentences occur in the training text of a model that contstim trained,
     and saves this in the record.
 
-    With `--per-word`, the columns are sentence, model, position, word, token, log_prob and
-    surprisal (nats). Positions of words count from 0; the end of the sentence has the position
-    after the last word. With `--by word`, the column tokens, the number of tokens of a word,
-    replaces token. The rows of a model add up to its score of the sentence, also with
-    `--boundary-correction`. Scores of words are not saved.
+    With `--per-word`, the columns are sentence, model, position, word, tokens (number of tokens;
+    with `--by token`: token), log_prob, surprisal (nats), surprisal_bits, entropy and frequency.
+    Positions count from 0; the end of the sentence has the position after the last word. The
+    entropy (nats) is that of the next token or, in word-level models, of the next word. Masked
+    models, BiLSTMs, KenLM binary files and servers have none. The frequency is the Zipf value of
+    an English word. The rows of a model add up to its score. Scores of words are not saved.
 
     A model on an inference server is `--model 'NAME=server:http://HOST:8000/v1#MODEL'`; a key is
     read from the environment variable CONTSTIM_SERVER_KEY.
@@ -92,8 +93,8 @@ class ScoreSentences(
             name="scores.csv|trial-scores.csv",
         ),
     ]
-    per_word: Annotated[bool, Help("Write a row for each token, with its word.")] = False
-    by: Annotated[Literal["token", "word"], Help("With --per-word: unit of a row.")] = "token"
+    per_word: Annotated[bool, Help("Write a row for each word or token.")] = False
+    by: Annotated[Literal["word", "token"], Help("With --per-word: unit of a row.")] = "word"
     boundary_correction: Annotated[
         bool, Help("With --per-word: assign the probability of a word's end to this word.")
     ] = False
@@ -110,7 +111,7 @@ class ScoreSentences(
 
     def check(self) -> None:
         """Check options that need or exclude `per_word`, and the models and options of `bounds`."""
-        if not self.per_word and (self.by == "word" or self.boundary_correction):
+        if not self.per_word and (self.by == "token" or self.boundary_correction):
             raise InputError(
                 "`by` and `boundary_correction` need `per_word`. Set it, or remove them."
             )

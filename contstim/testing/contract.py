@@ -247,7 +247,7 @@ class LanguageModelContract(ScorerContract):
     def expected_continuation(self, model: LanguageModel, continuation: Continuation) -> float:
         """Return the sum of the continuation's terms in the score of the whole sentence, nats."""
         (terms,) = model.token_log_probs([continuation.sentence])
-        return sum(log_prob for word, _, log_prob in terms if word >= continuation.start)
+        return sum(term.log_prob for term in terms if term.word >= continuation.start)
 
     # Chain rule: log p(words | words before) is the sum of the terms of these words
     def test_continuations_are_sums_over_their_words_or_refused(self, model: LanguageModel) -> None:

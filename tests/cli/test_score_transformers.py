@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from contstim.english.words import english_tags
 from contstim.errors import InputError, ModelError
 from contstim.jobs import LocalExecutor
 from contstim.jobs.model_workers import remote_scorers
@@ -19,6 +20,8 @@ from contstim.words.sentence import Sentence
 from tests.cli.running import invoke
 from tests.models import tiny
 
+MEASURES = "log_prob surprisal surprisal_bits entropy frequency"
+SHE = english_tags().frequencies.zipf("she")
 TEXTS = ("Do you know the hungry teacher?", "She sleeps.", "Do you know the hungry teacher?")
 
 
@@ -43,8 +46,8 @@ def test_the_words_of_a_sentence_add_up_to_its_score(folder: Path) -> None:
     models = [f"kenlm:{folder}/bigram.arpa", f"hf:{folder}/gpt2", f"hf:{folder}/bert@pll-original"]
     options = [part for model in models for part in ("--model", model)]
     sums = run(folder, "scores.csv", *options)
-    rows = run(folder, "words.csv", *options, "--per-word")
-    assert list(rows[0]) == "sentence model position word token log_prob surprisal".split()
+    rows = run(folder, "words.csv", *options, "--per-word", "--by", "token")
+    assert list(rows[0]) == f"sentence model position word token {MEASURES}".split()
     assert [row["sentence"] for row in sums] == list(TEXTS)
     for model in models:
         of_model = [row for row in rows if row["model"] == model]
@@ -54,6 +57,8 @@ def test_the_words_of_a_sentence_add_up_to_its_score(folder: Path) -> None:
             assert float(row["surprisal"]) == -float(row["log_prob"])
             words = [*Sentence.parse(row["sentence"]).words, row["sentence"][-1]]
             assert words[int(row["position"])] == row["word"]
+            assert (row["entropy"] == "") == ("bert" in model)
+            assert (row["frequency"] == "") == (row["word"] in ".?")
         assert total[TEXTS[1]] == pytest.approx(float(sums[1][model]), abs=1e-4)
         assert total[TEXTS[0]] == pytest.approx(2 * float(sums[0][model]), abs=1e-4)  # twice there
     assert [r["token"] for r in rows if r["model"] == models[0]][:7][-1] == "</s>"
@@ -64,10 +69,12 @@ def test_a_row_a_word_with_its_end_counted_to_it(folder: Path) -> None:
     models = [f"kenlm:{folder}/bigram.arpa", f"hf:{folder}/gpt2"]
     options = [part for model in models for part in ("--model", model)]
     sums = run(folder, "scores.csv", *options)
-    corrected = ["--per-word", "--by", "word", "--boundary-correction"]
+    corrected = ["--per-word", "--boundary-correction"]
     rows = run(folder, "by-word.csv", *options, *corrected)
-    plain = run(folder, "plain-words.csv", *options, "--per-word", "--by", "word")
-    assert list(rows[0]) == "sentence model position word tokens log_prob surprisal".split()
+    plain = run(folder, "plain-words.csv", *options, "--per-word")
+    assert list(rows[0]) == f"sentence model position word tokens {MEASURES}".split()
+    assert [row["entropy"] for row in rows] == [row["entropy"] for row in plain]
+    assert {float(row["frequency"]) for row in rows if row["word"] == "She"} == {SHE}
     for model in models:
         of_model = [row for row in rows if row["model"] == model and row["sentence"] == TEXTS[1]]
         words = [*Sentence.parse(TEXTS[1]).words, TEXTS[1][-1]]
@@ -77,10 +84,10 @@ def test_a_row_a_word_with_its_end_counted_to_it(folder: Path) -> None:
         same = [row in plain for row in of_model]
         assert all(same) if model == models[0] else not any(same)
     record = json.loads((folder / "by-word.csv.meta.json").read_text(encoding="utf-8"))
-    chosen = record["options"]
-    assert (chosen["by"], chosen["boundary_correction"]) == ("word", True)
-    with pytest.raises(InputError, match="need --per-word"):
-        run(folder, "no.csv", *options, "--boundary-correction")
+    assert record["options"]["boundary_correction"] is True
+    for option in (["--boundary-correction"], ["--by", "token"]):
+        with pytest.raises(InputError, match="need --per-word"):
+            run(folder, "no.csv", *options, *option)
     with pytest.raises(ModelError, match="no word boundaries to correct"):
         run(folder, "no.csv", "--model", f"hf:{folder}/bert", *corrected)
 

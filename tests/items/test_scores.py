@@ -210,6 +210,15 @@ def test_agreement_counts_every_pair(rows: list[tuple[int, int]], impossible: bo
             assert found[m, k] == pytest.approx(alike / len(pairs))
 
 
+def test_tokens_of_words_are_added_up(tmp_path: Path) -> None:
+    """By hand: sentences of three and two tokens; the second was scored twice."""
+    dog, hello = "A dog,m,0,A,1,-1,1\nA dog,m,1,dog,2,-2,2\n", "Hello,m,0,Hello,2,-1,1\n"
+    path = tmp_path / "words.csv"
+    head = "sentence,model,position,word,tokens,log_prob,surprisal\n"
+    path.write_text(head + dog + hello + hello)
+    assert read_token_counts(path) == {("A dog.", "m"): 3, ("Hello.", "m"): 2}
+
+
 def test_tokens_are_the_rows_of_a_table_of_words(tmp_path: Path) -> None:
     path = tmp_path / "words.csv"
     path.write_text(

@@ -15,6 +15,7 @@ import torch
 import transformers
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import entropy
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from contstim.errors import ModelError
@@ -98,12 +99,16 @@ def test_chain_is_a_softmax_over_the_class_of_each_token(load: Load, name: str) 
     classes = token_classes(checkpoint.tokenizer, checkpoint.model.config.vocab_size)
     with torch.no_grad():
         logits = checkpoint.model(ids).logits[0].double().numpy()
-    expected = 0.0
+    log_probs, entropies = [], []
     for place, token in enumerate(ids[0, 1:].tolist()):
         likely = np.exp(logits[place])
-        expected += np.log(likely[token] / likely[classes == classes[token]].sum())
-    ours = CausalModel(checkpoint, rule="chain").log_probs([sentence])
-    assert ours[0] == pytest.approx(expected, abs=1e-4)
+        of_class = likely[classes == classes[token]]
+        log_probs.append(np.log(likely[token] / of_class.sum()))
+        entropies.append(entropy(of_class))
+    model = CausalModel(checkpoint, rule="chain")
+    assert model.log_probs([sentence])[0] == pytest.approx(sum(log_probs), abs=1e-4)
+    (terms,) = model.token_log_probs([sentence])
+    assert [term.entropy for term in terms] == pytest.approx(entropies, abs=1e-4)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
@@ -266,12 +271,47 @@ def test_words_are_tokens_times_end_over_beginning(model_of: Callable[[str], Cau
         finishes = 1.0 if stop is None else p[stop, ends].sum()
         expected.append(np.log(tokens * finishes / begins))
     (terms,) = model.completed_word_log_probs([sentence])
-    table = term_table({"m": {sentence: terms}}, [sentence], by_word=True)
+    table = term_table({"m": {sentence: terms}}, [sentence])
     assert table["word"] == [*words, "."]
     assert table["position"] == list(range(len(words) + 1))
     assert sum(table["tokens"]) == len(ids)
     np.testing.assert_allclose(table["log_prob"], expected, rtol=0, atol=1e-4)
     assert table["surprisal"] == [-value for value in table["log_prob"]]
+
+
+@pytest.mark.parametrize("corrected", [False, True])
+def test_surprisals_and_entropies_of_words_are_minicons(load: Load, corrected: bool) -> None:
+    """Witness: minicons on the same network, whose sets of tokens we give it for the correction."""
+    scorer = pytest.importorskip("minicons.scorer")
+    checkpoint = load("gpt2")
+    tokenizer = copy.deepcopy(checkpoint.tokenizer)
+    tokenizer.pad_token = "~"  # minicons does not read a context that is also padding
+    theirs = scorer.IncrementalLMScorer(checkpoint.model, "cpu", tokenizer=tokenizer)
+    completing = word_completing(checkpoint.tokenizer, checkpoint.model.config.vocab_size)
+    theirs.bow_subwords = dict(enumerate(completing.tolist()))
+    theirs.bow_subword_idx = np.flatnonzero(completing).tolist()
+    model = CausalModel(checkpoint)
+    score = model.completed_word_log_probs if corrected else model.token_log_probs
+    terms = dict(zip(READ, score(READ), strict=True))
+    table = term_table({"m": terms}, READ)
+    expected = theirs.token_score(
+        [s.text for s in READ], surprisal=True, bos_token=True, bow_correction=corrected
+    )
+    for sentence, tokens in zip(READ, expected, strict=True):
+        rows = [i for i, text in enumerate(table["sentence"]) if text == sentence.text]
+        surprisals = np.zeros(len(sentence) + 1)
+        words = [term.word for term in terms[sentence]]
+        np.add.at(surprisals, words, [surprisal for _, surprisal in tokens[1:]])
+        # After the end mark, minicons also asks whether a word begins
+        kept = rows[:-1] if corrected else rows
+        ours = [table["surprisal"][row] for row in kept]
+        np.testing.assert_allclose(ours, surprisals[: len(kept)], rtol=0, atol=1e-4)
+        bits = [table["surprisal_bits"][row] for row in kept]
+        np.testing.assert_allclose(np.multiply(bits, np.log(2)), ours)
+        before = [" ".join(sentence.words[:i]) for i in range(len(rows))]
+        next_log_probs = theirs.next_word_distribution(before, bos_token=True).double().exp()
+        entropies = [table["entropy"][row] for row in rows]
+        np.testing.assert_allclose(entropies, entropy(next_log_probs, axis=1), rtol=0, atol=1e-4)
 
 
 LONGEST = 7  # letters of a word

@@ -4,10 +4,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from contstim.english.words import english_tags
 from contstim.errors import ScoreError
 from contstim.files.arrays import FloatArray
 from contstim.models import scoring
-from contstim.models.base import Continuation
+from contstim.models.base import Continuation, TokenScore
 from contstim.models.catalog import load_scorers
 from contstim.models.ngram.adapter import NgramModel
 from contstim.store import Store
@@ -145,3 +146,18 @@ def test_sums_terms_and_errors_are_those_of_the_models(
             text = terms["sentence"][i]
             by_sentence[text] = by_sentence.get(text, 0.0) + terms["log_prob"][i]
         assert list(by_sentence.values()) == pytest.approx(scores)
+
+
+def test_frequencies_are_of_english_words_without_punctuation() -> None:
+    """Witness: the embedded table; a text of another language has none."""
+    columns = []
+    for text in ("The dog, (small) sleeps.", "Der kleine Hund schläft."):
+        sentence = Sentence.parse(text)
+        terms = [TokenScore(i, word, -1.0) for i, word in enumerate(sentence.words)]
+        terms += [TokenScore(-1, ".", -1.0)]
+        table = scoring.term_table({"m": {sentence: terms}}, [sentence])
+        columns.append(table["frequency"])
+    zipf = english_tags().frequencies.zipf
+    assert columns[0] == [*map(zipf, ("the", "dog", "small", "sleeps")), None]
+    assert columns[1] == [None] * 5
+    assert table["entropy"] == [None] * 5

@@ -238,7 +238,7 @@ BAD = {
     "no section": ("[evaluate]\nblimp = 3", "write \\[evaluate.blimp\\]"),
     "options that need each other": ("[evaluate.blimp]", "data is missing"),
     "a comparison of nothing": ("[compare]", "sentences must be set"),
-    "options for words": ('[score]\nby = "word"', "need per_word"),
+    "options for words": ('[score]\nby = "token"', "need per_word"),
     "a model that is not there": ('[compare]\nsentences = "more.txt"\nmodels = ["x"]', "x"),
     "tags of another kind": ('[near_pairs]\ntags = "more.txt"', "more.txt"),
 }

@@ -181,6 +181,11 @@ class CausalModel(SubwordModel):
         """See `SubwordModel`: log p of each token, (n_sentences, longest), nats; padded with 0."""
         return self._network.continuations(self._prefix_of(()), [e.ids for e in encodings])
 
+    def _parts_and_entropies(self, encodings: Sequence[Encoding]) -> FloatArray:
+        """See `SubwordModel`; (n_sentences, longest, 2), nats."""
+        rows = [encoding.ids for encoding in encodings]
+        return self._network.continuations(self._prefix_of(()), rows, entropies=True)
+
     def _candidates(
         self, sentence: Sentence, position: int, words: Sequence[str], tokens_before: Tokens
     ) -> WordTokens:

@@ -114,7 +114,9 @@ class CausalNetwork:
         log_prob = prefix.log_prob + float(prefix.next_log_probs[ids[0]]) + float(copied[-1])
         return Prefix(prefix.ids + ids, log_prob, copied[:-1], cache)
 
-    def continuations(self, prefix: Prefix, rows: Sequence[Tokens]) -> FloatArray:
+    def continuations(
+        self, prefix: Prefix, rows: Sequence[Tokens], *, entropies: bool = False
+    ) -> FloatArray:
         """Return log p(token | prefix and the row's earlier tokens), (n_rows, longest row), nats.
 
         Values are 0 beyond the end of a row. Rows with the same first tokens share passes.
@@ -122,11 +124,17 @@ class CausalNetwork:
         Args:
             prefix: tokens before each row.
             rows: rows of at least one token each.
+            entropies: whether to return (n_rows, longest row, 2), with entropies in nats.
         """
-        log_probs = self._within_rows(prefix, rows, self._normaliser.log_probs)
+        value = partial(self._normaliser.log_probs, entropies=entropies)
+        values = self._within_rows(prefix, rows, value, (2,) if entropies else ())
         if rows:
-            log_probs[:, 0] = prefix.next_log_probs[[row[0] for row in rows]]
-        return log_probs
+            firsts = [row[0] for row in rows]
+            first = prefix.next_log_probs[firsts]
+            if entropies:
+                first = np.c_[first, self._normaliser.entropies(prefix.next_log_probs, firsts)]
+            values[:, 0] = first
+        return values
 
     def masses(self, prefix: Prefix, rows: Sequence[Tokens], tokens: BoolArray) -> FloatArray:
         """Return log p(the next token is one of `tokens`) before each token of a row, nats.
@@ -152,6 +160,7 @@ class CausalNetwork:
         prefix: Prefix,
         rows: Sequence[Tokens],
         value: Callable[[Tensor, IntArray, IntArray], Tensor],
+        shape: tuple[int, ...] = (),
     ) -> FloatArray:
         """Compute a value for each token after a row's first, (n_rows, longest row); others are 0.
 
@@ -160,15 +169,16 @@ class CausalNetwork:
             rows: rows of at least one token each.
             value: function of logits (k, V), indices of q of the k logits (q,), and the tokens that
                 follow at these (q,), that returns q values.
+            shape: shape of a value; by default, a value is a number.
         """
-        values = np.zeros((len(rows), max(map(len, rows), default=0)))
+        values = np.zeros((len(rows), max(map(len, rows), default=0), *shape))
         longer = [index for index, row in enumerate(rows) if len(row) > 1]
         paths, path_of = shared_paths([rows[index][:-1] for index in longer])
         members: list[list[int]] = [[] for _ in paths]
         for index, path in zip(longer, path_of, strict=True):
             members[path].append(index)
         # targets[i, t] is the token of row i that follows step t of its path; -1 beyond its end
-        targets = np.full(values[:, 1:].shape, -1, np.int64)
+        targets = np.full(values[:, 1:].shape[:2], -1, np.int64)
         for index in longer:
             targets[index, : len(rows[index]) - 1] = rows[index][1:]
 

@@ -76,6 +76,7 @@ class NgramModel(LanguageModel):
                 content = self.path.read_bytes()
             self._digest = hashlib.sha256(content).hexdigest()
             self._query = self.tables = parse_arpa(content, path)
+            self._replacement_scores = ReplacementScores(self.tables)
         else:
             self._digest = checksum(self.path).removeprefix("sha256:")
             self._query = KenlmQuery(self.path)
@@ -112,9 +113,17 @@ class NgramModel(LanguageModel):
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`: one term for each word and for `</s>`."""
-        marked = map(self._end_marks.with_mark, sentences)
+        marked = [*map(self._end_marks.with_mark, sentences)]
         rows = ([value * _NATS for value in self._query.log10_probs(s)] for s in marked)
-        return [*map(self._end_marks.terms, sentences, rows)]
+        return [*map(self._end_marks.terms, sentences, rows, map(self._entropies, marked))]
+
+    def _entropies(self, sentence: Sentence) -> list[float]:
+        """Return the entropy before each word and `</s>`, nats; empty for a binary file."""
+        if self.tables is None:
+            return []
+        ids, size = (BEGIN, *self.tables.ids(sentence.words).tolist()), self.tables.order - 1
+        contexts = (ids[max(0, i - size) : i] for i in range(1, len(ids) + 1))
+        return [*map(self._replacement_scores.entropy_after, contexts)]
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.completed_word_log_probs`; terms of whole words need no correction."""
@@ -150,7 +159,7 @@ class NgramModel(LanguageModel):
         Ids are cached, since a search scores the same sentences and candidates repeatedly.
         """
         assert self.tables is not None
-        id_of, replacement_scores = self.tables.word_ids.get, ReplacementScores(self.tables)
+        id_of, replacement_scores = self.tables.word_ids.get, self._replacement_scores
         ids = lru_cache(_CACHED_SENTENCES)(
             lambda words: (BEGIN, *map(id_of, words, repeat(UNKNOWN)), END)
         )

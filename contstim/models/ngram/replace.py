@@ -47,6 +47,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from contstim.models.caching import SizedCache
+from contstim.models.ngram.tables import BEGIN
 
 if TYPE_CHECKING:
     from contstim.files.arrays import Float32Array, FloatArray, IntArray
@@ -81,6 +82,7 @@ class ReplacementScores:
         )
         n_rows = max(1, _CACHED_BYTES // tables.orders[0].log10_prob.nbytes)
         self._changed = lru_cache(n_rows)(self._log10_probs_by_word)
+        self.entropy_after = lru_cache(_CACHED_NGRAMS)(self._entropy_after)
         self._all_changed = lru_cache(max(1, n_rows // 2))(self._sum_of_changed)
 
     def __call__(self, ids: tuple[int, ...], position: int, words: IntArray) -> FloatArray:
@@ -97,6 +99,13 @@ class ReplacementScores:
         changed = self._all_changed(context, ids_after[: order - 1])
         # Add the terms of words before the position (not <s>), and of words with a later context
         return changed.take(words) + (self._sum(ids_before, 2) + self._sum(ids_after, order))
+
+    def _entropy_after(self, ids_before: tuple[int, ...]) -> float:
+        """Return the entropy of the next word or `</s>` after at most `order` - 1 words, nats."""
+        log_probs = self._changed(ids_before, ()).astype(np.float64) * np.log(10)
+        probs = np.exp(log_probs)
+        probs[BEGIN] = 0.0  # `<s>` is never predicted, but some files give it a probability
+        return -float(probs @ np.maximum(log_probs, -1e3))  # finite, since 0 · -inf is nan
 
     def _sum_of_unchanged(self, ids: tuple[int, ...], first: int) -> float:
         """Sum the log10 probabilities of the words from number `first` (1-based) to the last."""

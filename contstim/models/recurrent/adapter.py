@@ -102,8 +102,9 @@ class RecurrentModel(LanguageModel):
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`: one term per word, and `</s>` if it is scored."""
-        terms = self._terms(self._end_marks.with_marks(sentences))
-        return [*map(self._end_marks.terms, sentences, terms)]
+        rows = self._terms(self._end_marks.with_marks(sentences), entropies=True)
+        pairs = zip(sentences, map(np.atleast_2d, rows), strict=True)
+        return [self._end_marks.terms(sentence, *row) for sentence, row in pairs]
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.completed_word_log_probs`; terms of whole words need no correction."""
@@ -185,15 +186,16 @@ class RecurrentModel(LanguageModel):
         ids = tuple(self._words.numbers(self._end_marks.with_mark(sentence).words).tolist())
         return ids[:position], ids[position + 1 :]
 
-    def _terms(self, sentences: Sequence[Sentence]) -> list[FloatArray]:
-        """Return log p of each word of each sentence, and of the end if it is scored, nats."""
+    def _terms(self, sentences: Sequence[Sentence], *, entropies: bool = False) -> list[FloatArray]:
+        """Return log p of words and a scored end of each sentence, nats; entropies as row 1."""
         rows, twin = unique_rows(self._words.numbers(sentence.words) for sentence in sentences)
         terms: list[Any] = [None] * len(rows)
 
         def run(ids: Tensor, attention: Tensor, batch: IntArray) -> None:
-            flat = self._network(ids, attention.bool()).double().cpu().numpy()  # row after row
-            counts = attention.sum(1).cpu().numpy() + self.end_scored
-            for row, part in zip(batch, np.split(flat, np.cumsum(counts)[:-1]), strict=True):
+            values = self._network(ids, attention.bool(), entropies=entropies)  # row after row
+            ends = np.cumsum(attention.sum(1).cpu().numpy() + self.end_scored)
+            parts = np.split(values.double().cpu().numpy(), ends[:-1], axis=-1)
+            for row, part in zip(batch, parts, strict=True):
                 terms[row] = part
 
         forward_in_batches(rows, run, pad=0, budget=self._budget)

@@ -43,6 +43,7 @@ from torch import Tensor, nn
 
 from contstim.errors import ModelError
 from contstim.files.documents import read_json_object, shortened, write_json
+from contstim.models.batching import entropy
 from contstim.models.specifications import RECURRENT_CONFIGURATION as CONFIGURATION
 from contstim.models.tensors import write_tensors
 from contstim.models.vocabularies import BOUNDARY, WordList
@@ -121,7 +122,7 @@ class RecurrentNetwork(nn.Module):
         )
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
 
-    def forward(self, ids: Tensor, present: Tensor) -> Tensor:
+    def forward(self, ids: Tensor, present: Tensor, *, entropies: bool = False) -> Tensor:
         """Compute log p of all predicted numbers of a batch, (n,), nats, sentence by sentence.
 
         A left-to-right network predicts the boundary after the words of each sentence.
@@ -129,6 +130,7 @@ class RecurrentNetwork(nn.Module):
         Args:
             ids: (b, l) words of each sentence, padded on the right.
             present: (b, l) bool, mask of the words.
+            entropies: whether a left-to-right network returns (2, n), with entropies as row 1.
         """
         if self.shape.reads_both_sides:
             return self.log_probs(self._around(ids, present)[present], ids[present])
@@ -136,7 +138,12 @@ class RecurrentNetwork(nn.Module):
         # The position after the last word gets the boundary, which the network predicts there
         targets = nn.functional.pad(ids.masked_fill(~present, BOUNDARY), (0, 1), value=BOUNDARY)
         scored = nn.functional.pad(present, (1, 0), value=True)
-        return self.log_probs(states[scored], targets[scored])
+        log_probs = self.log_probs(states[scored], targets[scored])
+        if not entropies:
+            return log_probs
+        # A few states at a time, so that on a CPU their distributions fit into its cache
+        parts = [entropy(self.distributions(part)) for part in torch.split(states[scored], 32)]
+        return torch.stack([log_probs.double(), torch.cat(parts)])
 
     def run(
         self, ids: Tensor, state: State = None, *, backwards: bool = False

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import ModelError
-from contstim.models.base import LanguageModel, Scorer
+from contstim.models.base import Continuation, LanguageModel, Scorer
 from contstim.models.ngram import adapter
 from contstim.models.ngram.adapter import KenlmQuery, NgramModel
 from contstim.models.ngram.arpa import parse_arpa
@@ -79,6 +79,22 @@ def test_probabilities_of_all_words_sum_to_one(trigram: NgramModel) -> None:
     probabilities = 10 ** (totals - before)
     probabilities[BEGIN] = 0
     assert probabilities.sum() == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("order", [1, 3])
+def test_entropies_are_those_of_all_next_words(trained: Path, order: int) -> None:
+    """Witness: the probability of each word, of an unknown word and of the end, one by one."""
+    model = NgramModel(trained / f"{order}gram.arpa")
+    assert model.tables is not None
+    everything = (*model.tables.words[3:], "zyzzyva")
+    (terms,) = model.token_log_probs([sentence := Sentence.parse("The old zyzzyva sleeps")])
+    for i in range(1, len(terms)):
+        before = sentence.words[:i]
+        following = [Continuation(Sentence((*before, word)), i) for word in everything]
+        end = model.token_log_probs([Sentence(before)])[0][-1].log_prob
+        log_probs = np.append(model.continuation_log_probs(following), end)
+        assert np.exp(log_probs).sum() == pytest.approx(1, abs=1e-5)
+        assert terms[i].entropy == pytest.approx(-np.exp(log_probs) @ log_probs, abs=1e-4)
 
 
 def test_the_fingerprint_follows_the_files_content(trained: Path, tmp_path: Path) -> None:

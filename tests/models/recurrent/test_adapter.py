@@ -63,8 +63,10 @@ def test_probabilities_of_continuations_sum_to_one(kind: Kind, cutoffs: tuple[in
     everything = (*word_list().words, "zyzzyva")
     ended = model.token_log_probs([Sentence(("Do", "you"))])[0][-1].log_prob
     going_on = model.token_log_probs([Sentence(("Do", "you", word)) for word in everything])
-    total = np.exp([ended, *(terms[2].log_prob for terms in going_on)]).sum()
-    assert total == pytest.approx(1, abs=1e-5)
+    log_probs = np.array([ended, *(terms[2].log_prob for terms in going_on)])
+    assert np.exp(log_probs).sum() == pytest.approx(1, abs=1e-5)
+    entropies = {terms[2].entropy for terms in going_on}
+    assert [*entropies] == pytest.approx([-np.exp(log_probs) @ log_probs] * len(entropies))
 
 
 @pytest.mark.parametrize("layers", [1, 2])
