@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _COUNT_COLUMNS = ("initial", "inner")  # columns in the table of counts of a word-level model
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # hashable, as a key of caches
 class WordFrequencies:
     """Counts of words.
 

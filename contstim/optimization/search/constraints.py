@@ -107,13 +107,12 @@ def same_length(margin: int = 0) -> Constraint:
 def same_frequency(frequencies: WordFrequencies, margin: float) -> Constraint:
     """Allow mean word frequencies (Zipf) within `margin` of that of the natural sentence."""
     zipf = frequencies.zipf
-    zipfs_of = SizedCache(lambda words: np.array([*map(zipf, words)], np.float64), len, WORDS)
 
     def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
         # Difference of the sums without the word; then add each word
         pairs = zip(sentence.words, natural.words, strict=True)
         difference = sum(zipf(new) - zipf(old) for new, old in pairs if new != old)
-        differences = zipfs_of(words) + (difference - zipf(sentence.words[index]))
+        differences = _zipfs(frequencies, words) + (difference - zipf(sentence.words[index]))
         within: BoolArray = np.abs(differences) <= margin * len(natural) + _ROUNDING
         return within
 
@@ -177,8 +176,9 @@ def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> C
         kinds |= uses(natural.words, tags, table.main_kind)
 
     def find_allowed(_natural: Sentence, _current: Sentence, index: int, words: Words) -> BoolArray:
-        fitting = table.fitting(kinds[index], tags[index], words, initial=index == 0)
-        return fitting | _members(words, frozenset({natural.words[index]}))
+        fitting = table.fitting(kinds[index], tags[index], words, initial=index == 0).copy()
+        fitting[_indices(words).get(natural.words[index], [])] = True
+        return fitting
 
     return Constraint("same_tags", find_allowed, lasting=True)
 
@@ -189,13 +189,12 @@ def articles(article: Callable[[str], str]) -> Constraint:
     Args:
         article: function that returns the article for a word.
     """
-    has_an = SizedCache(lambda words: np.array([article(w) == "an" for w in words]), len, WORDS)
 
     def find_allowed(_natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
         fits = np.ones(len(words), np.bool_)
         before = sentence.words[index - 1].lower() if index else ""
         if before in _ARTICLES:
-            fits &= has_an(words) == (before == "an")
+            fits &= _have_an(article, words) == (before == "an")
         if index + 1 < len(sentence):
             wrong = {*_ARTICLES} - {article(sentence.words[index + 1])}
             fits &= ~_mask_listed(words, wrong)
@@ -341,6 +340,12 @@ _indices_by_lower_case = SizedCache(
     lambda words: grouped((word.lower(), i) for i, word in enumerate(words)), len, WORDS
 )
 _lengths = SizedCache(lambda words: np.fromiter(map(len, words), np.int64, len(words)), len, WORDS)
+_zipfs = SizedCache(
+    lambda frequencies, words: np.array([*map(frequencies.zipf, words)], np.float64), len, WORDS
+)
+_have_an = SizedCache(
+    lambda article, words: np.array([article(word) == "an" for word in words], np.bool_), len, WORDS
+)
 _members = SizedCache(
     lambda words, chosen: np.fromiter((w in chosen for w in words), np.bool_, len(words)),
     len,
