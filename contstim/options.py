@@ -52,6 +52,7 @@ class Help:
         kind: content of the value, such as `trials`. In a study, a field that reads a kind gets the
             output of this kind of another section. `a|b` is one of two kinds; a section of a study
             then has a stage for each kind that exists.
+        argument: whether a command takes the values as arguments, without a flag.
     """
 
     text: str
@@ -65,6 +66,7 @@ class Help:
     folder: bool = False
     content: str = ""
     kind: str = ""
+    argument: bool = False
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -136,13 +138,7 @@ class Aside(Help):
 
 @dataclass(frozen=True)
 class Reads(Help):
-    """One or several input files.
-
-    Attributes:
-        argument: whether a command takes the paths as arguments, without a flag.
-    """
-
-    argument: bool = False
+    """One or several input files."""
 
 
 def reads_kind(text: str, kind: str) -> Reads:

@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -148,11 +149,28 @@ def test_every_other_command_of_the_readme_is_one_that_ci_runs() -> None:
     """`make demo` and the installation are run by the set-up of the tests themselves."""
     lines = re.findall(r"^\$ (.*?)(?:\s+#.*)?$", "\n".join(blocks("console")), re.MULTILINE)
     assert lines == [
+        "contstim diff hf:gpt2 hf:distilgpt2",  # below
         "make demo",
         "make test",
         "pip install -c constraints.txt .",
         "contstim --help",
     ]
+
+
+@pytest.mark.slow
+def test_the_first_command_of_the_readme_runs_with_models_of_this_machine(
+    trained: Path, tiny_checkpoint: Callable[[str], Path], tmp_path: Path
+) -> None:
+    command = next(line for line in blocks("console")[0].splitlines() if "diff" in line)
+    for name, model in (
+        ("hf:gpt2", f"one=kenlm:{trained / '3gram.arpa'}"),
+        ("hf:distilgpt2", f"two=hf:{tiny_checkpoint('gpt2')}"),
+    ):
+        command = command.replace(name, model)
+    shown = type_here(f"{command.removeprefix('$ ')} --per-pair 2", tmp_path)
+    assert "They part most often by part of speech: " in shown
+    assert n_rows(tmp_path / "diff.csv") == 4
+    assert (tmp_path / "diff.html").is_file()
 
 
 def test_the_folders_of_the_map_are_there() -> None:

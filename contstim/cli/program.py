@@ -30,7 +30,7 @@ from contstim.cli.output import (
     warn,
 )
 from contstim.errors import InputError
-from contstim.options import Models, Reads
+from contstim.options import Models
 from contstim.steps import STEPS, import_target, step_named
 from contstim.steps.step import ChangedSentences, Field, Step, fields_of, perform
 from contstim.version import __version__
@@ -224,7 +224,7 @@ def option(field: Field) -> Parameter:
         # The option is a text for Typer, so that the step's message reports invalid numbers
         metavar = metavar or f"<{number.__name__}>"
         kind, default = str | None, default if default in (None, MISSING) else str(default)
-    if isinstance(note, Reads) and note.argument:
+    if note.argument:
         typed: Any = typer.Argument(help=note.text, metavar=metavar or None)
     else:
         # An explicit flag prevents Typer from adding a `--no-` flag

@@ -23,18 +23,25 @@ _STUDY_FILE = Path("study.toml")
 
 
 def new(
-    name: Annotated[Path, typer.Argument(help="The folder of the study.")], quiet: Quiet = False
+    name: Annotated[Path, typer.Argument(help="The folder of the study.")],
+    model: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[NAME=]MODEL", help="A model to compare. Repeatable."),
+    ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Write a small study file to start from, which can be run without changes.
 
-    The study trains toy models on the embedded English, and runs in a minute or two. Change the
-    file step by step: `contstim run` repeats only the stages that a change affects.
+    Without --model, the study trains toy models on the embedded English, and runs in a minute or
+    two. Change the file step by step: `contstim run` repeats only the stages that a change affects.
 
     Example: `contstim new my-study`
+
+    Example: `contstim new my-study --model hf:gpt2 --model hf:distilgpt2`
     """
     from contstim.study.study_file import new_study
 
-    path = new_study(name)
+    path = new_study(name, model or ())
     remark(f"{path}: a small study to start from. Run it with: contstim run {path}", quiet=quiet)
 
 

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from functools import partial
 from itertools import combinations, groupby, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.errors import InputError, ScoreError, VocabularyError
+from contstim.errors import InputError, ScoreError
 from contstim.evaluation.folder import Findings, page_table, table_of
 from contstim.evaluation.scores import score_readable
 from contstim.items.correlation import pearson
 from contstim.items.scores import ScoreTable
-from contstim.models.base import require_language_model
 from contstim.models.specifications import with_name
-from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
-from contstim.optimization.search.settings import SearchSettings
-from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
 from contstim.optimization.selection.natural import strata
 from contstim.optimization.selection.question import NaturalQuestion
 from contstim.reporting.canvas import BLUE, GREY, agreement_map, panels, widest
 from contstim.reporting.report import Bullets, Heading, Paragraph, code, emphasis, short_names
 from contstim.wording import quantity
-from contstim.words.sentence import Sentence, repeats
-from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,10 +28,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from contstim.evaluation.folder import Columns
-    from contstim.items.stimuli import Triplet
     from contstim.models.base import Scorer
     from contstim.reporting.report import Part
     from contstim.store import Store
+    from contstim.words.sentence import Sentence
 
     Row = dict[str, Any]
 
@@ -213,94 +205,10 @@ def select_command(folder: Path, table: ScoreTable) -> str:
     return command.format(shlex.quote(str(scores)), shlex.quote(str(out)))
 
 
-def contest_start(
-    models: Sequence[Scorer], table: ScoreTable, vocabulary: Path | None = None
-) -> tuple[Sentence, Vocabulary]:
-    """Choose the natural sentence from which searches for controversial sentences start.
-
-    Args:
-        models: two models or more.
-        table: scores of the models.
-        vocabulary: file of the words to use; by default as in `contstim synthesize`.
-
-    Returns:
-        A sentence that all models rank high: the one whose lowest rank is highest. It consists of
-        words of the vocabulary, and does not repeat words that must not be repeated. The second
-        value is the vocabulary without words that a model does not know.
-
-    Raises:
-        VocabularyError: if the models have no word in common, or no sentence meets the conditions.
-        ModelError: if a word-level model has no counts next to it, or the scores of a model are
-            not log-probabilities.
-        InputError: if the vocabulary cannot be read.
-    """
-    for model in models:
-        require_language_model(model, NEEDS_LOG_PROBABILITIES)
-    words = default_vocabulary(models) if vocabulary is None else Vocabulary.load(vocabulary)
-    words, _ = shared_vocabulary(models, words)
-    lowest_ranks = table.ranks().min(axis=1)  # under the model that ranks the sentence lowest
-    for row in map(int, np.argsort(-lowest_ranks, kind="stable")):
-        sentence = (table.sentences or ())[row]
-        if (
-            len(sentence) > 1
-            and not words.missing_words(sentence)
-            and np.isfinite(table.log_probs[row]).all()
-            and not repeats(sentence.words, words.repeatable)
-        ):
-            return sentence, words
-    raise VocabularyError(
-        "Each sentence contains a word outside the vocabulary, repeats a word, has only one word, "
-        "or is impossible for a model. Use more sentences, or a larger vocabulary."
-    )
-
-
-def contest_search(words: Vocabulary) -> SearchSettings:
-    """Return the default search settings, but with `frame="none"` if the words have no tags."""
-    try:
-        SearchSettings().check_words(words)
-    except InputError:
-        return SearchSettings(frame="none")
-    return SearchSettings()
-
-
-def contest_commands(
-    models: Sequence[Scorer], start: Sentence, search: SearchSettings, vocabulary: Path | None
-) -> list[str]:
-    """Return two search commands for every pair of models, so that each model accepts in one."""
-    extra = ["--vocabulary", str(vocabulary)] if vocabulary else []
-    extra += [] if search.framed else ["--frame", "none"]
-    extra += ["--sentence", start.text]
-    specifications = [with_name(m.name, m.specification or m.name) for m in models]
-    return [
-        shlex.join(["contstim", "synthesize", "--accept", accept, "--reject", reject, *extra])
-        for pair in combinations(specifications, 2)
-        for reject, accept in (pair, pair[::-1])
-    ]
-
-
-def contest_triplets(
-    models: Sequence[Scorer],
-    start: Sentence,
-    words: Vocabulary,
-    search: SearchSettings,
-    *,
-    seed: int = 0,
-) -> list[Triplet]:
-    """Search one triplet for every pair of models, with the settings of `contest_commands`.
-
-    Raises:
-        ContstimError: see `synthesize`.
-    """
-    searchable = [require_language_model(model, NEEDS_LOG_PROBABILITIES) for model in models]
-    find_triplet = partial(
-        synthesize_triplet,
-        natural=start,
-        vocabulary=words,
-        constraints=search.constraints(start, every_fix=False),
-        few_changes=search.few_changes,
-        seed=seed,
-    )
-    return [find_triplet(*pair)[0] for pair in combinations(searchable, 2)]
+def diff_command(models: Sequence[Scorer]) -> str:
+    """Return the command that finds where models part."""
+    specifications = (with_name(m.name, m.specification or m.name) for m in models)
+    return shlex.join(["contstim", "diff", *specifications])
 
 
 def comparison_findings(
@@ -312,7 +220,7 @@ def comparison_findings(
         table: scores of two models or more.
         top: number of sentences to list for each ordered pair of models.
         left_out: excluded sentences, with the reason.
-        commands: commands to list on the page, such as those of `contest_commands`.
+        commands: commands to list on the page, such as `diff_command`.
 
     Raises:
         ScoreError: if there are fewer than two sentences.

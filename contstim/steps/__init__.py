@@ -33,6 +33,7 @@ _PLACES = {
     "simulate": "simulation:SimulateResponses",
     "analyze": "analysis:AnalyzeResponses",
     "mixed": "analysis:FitMixed",
+    "diff": "diff:FindDifferences",
     "compare": "evaluation:CompareModels",
     "controls": "analysis:CompareControls",
     "evaluate blimp": "evaluation:EvaluateMinimalPairs",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from contstim.errors import ContstimError, InputError
+from contstim.errors import InputError
 from contstim.evaluation import comparison, desiderata, minimal_pairs
 from contstim.evaluation.acceptability import (
     ACCEPTABILITY,
@@ -30,9 +30,7 @@ from contstim.evaluation.minimal_pair_report import minimal_pair_findings
 from contstim.evaluation.minimal_pairs import MINIMAL_PAIRS, Method, MinimalPairSettings
 from contstim.evaluation.ratings import RatingEvaluation, evaluate_ratings, rating_findings
 from contstim.evaluation.scores import pair_scores_from_table, score_pairs
-from contstim.files.tables import columns_of, write_table
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import Triplet
 from contstim.models.catalog import load_scorers
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.specifications import parse_models
@@ -86,14 +84,13 @@ def written_findings(
     folder: Path,
     *,
     parts: Sequence[Shown] = (),
-    writes: Iterable[Path] = (),
     holds: bool = True,
     **about: Any,
 ) -> Outcome[Value]:
     """Write findings, and return an outcome that shows their summary; see `write_findings`."""
     facts, written = write_findings(findings, folder, **about)
     parts = (f"{findings.title}:", findings.summary, *parts)
-    return Outcome(value, facts, writes=(*written, *writes), parts=parts, holds=holds)
+    return Outcome(value, facts, writes=tuple(written), parts=parts, holds=holds)
 
 
 class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate blimp", version=2):
@@ -342,8 +339,8 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
 
     Writes rank correlations, the proportion of pairs of sentences that two models order in the same
     way, and the sentences on which they disagree most. Also prints commands for controversial
-    sentences: one that selects natural pairs and, if models are given, two for each pair of models
-    that synthesize a sentence.
+    sentences: one that selects natural pairs and, if models are given, one that synthesizes
+    sentences.
 
     Example: `contstim compare --model hf:runs/bert@chain --model hf:runs/bert@pll-original
     --sentences natural.txt --out compared`
@@ -355,14 +352,9 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
     models: GivenModels = ()
     sentences: Annotated[Path | None, Reads("Sentences; by default those of the tables.")] = None
     top: Annotated[int, Help("Number of sentences for each pair of models.", at_least=1)] = 10
-    vocabulary: Annotated[Path | None, Reads("Vocabulary for synthesis.")] = None
-    synthesize: Annotated[bool, Help("Also synthesize sentences (synthesized.csv).")] = False
-    seed: Seed = 0
 
     def check(self) -> None:
-        """Check that models have sentences, and that synthesis has two models."""
-        if self.synthesize and len(self.models) < 2:
-            raise InputError("`synthesize` needs two models. Set `models`.")
+        """Check that models have sentences."""
         if self.models and self.sentences is None and not self.scores:
             raise InputError("`sentences` must be set if there are no `scores`. Name a file.")
 
@@ -379,38 +371,16 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
                 tables, models, texts, store=store, progress=progress
             )
         tell_unknown_words(models, table.sentences or (), reporter)
-        commands, contest = [comparison.select_command(self.out, table)], None
-        # A search needs two loaded models; tables of scores are not enough
+        commands = [comparison.select_command(self.out, table)]
         if len(models) > 1:
-            try:
-                start, words = comparison.contest_start(models, table, self.vocabulary)
-                contest = start, words, comparison.contest_search(words)
-                commands += comparison.contest_commands(models, start, contest[2], self.vocabulary)
-            except ContstimError as error:
-                # An error ends the step only if the user set an option of the synthesis
-                if self.synthesize or self.vocabulary:
-                    raise
-                reporter.say(f"No commands to synthesize sentences: {error}")
+            commands.append(comparison.diff_command(models))
         findings = comparison.comparison_findings(
             table, top=self.top, left_out=left_out, commands=commands
         )
-        data = filter(None, (*self.scores, self.sentences, self.vocabulary))
         _tell_left_out("sentence", left_out, reporter)
         lines = ["Select controversial sentences:", *(f"  {command}" for command in commands)]
-        writes = []
-        if self.synthesize and contest:
-            triplets = comparison.contest_triplets(models, *contest, seed=self.seed)
-            writes = [self.out / "synthesized.csv"]
-            write_table(writes[0], columns_of(Triplet, triplets))
-            for triplet in triplets:
-                lines += [f"{triplet.model_1} rejects: {triplet.synthetic_1}"]
-                lines += [f"{triplet.model_2} rejects: {triplet.synthetic_2}"]
-                if not triplet.distinct:
-                    lines += [
-                        f"No sentence found from {triplet.natural.text!r}: {triplet.equality_note}."
-                    ]
-        about: dict[str, Any] = {"models": models, "data": data, "seed": self.seed}
-        return written_findings(findings, findings, self.out, parts=lines, writes=writes, **about)
+        data = filter(None, (*self.scores, self.sentences))
+        return written_findings(findings, findings, self.out, parts=lines, models=models, data=data)
 
 
 def _tell_left_out(item_name: str, names: Collection[object], reporter: Reporter) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from contextlib import chdir
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.files.documents import parse_toml, read_text
-from contstim.files.files import is_file, path_inside, write_text
+from contstim.files.files import is_file, is_folder, path_inside, write_text
 from contstim.models.loading import Loading
 from contstim.models.specifications import (
     parse_model,
@@ -23,6 +24,7 @@ from contstim.models.specifications import (
 )
 from contstim.models.training.settings import NETWORKS, trained_specification
 from contstim.options import Seed
+from contstim.reporting.report import short_names
 from contstim.steps import step_named, step_names
 from contstim.steps.step import adapter, fields_of, in_words
 from contstim.study.feasibility import check_study
@@ -40,8 +42,9 @@ from contstim.study.study import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from contstim.models.specifications import Specification
     from contstim.study.problems import Key
 
 STUDY_FILE = "study.toml"
@@ -82,19 +85,37 @@ def read_study(path: Path | str) -> Study:
     return study
 
 
-def new_study(folder: Path) -> Path:
+def new_study(folder: Path, models: Sequence[str] = ()) -> Path:
     """Write a first study file, which runs without changes, and return its path.
+
+    Args:
+        folder: folder of the study.
+        models: specifications of its models; by default two n-gram models that the study trains.
 
     Raises:
         InputError: if the folder has a study file, or the file cannot be written.
+        ModelError: see `parse_models`.
     """
     path = folder / STUDY_FILE
     if path.exists():
         raise InputError(f"{path} exists already. Name another folder.")
     title = json.dumps(folder.resolve().name, ensure_ascii=False)
     text = resources.files("contstim.study").joinpath("new_study.toml").read_text("utf-8")
+    if models:
+        lines = "".join(_model_lines(parse_models(models), folder))
+        text = re.sub(r"(?<=\[models\]).*?\n\n", lambda _: f"\n{lines}\n", text, flags=re.DOTALL)
     write_text(path, text.replace('"TITLE"', title))
     return path
+
+
+def _model_lines(models: Sequence[Specification], folder: Path) -> Iterator[str]:
+    """Yield a line of TOML for each model; paths are relative to the folder of the study."""
+    for name, model in zip(short_names([m.name for m in models]), models, strict=True):
+        text = model.specification
+        for part in (model.location, model.argument):
+            if part and (is_file(part) or is_folder(part)):
+                text = text.replace(part, os.path.relpath(part, folder))
+        yield f"{json.dumps(name)} = {json.dumps(text, ensure_ascii=False)}\n"
 
 
 def _bad_line(text: str, message: str) -> str:

@@ -260,7 +260,7 @@ SIDES = ("sentence_1", "sentence_2")
 def test_help_lists_the_commands_on_a_screen_and_first_what_most_users_need() -> None:
     environment = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
     every = CliRunner().invoke(app, ["--help"], env=environment).stdout
-    assert len(every.splitlines()) <= 50
+    assert len(every.splitlines()) <= 52
     page = CliRunner().invoke(app, ["triplets", "--help"], env=environment).stdout
     first, _, further = page.partition("Options")[2].partition("Further options")
     assert re.findall(r"--[a-z-]+", first.partition("--quiet")[0]) == [

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from contstim.english import generate
-from contstim.errors import InfeasibleError, InputError, VocabularyError
+from contstim.errors import InfeasibleError, InputError
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import read_pairs, read_triplets
+from contstim.items.stimuli import read_pairs
 from tests.cli.running import invoke
 
 pytestmark = pytest.mark.usefixtures("unsaved")
@@ -28,34 +28,16 @@ def test_printed_commands_work(
     monkeypatch.chdir(tmp_path)
     models = [f"kenlm:{trained / name}" for name in ("2gram.arpa", "3gram.arpa")]
     command = ["compare", "--model", models[0], "--model", models[1], "--sentences", str(natural)]
-    shown = invoke(*command, "--out", "compared", "--synthesize", "--quiet").stdout
+    shown = invoke(*command, "--out", "compared", "--quiet").stdout
     printed = [shlex.split(line) for line in shown.splitlines() if line.startswith("  contstim ")]
-    assert [line[1] for line in printed] == ["select", "synthesize", "synthesize"]
-    (triplet,) = read_triplets(tmp_path / "compared" / "synthesized.csv")
-    for line, found in zip(printed[1:], (triplet.synthetic_1, triplet.synthetic_2), strict=True):
-        assert found.text in invoke(*line[1:], "--json").stdout
+    assert [line[1] for line in printed] == ["select", "diff"]
+    assert printed[1][2:] == models
     invoke(*printed[0][1:], "--quiet")
     # As many as sentences tell the two apart: one more pair cannot be had
     pairs = len(read_pairs(tmp_path / "compared" / "pairs.csv"))
     more = [str(pairs + 1) if word == str(pairs) else word for word in printed[0][1:]]
     with pytest.raises(InfeasibleError, match=f"at most {pairs} pairs can be selected"):
         invoke(*more, "--quiet")
-
-
-def test_comparison_without_allowed_words(trained: Path, natural: Path, tmp_path: Path) -> None:
-    """A vocabulary that no sentence is made of ends the run only where it was asked for."""
-    words = tmp_path / "words.txt"
-    words.write_text("zyzzyva\nThe\n")
-    command = ["compare", "--out", str(tmp_path / "out"), "--sentences", str(natural), "--quiet"]
-    for name in ("2gram.arpa", "3gram.arpa"):
-        copy = tmp_path / name  # without the counts that lie beside the model
-        copy.write_bytes((trained / name).read_bytes())
-        command += ["--model", f"kenlm:{copy}"]
-    shown = invoke(*command).stdout
-    assert "select natural" in shown
-    assert "contstim synthesize" not in shown
-    with pytest.raises(VocabularyError):
-        invoke(*command, "--vocabulary", words)
 
 
 def test_tables_alone(tmp_path: Path) -> None:
@@ -66,12 +48,10 @@ def test_tables_alone(tmp_path: Path) -> None:
     files = ["--scores", str(paths[0]), "--scores", str(paths[1])]
     shown = invoke("compare", *files, "--out", tmp_path / "out", "--quiet").stdout
     assert "-1.000" in shown
-    assert "synthesize" not in shown
+    assert "contstim diff" not in shown
     assert ScoreTable.from_file(tmp_path / "out" / "scores.csv").models == ("one:gpt", "two:gpt")
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="at least 2 models, got none"):
         invoke("compare --out", tmp_path)
-    with pytest.raises(InputError, match="--synthesize needs two models"):
-        invoke("compare --synthesize --out", tmp_path)

@@ -6,7 +6,6 @@ Matthews correlations are Pearson's r of two binary variables.
 import math
 from collections import Counter
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,15 +15,13 @@ from scipy import stats
 from scipy.stats import contingency
 
 from contstim.english import generate
-from contstim.errors import InputError, ScoreError, VocabularyError
+from contstim.errors import InputError, ScoreError
 from contstim.evaluation import comparison
 from contstim.evaluation.restarts import majority, matthews
 from contstim.items.scores import ScoreTable
 from contstim.models.ngram.adapter import NgramModel
 from contstim.reporting.report import Report
-from contstim.testing import MockModel
 from contstim.words.sentence import Sentence
-from contstim.words.vocabulary import Vocabulary
 
 
 def _table(*columns: list[float], texts: tuple[str, ...] = ()) -> ScoreTable:
@@ -104,20 +101,6 @@ def test_models_and_tables_together(bigram: NgramModel, trigram: NgramModel) -> 
     assert left_out == {s.text: "not among the sentences of mine" for s in sentences[15:]}
     table, left_out = comparison.gather({"mine": given}, [bigram])
     assert (table.sentences, left_out) == (tuple(sentences[:15]), {})
-
-
-def test_the_start_is_the_sentence_that_all_find_likely_and_may_change(tmp_path: Path) -> None:
-    """Outside witness: the only sentence that no rule forbids, found by hand."""
-    texts = ("Go.", "The dog saw the owl.", "The the dog ran.", "The dog ran.", "A cat ran.")
-    table = _table([-1, -2, -3, -5, -6], [-1, -2, -3, -6, -7], texts=texts)
-    path, models = tmp_path / "words.txt", [MockModel(lambda _: 0.0, name) for name in "ab"]
-    Vocabulary(("The", "A", "Go"), ("the", "dog", "ran", "cat"), frozenset()).save(path)
-    assert comparison.contest_start(models, table, path)[0] == Sentence.parse("The dog ran.")
-    table = _table([-1, -2, -3, -np.inf, -6], [-1, -2, -3, -6, -7], texts=texts)
-    assert comparison.contest_start(models, table, path)[0] == Sentence.parse("A cat ran.")
-    path.write_text("fox")
-    with pytest.raises(VocabularyError, match=r"outside .*, repeats .*, has only one word"):
-        comparison.contest_start(models, table, path)
 
 
 def test_findings_of_a_comparison_are_complete() -> None:

@@ -1,0 +1,218 @@
+"""Page and tables about where models part; see `diff`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from contstim.items.reviews import changed_positions
+from contstim.reporting.canvas import BLUE, GREY, new_figure, png, styled, widest
+from contstim.reporting.report import Heading, Paragraph, Picture, Report, Table, code
+from contstim.reporting.stimuli_page import arrows, stimuli_table
+from contstim.wording import quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from matplotlib.figure import Figure
+
+    from contstim.evaluation.diff import Difference
+    from contstim.items.scores import ScoreTable
+    from contstim.reporting.report import Part
+    from contstim.words.tags import TagTable
+
+MAX_PARADIGMS = 10
+"""Maximum number of paradigms that are listed for two models."""
+
+
+def diff_report(
+    differences: Sequence[Difference],
+    scores: ScoreTable,
+    *,
+    baseline: str = "",
+    natural_text: str,
+    command: str,
+) -> Report:
+    """Make the page of the differences between models.
+
+    Args:
+        differences: differences of all pairs of models; the last one is that from the baseline.
+        scores: scores of the natural sentences.
+        baseline: name of the baseline; empty for none.
+        natural_text: description of the natural sentences.
+        command: command that makes a study of these models.
+    """
+    compared = differences[:-1] if baseline else differences
+    parts: list[Part] = [
+        summary_table(differences),
+        Paragraph(_baseline_text(compared, baseline)),
+        Paragraph(
+            _MEANING.format(
+                quantity(len(scores.log_probs), "natural sentence"),
+                natural_text,
+                quantity(differences[0].changes.n, "changed sentence"),
+                quantity(differences[0].pairs.n, "pair"),
+            ),
+            note=True,
+        ),
+    ]
+    for difference in compared:
+        names = f"{difference.model_1} and {difference.model_2}"
+        if len(compared) > 1:
+            parts.append(Heading(names[:1].upper() + names[1:]))
+        parts += _parts_of_pair(difference, scores, differences[-1] if baseline else None)
+    parts += [Heading("Ask people"), Paragraph(("A study of these models: ", code(command)))]
+    models = " and ".join(dict.fromkeys(n for d in compared for n in (d.model_1, d.model_2)))
+    return Report(f"Where {models} part", parts)
+
+
+_MEANING = (
+    "Rank correlation: Spearman's, over the scores of {} ({}). Reordered: share of all pairs of "
+    "these sentences that the two models order differently. Changes: {}, each with a random word "
+    "of the same part of speech in place of one word; the share of changes for which one model "
+    "prefers the natural and the other model the changed sentence. Minimal pairs: {} of a "
+    "grammatical and an ungrammatical sentence; the share of pairs of which only one model prefers "
+    "the grammatical sentence. Brackets contain 95 % intervals, which generalise to other "
+    "sentences (Wilson 1927, with the effective sample size of Korn & Graubard 1998)."
+)
+
+
+def _baseline_text(compared: Sequence[Difference], baseline: str) -> str:
+    if not baseline:
+        return (
+            "No baseline was given. With --baseline, for example the same model trained with "
+            "another seed, this page also shows how much two models part that should agree."
+        )
+    (ratio, low, high), first = compared[0].ratio or (0.0, 0.0, 0.0), compared[0]
+    return (
+        f"{first.model_1} and {first.model_2} part on {ratio:.1f} times as many changes as "
+        f"{first.model_1} and the baseline {baseline} [{low:.1f}, {high:.1f}] (bootstrap over "
+        "sentences)."
+    )
+
+
+def summary_table(differences: Sequence[Difference]) -> Table:
+    """Tabulate the correlation and the shares of every two models."""
+    header = ("", "rank correlation", "reordered", "changes", "minimal pairs")
+    rows = [
+        (
+            f"{d.model_1} × {d.model_2}",
+            f"{d.spearman:.2f}",
+            f"{d.reordered:.0%}",
+            str(d.changes),
+            str(d.pairs),
+        )
+        for d in differences
+    ]
+    return Table(header, rows)
+
+
+def paradigm_table(difference: Difference) -> Table:
+    """Tabulate the paradigms on which two models part most, with the accuracies of both."""
+    header = ("paradigm", difference.model_1, difference.model_2, "part")
+    rows = [
+        (p.name.replace("_", " "), f"{p.accuracy_1:.0%}", f"{p.accuracy_2:.0%}", str(p.parting))
+        for p in difference.paradigms[:MAX_PARADIGMS]
+    ]
+    return Table(header, rows)
+
+
+def where_text(difference: Difference) -> str:
+    """Name the value of each property for which two models part most often."""
+    most = (
+        f"{name}: {next(iter(shares))} ({next(iter(shares.values()))})"
+        for name, shares in difference.where.items()
+    )
+    return f"They part most often by {'; '.join(most)}."
+
+
+def _parts_of_pair(
+    difference: Difference, scores: ScoreTable, baseline: Difference | None
+) -> Iterator[Part]:
+    names = f"{difference.model_1} and {difference.model_2}"
+    yield from arrows(difference.triplets, scores)
+    if difference.where:
+        yield Heading("Where they part", 3)
+        yield Paragraph(where_text(difference))
+        with styled():
+            image = png(where_figure(difference, baseline))
+        yield Picture(f"where-{names}", image, f"share of changes on which {names} part")
+        note = "Share of changes on which they part, with 95 % intervals"
+        of_baseline = f"; grey: {baseline.model_1} and {baseline.model_2}" if baseline else ""
+        yield Paragraph(f"{note}{of_baseline}.", note=True)
+    if difference.paradigms:
+        yield Heading("Minimal pairs on which they part most", 3)
+        yield Paragraph(
+            "Share of pairs that each model gets right, and share of pairs on which they part.",
+            note=True,
+        )
+        yield paradigm_table(difference)
+    yield Heading("Sentences on which they part", 3)
+    if not difference.triplets:
+        yield Paragraph("The search found none.")
+    for triplet in difference.triplets:
+        yield stimuli_table([triplet])
+
+
+def where_figure(difference: Difference, baseline: Difference | None = None) -> Figure:
+    """Draw the share of changes on which two models part, by properties of the replaced word.
+
+    Args:
+        difference: difference of the two models.
+        baseline: difference from the baseline, which is drawn in grey.
+    """
+    values = [(name, value) for name, shares in difference.where.items() for value in shares]
+    n_rows = len(values) + 2 * len(difference.where) - 1
+    width = 2.0 + widest(value for _, value in values)
+    figure = new_figure(width, 0.6 + 0.17 * n_rows)
+    axes, labels, row = figure.subplots(), {}, 0
+    for name, shares in difference.where.items():
+        labels[row] = name
+        for value, parting in shares.items():
+            row += 1
+            labels[row] = value
+            other = baseline and baseline.where.get(name, {}).get(value)
+            for share, colour in ((other, GREY), (parting, BLUE)):
+                if share:
+                    axes.plot((share.low, share.high), (row, row), color=colour, lw=1)
+                    axes.plot(share.share, row, "o", ms=3.5, color=colour)
+        row += 2
+    axes.set_yticks([*labels], labels.values())
+    for label in axes.get_yticklabels():
+        if label.get_text() in difference.where:
+            label.set_fontweight("bold")
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(row - 1.5, -0.5)
+    axes.set_xlim(0, None)
+    axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    axes.set_xlabel("share of changes")
+    return figure
+
+
+def item_rows(
+    difference: Difference, scores: ScoreTable, tags: TagTable
+) -> Iterator[dict[str, str | float]]:
+    """Yield a row of diff.csv for each synthetic sentence.
+
+    Args:
+        difference: difference of two models.
+        scores: scores of the synthetic sentences under all models.
+        tags: table of tags.
+    """
+    for triplet in difference.triplets:
+        roles = ((triplet.model_2, triplet.model_1), (triplet.model_1, triplet.model_2))
+        synthetic = triplet.sentences[1:]
+        for (accept, reject), sentence, drop in zip(roles, synthetic, triplet.drops, strict=True):
+            positions = sorted(changed_positions(triplet.natural, sentence))
+            words = (f"{triplet.natural.words[i]} → {sentence.words[i]}" for i in positions)
+            row_tags = tags.tags(triplet.natural)
+            row = scores.log_probs[scores.rows_of([sentence])[0]]
+            yield {
+                "natural": triplet.natural.text,
+                "sentence": sentence.text,
+                "model_accept": accept,
+                "model_reject": reject,
+                **{f"log_prob_{m}": float(x) for m, x in zip(scores.models, row, strict=True)},
+                "drop": drop,
+                "changed_words": "; ".join(words),
+                "tags": "; ".join(tags.part_of_speech(row_tags[i]) for i in positions),
+            }

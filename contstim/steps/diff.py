@@ -1,0 +1,235 @@
+"""Where two or more models part, without a study file or data."""
+
+from __future__ import annotations
+
+import random
+import shlex
+from itertools import compress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+
+from contstim.english.minimal_pairs import generate_pairs
+from contstim.english.sampling import generate
+from contstim.english.words import tag_table
+from contstim.errors import InputError
+from contstim.evaluation.diff import Difference, find_differences, sample_changes
+from contstim.evaluation.diff_report import (
+    diff_report,
+    item_rows,
+    paradigm_table,
+    summary_table,
+    where_text,
+)
+from contstim.evaluation.folder import table_of
+from contstim.evaluation.scores import readable_by
+from contstim.files.files import write_text
+from contstim.files.tables import write_table
+from contstim.items.minimal_pair_scores import SentencePair
+from contstim.items.scores import ScoreTable
+from contstim.models.base import conventions
+from contstim.models.catalog import load_models
+from contstim.models.loading import DEFAULT_LOADING, Loading
+from contstim.models.scoring import score_sentences
+from contstim.models.specifications import parse_models
+from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
+from contstim.optimization.jobs.question import SearchQuestion, SearchRules
+from contstim.optimization.jobs.tasks import SearchContext
+from contstim.optimization.jobs.triplets import find_triplets
+from contstim.options import Models, Seed, Writes, reads_kind
+from contstim.reporting.report import names_for_tables
+from contstim.steps.execution import LOCAL, LOCAL_SCORING, Execution
+from contstim.steps.fields import (
+    STORE_NAME,
+    ModelContexts,
+    StoreBeside,
+    files_of_words,
+    read_sentence_file,
+    words_read,
+)
+from contstim.steps.step import ChangedSentences, Outcome, Step
+from contstim.store import Store
+from contstim.words.sentence import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from contstim.models.base import LanguageModel
+    from contstim.reporter import Reporter
+    from contstim.steps.step import Shown
+    from contstim.words.vocabulary import Vocabulary
+
+_N_SENTENCES, _MIN_SENTENCES = 200, 20  # natural sentences to use
+_N_OFFERED = 1_000  # sentences of the embedded English to choose these from
+_WORDS = range(3, 21)  # allowed numbers of words of a natural sentence
+_PAIRS_PER_PARADIGM = 10
+_N_SHOWN = 10  # triplets of each pair of models that the command prints
+
+
+class FindDifferences(
+    Step[list[Difference]],
+    name="diff",
+    saved_results="All scores and sentences so far are saved in the store.",
+):
+    """Find where two or more models part, and write a page about it; needs no study and no data.
+
+    Compares the models on natural sentences, on changes of one word, and on the embedded minimal
+    pairs, and searches natural sentences with two synthetic ones, each of which one model accepts
+    and the other rejects. The page shows where the models part: by part of speech, word frequency,
+    position, sentence length and paradigm, with 95 % intervals. diff.csv has all synthetic
+    sentences.
+
+    The sentences are those of the embedded English, or of --text. With --baseline, for example the
+    first model trained with another seed, the page shows how much more often the models part than
+    two models that should agree. An interrupted run continues where it stopped.
+
+    Example: `contstim diff hf:gpt2 hf:distilgpt2`
+    """
+
+    models: Annotated[tuple[str, ...], Models("Two models or more.", kind="models", argument=True)]
+    text: Annotated[
+        Path | None,
+        reads_kind(
+            "Natural sentences, one a line; by default of the embedded English.", "sentences"
+        ),
+    ] = None
+    baseline: Annotated[
+        str | None, Models("A model that should agree with the first one.", flag="--baseline")
+    ] = None
+    out: Annotated[
+        Path,
+        Writes(
+            "The page and the table, without .html and .csv.",
+            beside=(".csv", ".html"),
+            stem=True,
+            name="diff",
+        ),
+    ] = Path("diff")
+    settings: SearchRules = SearchRules(per_pair=10, max_scored=200)
+    store: StoreBeside = None
+    execution: Execution = LOCAL
+    loading: Loading = DEFAULT_LOADING
+    context: ModelContexts = ()
+    seed: Seed = 0
+    leave_out = frozenset(
+        "fix exclude same_length same_frequency max_changes max_scored recipe restarts "
+        "allow_unknown".split()
+    )
+
+    def further_reads(self) -> list[Path]:
+        """Return the files of words."""
+        return files_of_words(self.settings)
+
+    def check(self) -> None:
+        """Check the number of models and the settings."""
+        if len(self.models) < 2:
+            raise InputError(f"`models` must name at least 2 models, got {len(self.models)}.")
+        self.question()
+
+    def question(self) -> SearchQuestion:
+        """Return the settings of the searches."""
+        return SearchQuestion(**vars(words_read(self.settings)), seed=self.seed)
+
+    def store_path(self) -> Path:
+        """Return the path of the store of scores and triplets."""
+        return self.store or self.out.parent / STORE_NAME
+
+    def work(self, reporter: Reporter) -> Outcome[list[Difference]]:
+        """Score and search, and write the page and the table."""
+        baseline = parse_models(self.baseline)[0].name if self.baseline else ""
+        models = load_models([*self.models, *filter(None, [self.baseline])], self.loading)
+        table, question = tag_table(self.settings.tags), self.question()
+        words, _ = shared_vocabulary(models, default_vocabulary(models))
+        natural = self._natural(words, models, reporter)
+        changes = sample_changes(natural, words, question, self.seed)
+        pairs = [
+            SentencePair(p.UID, p.pairID, *map(Sentence.parse, (p.sentence_good, p.sentence_bad)))
+            for p in generate_pairs(_PAIRS_PER_PARADIGM, seed=self.seed)
+        ]
+        sides = [side for pair in pairs for side in (pair.good, pair.bad)]
+        all_words = sorted({word for side in sides for word in side.words})
+        known = {*compress(all_words, np.all([m.knows(all_words) for m in models], axis=0))}
+        pairs = [pair for pair in pairs if known.issuperset((*pair.good.words, *pair.bad.words))]
+        sentences = [*natural, *(change.changed for change in changes)]
+        sentences += [side for pair in pairs for side in (pair.good, pair.bad)]
+        with Store(self.store_path()) as store:
+            progress = LOCAL_SCORING.progress(reporter, len({*sentences}))
+            scores = score_sentences(models, sentences, store=store, progress=progress)
+            results = find_triplets(
+                question,
+                parse_models(self.models),
+                natural,
+                store,
+                self.execution.new_executor(),
+                SearchContext(self.loading),
+                task_limit=self.execution.task_timeout,
+                reporter=reporter,
+            )
+            synthetic = [s for triplet in results.triplets for s in triplet.sentences[1:]]
+            of_synthetic = score_sentences(models, synthetic, store=store)
+        differences = find_differences(
+            scores, natural, changes, pairs, table, results.triplets, baseline, self.seed
+        )
+        rows = [row for d in differences for row in item_rows(d, of_synthetic, table)]
+        write_table(self.writes()[0], table_of(rows))
+        of_natural = ScoreTable(
+            tuple(natural), scores.models, scores.log_probs[scores.rows_of(natural)]
+        )
+        source = "the embedded English" if self.text is None else self.text.name
+        command = f"contstim new study {shlex.join(f'--model={model}' for model in self.models)}"
+        page = diff_report(
+            differences, of_natural, baseline=baseline, natural_text=source, command=command
+        )
+        write_text(self.writes()[1], page.html())
+        facts = {
+            "models": conventions(models),
+            "seed": self.seed,
+            "sentences": len(natural),
+            "triplets": len(results.triplets),
+        }
+        parts = [*_shown(differences, baseline), f"Ask people which model is right:\n  {command}"]
+        return Outcome(differences, facts, complete=bool(results.triplets), parts=parts)
+
+    def _natural(
+        self, words: Vocabulary, models: Sequence[LanguageModel], reporter: Reporter
+    ) -> list[Sentence]:
+        """Return the natural sentences, all different, whose words all models know.
+
+        Raises:
+            InputError: if there are too few.
+        """
+        if self.text is None:
+            offered = generate(_N_OFFERED, seed=self.seed)
+        else:
+            offered = read_sentence_file(self.text, reporter)
+            random.Random(self.seed).shuffle(offered)
+        usable = [
+            sentence
+            for sentence in dict.fromkeys(offered)
+            if len(sentence) in _WORDS and not words.missing_words(sentence)
+        ]
+        usable = [usable[row] for row in readable_by(models, usable)[0]][:_N_SENTENCES]
+        if len(usable) < _MIN_SENTENCES:
+            raise InputError(
+                f"`text` must have at least {_MIN_SENTENCES} sentences of {_WORDS.start} to "
+                f"{_WORDS.stop - 1} words that all models know, got {len(usable)} of "
+                f"{len(offered):,}. Name a text like those on which the models were trained."
+            )
+        return usable
+
+
+def _shown(differences: Sequence[Difference], baseline: str) -> Iterator[Shown]:
+    """Yield what the command prints: shares, and the sentences and paradigms of each pair."""
+    yield summary_table(differences)
+    for difference in differences[: -1 if baseline else None]:
+        if difference.where:
+            yield where_text(difference)
+        if difference.triplets:
+            yield "Sentences on which they part, with log-probabilities in nats:"
+        for triplet in difference.triplets[:_N_SHOWN]:
+            names = names_for_tables((triplet.model_1, triplet.model_2))
+            yield ChangedSentences(triplet.natural, triplet.labelled, names)
+        if difference.paradigms:
+            yield "Minimal pairs on which they part most: the share that each model gets right."
+            yield paradigm_table(difference)

@@ -1,0 +1,112 @@
+"""Where models part, on models whose differences are planted."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from statsmodels.stats.proportion import proportion_confint
+
+from contstim.english import generate
+from contstim.english.words import tag_table
+from contstim.evaluation.diff import Change, Difference, Parting, find_differences, sample_changes
+from contstim.items.minimal_pair_scores import SentencePair
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Triplet
+from contstim.models.vocabularies import default_vocabulary
+from contstim.optimization.search.settings import SearchSettings
+from contstim.words.sentence import Sentence
+
+TABLE = tag_table(None)
+NATURAL = [*dict.fromkeys(generate(60, seed=3, words=7))]
+CHANGES = sample_changes(NATURAL, default_vocabulary(()), SearchSettings(), seed=1)
+PAIRS = [
+    SentencePair(
+        paradigm,
+        f"{number}",
+        Sentence.parse(f"Good {paradigm} {number}."),
+        Sentence.parse(f"Bad {paradigm} {number}."),
+    )
+    for paradigm in ("easy", "hard")
+    for number in range(4 if paradigm == "easy" else 12)
+]
+
+
+def _part_of_speech(change: Change) -> str:
+    return TABLE.part_of_speech(TABLE.tags(change.natural)[change.position])
+
+
+def _scores() -> ScoreTable:
+    """Model a prefers every natural sentence; b prefers changed verbs, c every third change."""
+    scores = {sentence: [-1.0, -1.0, -1.0] for sentence in NATURAL}
+    for number, change in enumerate(CHANGES):
+        is_verb = _part_of_speech(change) == "verb"
+        scores[change.changed] = [-2.0, 0.0 if is_verb else -2.0, 0.0 if number % 3 == 0 else -2.0]
+    for pair in PAIRS:
+        scores[pair.good] = [-1.0, -1.0 if pair.paradigm == "easy" else -3.0, -1.0]
+        scores[pair.bad] = [-2.0, -2.0, -2.0]
+    return ScoreTable(tuple(scores), ("a", "b", "c"), np.array([*scores.values()]))
+
+
+def _find(baseline: str = "", triplets: tuple[Triplet, ...] = ()) -> list[Difference]:
+    return find_differences(_scores(), NATURAL, CHANGES, PAIRS, TABLE, triplets, baseline, seed=0)
+
+
+def test_changes_replace_one_word_by_another_of_the_same_part_of_speech() -> None:
+    assert len(CHANGES) > len(NATURAL)
+    for change in CHANGES:
+        words = zip(change.natural.words, change.changed.words, strict=True)
+        assert [i for i, (old, new) in enumerate(words) if old != new] == [change.position]
+        tags = TABLE.shares(change.changed.words[change.position], initial=change.position == 0)
+        assert TABLE.tags(change.natural)[change.position] in tags
+
+
+def test_the_planted_part_of_speech_comes_first() -> None:
+    ab, ac, bc = _find()
+    assert [(d.model_1, d.model_2) for d in (ab, ac, bc)] == [*combinations("abc", 2)]
+    verbs = sum(_part_of_speech(change) == "verb" for change in CHANGES)
+    assert ab.changes.share == pytest.approx(verbs / len(CHANGES))
+    assert ac.changes.share == pytest.approx(np.mean(np.arange(len(CHANGES)) % 3 == 0))
+    (first, parting), *others = ab.where["part of speech"].items()
+    assert (first, parting.share, parting.n) == ("verb", 1, verbs)
+    assert {share.share for _, share in others} == {0}
+    assert [(p.name, p.accuracy_1, p.accuracy_2, p.parting.share) for p in ab.paradigms] == [
+        ("hard", 1, 0, 1)
+    ]
+    assert ac.paradigms == []
+    assert ab.pairs.share == 12 / 16
+
+
+def test_a_baseline_is_compared_with_the_first_model_and_gives_a_ratio() -> None:
+    """Outside witness: the ratio of both counts."""
+    ab, ac = _find(baseline="c")
+    assert ab.ratio is not None
+    ratio, low, high = ab.ratio
+    assert ratio == pytest.approx(ab.changes.share / ac.changes.share)
+    assert low < ratio < high
+    assert ac.ratio == (1, 1, 1)
+
+
+def test_intervals_are_wilsons_with_the_effective_sample_size() -> None:
+    """Outside witness: statsmodels, for independent comparisons and for copies of each."""
+    parted, n = np.arange(80) % 4 == 0, 80
+    alone = Parting.of(parted, np.arange(n))
+    # The variance over clusters has n - 1 in its denominator
+    expected = proportion_confint(0.25 * (n - 1), n - 1, method="wilson")
+    assert (alone.low, alone.high) == pytest.approx(expected)
+    copies = Parting.of(np.repeat(parted, 5), np.repeat(np.arange(n), 5))
+    assert (copies.low, copies.high, copies.n) == pytest.approx((*expected, 5 * n))
+    never = Parting.of(np.zeros(50, np.bool_), np.arange(50) // 5)
+    assert (never.low, never.high) == pytest.approx(proportion_confint(0, 10, method="wilson"))
+
+
+def test_triplets_begin_with_the_first_model_and_the_most_telling_one() -> None:
+    n, one, two = map(Sentence.parse, ("The dog ran.", "The cat ran.", "The dog sat."))
+    triplets = (
+        Triplet("x", "b", "a", n, one, two, -1.0, -2.0, -7.0, -2.0, -1.0, -8.0, 12.0, 0.5, 1.5),
+        Triplet("y", "a", "b", n, two, one, -1.0, -1.0, -9.0, -1.0, -1.0, -9.0, 16.0),
+    )
+    most, other = _find(triplets=triplets)[0].triplets
+    assert (most.triplet_id, other.triplet_id) == ("y", "x")
+    assert (other.model_1, other.synthetic_1, other.drops) == ("a", two, (6, 6))
+    assert (other.judge_drop_1, other.judge_drop_2) == (1.5, 0.5)
+    assert other.labelled[1][1:] == (two, [-8.0, -1.0])
