@@ -21,6 +21,8 @@ from contstim.optimization.selection.question import Certificate, NaturalQuestio
 from contstim.optimization.selection.verification import verify_natural
 from contstim.words.corpus import read_sentences
 
+pytestmark = pytest.mark.slow
+
 run_small_demo = partial(run_demo, n_training=500, n_natural=1_500, n_judging=500, most_epochs=1)
 Found = tuple[tuple[Triplet, ...], tuple[Pair, ...]]
 CLIMB = replace(DEFAULT, perturbation=None, with_cheap_words=None)

@@ -120,6 +120,7 @@ def test_who_and_what_cannot_be_judged_by_is_named(tmp_path: Path, made: Experim
     assert np.isfinite([float(r["value"]) for r in rows]).all()
 
 
+@pytest.mark.slow
 def test_artificial_participants_are_named_wherever_results_stand(
     tmp_path: Path, made: Experiment, of_people: tuple[Path, CompletedProcess[str]]
 ) -> None:

@@ -123,6 +123,7 @@ def test_sentences_of_an_earlier_study_are_left_out(folder: Path) -> None:
     assert read_pairs(folder / "third.csv") == expected.pairs
 
 
+@pytest.mark.slow
 def test_a_design_comes_with_a_summary_and_a_certificate(folder: Path) -> None:
     done = run(folder, f"{DESIGN} {SMALL} --seed 3 --out trials.csv", status=0)
     assert "warning" not in done.stderr

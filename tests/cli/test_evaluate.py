@@ -40,6 +40,7 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_everything_is_written(data: Path, trained: Path, tmp_path: Path) -> None:
     out, model = tmp_path / "out", trained / "3gram.arpa"
     done = evaluate("--model", model, "--data", data, "--out", out)

@@ -33,6 +33,8 @@ from tests.experiments.responses.experiment import make_responses, make_trials
 from tests.experiments.stimuli import some_pairs, some_triplets
 from tests.interrupts import hear_interrupts
 
+pytestmark = pytest.mark.slow
+
 TRIPLETS, PAIRS = some_triplets(1), some_pairs(1)
 TRIALS = [
     replace(trial, group=1) for triplet in TRIPLETS for trial in triplet_trials(triplet, twins=True)

@@ -164,6 +164,7 @@ def test_the_default_floor_is_recorded_in_nats(folder: Path) -> None:
         assert triplet.log_prob_natural_model_2 >= floors["kenlm:3.arpa"][length]
 
 
+@pytest.mark.slow
 def test_a_judge_and_word_options_hold_and_are_recorded(folder: Path) -> None:
     (folder / "unwanted.txt").write_text("is\nwas\n")
     options = ("--judge", "judge=kenlm:1.arpa", "--judge-drop", "2", "--exclude", "unwanted.txt")

@@ -33,6 +33,7 @@ def test_an_overview_of_an_ngram_model_counts_its_file(tmp_path: Path) -> None:
     assert (facts.n_sentences, facts.n_words, facts.contexts) == (50, len(words), {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt2", "llama", "bert@pll-original"])
 def test_an_overview_of_a_network(tiny_checkpoint: Callable[[str], Path], name: str) -> None:
     scorer = load_scorer(specification(tiny_checkpoint, name))

@@ -130,6 +130,7 @@ def waits(gpu: SimulatedGPU, model: Any, sentences: list[Sentence]) -> tuple[lis
     return [wait for wait in gpu.waits if wait != "copy to the host"], tally.total.calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt2@chain", "llama", "bert@pll-original"])
 def test_questions_do_not_grow_with_the_batches(tiny_checkpoint: Folder, name: str) -> None:
     with simulated_gpu() as gpu:

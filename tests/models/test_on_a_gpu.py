@@ -71,6 +71,7 @@ def answers_on_a_gpu_as_on_the_cpu(given: str) -> int:
     return gpu.operations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_transformers_answer_on_a_gpu_as_on_the_cpu(tiny_checkpoint: Folder, name: str) -> None:
     assert answers_on_a_gpu_as_on_the_cpu(tiny.specification(tiny_checkpoint, name)) > 100

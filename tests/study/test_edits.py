@@ -22,6 +22,8 @@ from contstim.study.verification import verify_folder
 from contstim.testing.platform import read_csv_rows
 from tests.study.small import STAGES, change, leave_out, review_with, run
 
+pytestmark = pytest.mark.slow
+
 AFTER_TRIALS = {"review trials", "score trials", "power", "simulate", "export csv", "analyze"}
 AFTER_SCORES = {"select natural", "triplets", "select triplets", "design", "review pairs"}
 AFTER_SCORES |= {"review triplets"} | AFTER_TRIALS

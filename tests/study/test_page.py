@@ -538,6 +538,7 @@ def test_the_best_model_of_each_kind_of_trial_is_bold(tmp_path: Path) -> None:
     assert html.count("<strong>") == html.count("<strong>0.58</strong>") == 2
 
 
+@pytest.mark.slow
 def test_a_page_needs_no_torch(study: Study) -> None:
     program = (
         "import os, sys; from contstim.study.study_file import read_study; "

@@ -29,6 +29,8 @@ from contstim.wording import duration, duration_range
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary
 from tests.study.small import STAGES, change, leave_out, run
 
+pytestmark = pytest.mark.slow
+
 
 def plan(folder: Path, **options: object) -> StudyPlan:
     return plan_study(read_study(folder), **options)  # type: ignore[arg-type]

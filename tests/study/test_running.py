@@ -175,6 +175,7 @@ def reject(folder: Path, condition: Condition, rounds: int) -> Trial:
     return rejected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "conditions",
     [

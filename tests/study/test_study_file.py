@@ -333,6 +333,7 @@ def test_what_is_not_toml_is_told_with_its_line(folder: Path) -> None:
         read_study(folder)
 
 
+@pytest.mark.slow
 def test_many_unknown_keys_take_no_longer_each_than_few(folder: Path) -> None:
     unknown = "".join(f"unknown_{number} = 1\n" for number in range(8_000))
     text = GOOD.replace("[select.natural]\n", f"[select.natural]\n{unknown}")

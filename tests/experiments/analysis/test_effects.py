@@ -51,6 +51,7 @@ def test_the_model_that_people_follow_is_recovered(ratings: Ratings, scope: Scop
     assert result.below_ceiling() == {"b", "c"}
 
 
+@pytest.mark.slow
 def test_the_truth_is_not_called_below_the_ceiling() -> None:
     """Planted: artificial participants follow a model that knows nothing of shuffled words.
 

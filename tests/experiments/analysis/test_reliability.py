@@ -66,6 +66,7 @@ def test_nine_of_seventeen_answers_make_nobody_sure() -> None:
     assert 0.5 < reliabilities_of(rated(values))[-1].sure_of_2 < 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("condition", "mean", "spread"),
     [

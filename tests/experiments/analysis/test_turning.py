@@ -103,6 +103,7 @@ def alike(first: dict[str, Any], second: dict[str, Any]) -> None:
         assert second[name] == expected, name
 
 
+@pytest.mark.slow
 def test_analyze(experiments: tuple[Experiment, Experiment]) -> None:
     def results(made: Experiment) -> Analysis:
         return analyze(made.trials, made.responses, made.scores, sampling=Sampling())

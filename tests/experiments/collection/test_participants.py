@@ -328,6 +328,7 @@ participants.withdraw(Path(sys.argv[1]), "ann-5f3c", "2026-11-27")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "gone"), [("DELETE", False), ("COMMIT", False), ("PRAGMA wal_checkpoint", True)]
 )

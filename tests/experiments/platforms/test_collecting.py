@@ -15,6 +15,8 @@ from tests.experiments.collection.conftest import Serve, Served, serve, signed
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export, Visit
 from tests.experiments.platforms.walking import SAVED, answer, begin, picture, reach
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["serve"]
 
 

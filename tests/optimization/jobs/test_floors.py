@@ -93,6 +93,7 @@ def floors_by_hand(specification: str, study: Study, quantile: float) -> dict[in
     return floors
 
 
+@pytest.mark.slow
 def test_natural_sentences_below_the_quantile_make_room_for_the_next_and_floors_stay(
     two: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

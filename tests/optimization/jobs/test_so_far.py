@@ -39,6 +39,7 @@ contstim.cli.main()
 """
 
 
+@pytest.mark.slow
 def test_triplets_are_read_while_a_search_runs(
     trained: Path, unseen: list[Sentence], tmp_path: Path
 ) -> None:

@@ -41,6 +41,7 @@ def thorough(study: Study, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
     ).find(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recipe", "fixture"), [("golan2023", "finished"), ("default", "thorough")]
 )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ENGLISH = [Sentence.parse(text) for text in TEXTS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pass_budget", [128, 60])
 def test_a_search_lowers_the_mixture_as_its_own_scores_say(
     tmp_path: Path, pass_budget: int

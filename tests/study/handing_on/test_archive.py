@@ -18,6 +18,8 @@ from contstim.study.verification import FileState, verify_folder
 from tests.cli.running import run, succeed
 from tests.study.small import change
 
+pytestmark = pytest.mark.slow
+
 DATE = {"SOURCE_DATE_EPOCH": "1700000000"}
 
 

@@ -33,6 +33,8 @@ from contstim.study.study_file import read_study
 from contstim.testing.platform import read_csv_rows
 from tests.study.small import change, review_with, run
 
+pytestmark = pytest.mark.slow
+
 Row = dict[str, str]
 
 

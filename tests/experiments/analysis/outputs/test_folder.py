@@ -257,6 +257,7 @@ def test_the_page_names_the_trials_that_people_are_least_and_most_sure_of(folder
     assert [sure[name] for name in named["Most"][:5]] == sorted(sure.values())[:-6:-1]
 
 
+@pytest.mark.slow
 def test_same_analysis_writes_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "drawings", lambda *of: islice(drawings(*of), 2))
     made = simulate(("a", "b"), conditions=(Condition.RANDOM_NATURAL,))

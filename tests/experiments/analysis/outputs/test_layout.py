@@ -148,6 +148,7 @@ def test_a_designs_summary_can_be_read(groups: int) -> None:
         assert not faults(summary_figure(summarise(design, WordFrequencies.of(natural))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "long"), SIZES)
 @pytest.mark.parametrize(
     "kind",
