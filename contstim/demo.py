@@ -16,8 +16,8 @@ from contstim.errors import InputError
 from contstim.files.documents import read_json_object, write_json
 from contstim.files.files import write_text
 from contstim.files.records import Record, record_path, write_record
-from contstim.files.tables import columns_of, write_table
-from contstim.items.stimuli import Triplet, read_triplets
+from contstim.files.tables import write_table
+from contstim.items.stimuli import read_triplets, triplet_columns
 from contstim.models.base import conventions
 from contstim.models.catalog import load_model, model_files
 from contstim.models.scoring import score_sentences
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from contstim.items.reviews import Stimulus
-    from contstim.items.stimuli import Pair
+    from contstim.items.stimuli import Pair, Triplet
     from contstim.models.base import LanguageModel
     from contstim.models.training.loop import Progress
     from contstim.words.sentence import Sentence
@@ -186,7 +186,7 @@ def run_demo(
     vocabulary.save(out / "vocab.txt")
     facts = {"seed": seed, "models": conventions(models.values())}
     loaded = model_files(model.specification for model in models.values())
-    write_table(path, columns_of(Triplet, triplets))
+    write_table(path, triplet_columns(triplets))
     write_record(path, [out / "natural.txt", out / "vocab.txt", *loaded], **facts)
     reporter.say(f"Scoring {quantity(len(natural), 'new sentence')} and selecting natural pairs …")
     with Store(out / "scores.sqlite") as store:

@@ -239,6 +239,7 @@ def _with_first(triplet: Triplet, model: str) -> Triplet:
         ("synthetic_1", "synthetic_2"),
         ("judge_drop_1", "judge_drop_2"),
     ]
+    pairs += [("sd_1", "sd_2"), ("unit_1", "unit_2")]
     kinds = (("natural", "natural"), ("synthetic_1", "synthetic_2"), ("synthetic_2", "synthetic_1"))
     pairs += [(f"log_prob_{x}_model_1", f"log_prob_{y}_model_2") for x, y in kinds]
     values = vars(triplet)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contstim.items.reviews import changed_positions
+from contstim.models.base import NATS
 from contstim.reporting.canvas import BLUE, GREY, new_figure, png, styled, widest
 from contstim.reporting.report import Heading, Paragraph, Picture, Report, Table, code
 from contstim.reporting.stimuli_page import arrows, stimuli_table
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from matplotlib.figure import Figure
 
@@ -189,7 +190,7 @@ def where_figure(difference: Difference, baseline: Difference | None = None) -> 
 
 
 def item_rows(
-    difference: Difference, scores: ScoreTable, tags: TagTable
+    difference: Difference, scores: ScoreTable, tags: TagTable, units: Mapping[str, str]
 ) -> Iterator[dict[str, str | float]]:
     """Yield a row of diff.csv for each synthetic sentence.
 
@@ -197,7 +198,9 @@ def item_rows(
         difference: difference of two models.
         scores: scores of the synthetic sentences under all models.
         tags: table of tags.
+        units: unit of each model's scores.
     """
+    names = [f"{'log_prob' if units[m] == NATS else 'score'}_{m}" for m in scores.models]
     for triplet in difference.triplets:
         roles = ((triplet.model_2, triplet.model_1), (triplet.model_1, triplet.model_2))
         synthetic = triplet.sentences[1:]
@@ -211,7 +214,7 @@ def item_rows(
                 "sentence": sentence.text,
                 "model_accept": accept,
                 "model_reject": reject,
-                **{f"log_prob_{m}": float(x) for m, x in zip(scores.models, row, strict=True)},
+                **dict(zip(names, row.tolist(), strict=True)),
                 "drop": drop,
                 "changed_words": "; ".join(words),
                 "tags": "; ".join(tags.part_of_speech(row_tags[i]) for i in positions),

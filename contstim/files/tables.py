@@ -177,7 +177,12 @@ def read_csv(path: Path | str, *, may_be_empty: bool = False) -> dict[str, list[
 
 
 def read_rows(
-    path: Path | str, kind: type[_Row], readers: Mapping[str, Reader], *, may_be_empty: bool = False
+    path: Path | str,
+    kind: type[_Row],
+    readers: Mapping[str, Reader],
+    *,
+    may_be_empty: bool = False,
+    aliases: Mapping[str, str] | None = None,
 ) -> tuple[_Row, ...]:
     """Read the rows of a table into instances of a dataclass; the inverse of `columns_of`.
 
@@ -191,11 +196,13 @@ def read_rows(
         readers: parser and description of cells (see `parsed`). Keys are names of fields, or names
             of types for all fields of a type.
         may_be_empty: whether a table without rows is accepted.
+        aliases: other name of a column → field.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, or a cell cannot be parsed.
     """
     columns = _read_columns(Path(path), table_kind(path), may_be_empty)
+    columns = {(aliases or {}).get(name, name): column for name, column in columns.items()}
     missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in columns]
     if missing:
         rows = getattr(kind, "TABLE", _INNER_CAPITAL.sub(" ", kind.__name__).lower() + "s")
@@ -210,7 +217,9 @@ def read_rows(
         )
         for field in fields(kind)
     ]
-    return tuple(kind(*values) for values in zip(*typed, strict=True))
+    names = [field.name for field in fields(kind)]
+    rows = zip(*typed, strict=True)
+    return tuple(kind(**dict(zip(names, values, strict=True))) for values in rows)
 
 
 def needed_columns(

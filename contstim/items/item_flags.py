@@ -43,7 +43,7 @@ _MIN_MISFITS = 3
 # eight words
 _MAX_CHARACTERS, _MAX_ZIPF = 12, 0.7
 _QUANTILE = 0.05  # quantile of the log-probabilities of natural sentences' least likely words
-_SMALL_DROP = 1.0  # nats
+_SMALL_DROP, _SMALL_DROP_SDS = 1.0, 0.1  # nats, standard deviations of natural sentences
 
 
 class FlagKind(StrEnum):
@@ -469,8 +469,12 @@ def _agreement_flags(stimuli: Iterable[Stimulus], scores: ScoreTable | None) -> 
     """Flag pairs and trials on which the models agree, and triplets with a small drop."""
     for stimulus in stimuli:
         if isinstance(stimulus, Triplet):
-            detail = f"The smaller drop in log-probability is {min(stimulus.drops):.1f} nats."
-            agree, name = min(stimulus.drops) < _SMALL_DROP, stimulus.triplet_id
+            drop, unit = min(stimulus.drops), stimulus.drop_unit
+            detail = f"The smaller drop in log-probability is {drop:.1f} nats."
+            if not stimulus.in_nats:
+                detail = f"The smaller drop of a score is {drop:.2f} {unit}."
+            limit = _SMALL_DROP if stimulus.in_nats else _SMALL_DROP_SDS
+            agree, name = drop < limit, stimulus.triplet_id
         else:
             detail = "Both models prefer the same sentence."
             agree, name = _prefer_same_sentence(stimulus, scores), stimulus.trial_id

@@ -122,6 +122,10 @@ ENOUGH = 5.0
 In a reanalysis of the study of 2023, triplets with at least 5 or 10 nats identified models best.
 """
 
+ENOUGH_SDS = 0.5
+"""Default minimum of both drops of a triplet if the unit of a score is not nats, in standard
+deviations of natural sentences."""
+
 
 def figures_of(
     triplets: Sequence[Triplet],
@@ -139,13 +143,16 @@ def figures_of(
             it. 0 for `ENOUGH`; None to omit this row.
     """
     smaller = [min(triplet.drops) for triplet in triplets]
+    unit, kind = triplets[0].drop_unit, "log-probability" if triplets[0].in_nats else "score"
     figures = {
-        "smaller drop in log-probability, nats": fmean(smaller),
-        "sum of both drops, nats": fmean(triplet.controversiality for triplet in triplets),
+        f"smaller drop in {kind}, {unit}": fmean(smaller),
+        f"sum of both drops, {unit}": fmean(triplet.controversiality for triplet in triplets),
     }
     if enough is not None:
-        nats = enough or ENOUGH
-        figures[f"share with {nats:g} nats on both sides"] = fmean(side >= nats for side in smaller)
+        least = enough or ENOUGH
+        if not triplets[0].in_nats and least == ENOUGH:
+            least = ENOUGH_SDS
+        figures[f"share with {least:g} {unit} on both sides"] = fmean(s >= least for s in smaller)
     if flagged is not None:
         figures["share with flags"] = flagged
     if table is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from enum import StrEnum
 from html import escape
 from itertools import chain
@@ -178,7 +178,9 @@ class Triplet:
 
     Fields are the columns of triplets.csv; log-probabilities in nats. `judge_drop_1` and
     `judge_drop_2` are means of log p(natural) - log p(synthetic) over the judges; None without
-    judges.
+    judges. If the unit of a model is not nats, `unit_1` and `unit_2` name the units of the scores,
+    which stand in place of log-probabilities, and `sd_1` and `sd_2` are their standard deviations
+    among natural sentences.
     """
 
     triplet_id: str
@@ -196,6 +198,21 @@ class Triplet:
     controversiality: float
     judge_drop_1: float | None = None
     judge_drop_2: float | None = None
+    _: KW_ONLY
+    sd_1: float | None = None
+    sd_2: float | None = None
+    unit_1: str = ""
+    unit_2: str = ""
+
+    @property
+    def in_nats(self) -> bool:
+        """True if both models' scores are log-probabilities, which are compared in nats."""
+        return self.sd_1 is None
+
+    @property
+    def drop_unit(self) -> str:
+        """Unit of `drops` and of the controversiality."""
+        return "nats" if self.in_nats else "standard deviations"
 
     @property
     def sentences(self) -> tuple[Sentence, Sentence, Sentence]:
@@ -217,9 +234,11 @@ class Triplet:
         """Log-probability of the natural minus the rejected sentence under each model, nats.
 
         log p(n|m1)/p(s1|m1) and log p(n|m2)/p(s2|m2), the terms of Eq. 4 of Golan et al. (2023).
+        Other scores are divided by their standard deviations.
         """
         first = self.log_prob_natural_model_1 - self.log_prob_synthetic_1_model_1
-        return first, self.log_prob_natural_model_2 - self.log_prob_synthetic_2_model_2
+        second = self.log_prob_natural_model_2 - self.log_prob_synthetic_2_model_2
+        return first / (self.sd_1 or 1.0), second / (self.sd_2 or 1.0)
 
     @property
     def distinct(self) -> bool:
@@ -244,6 +263,15 @@ class Triplet:
         if notes or self.distinct:
             return ", and ".join(notes)
         return "both models should reject the same sentence"
+
+
+_UNITS = ("sd_1", "sd_2", "unit_1", "unit_2")
+_SCORES = {
+    name.replace("log_prob", "score"): name
+    for name in (field.name for field in fields(Triplet))
+    if name.startswith("log_prob")
+}
+"""Names of columns of scores that are not log-probabilities → fields."""
 
 
 @dataclass(frozen=True)
@@ -419,9 +447,22 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
             as a number that is not finite; a triplet_id is empty or repeated, or a row does not
             compare two different models or has a text without words.
     """
-    triplets = read_rows(path, Triplet, CELL_READERS, may_be_empty=True)
+    triplets = read_rows(path, Triplet, CELL_READERS, may_be_empty=True, aliases=_SCORES)
     _check_ids(path, triplets, "triplet_id")
     return triplets
+
+
+def triplet_columns(triplets: Iterable[Triplet]) -> dict[str, list[Any]]:
+    """Return the columns of triplets.csv: the fields of `Triplet`, without unused optional ones.
+
+    If the scores of a model are not log-probabilities, the columns of scores are called `score_…`.
+    """
+    all_triplets = list(triplets)
+    columns = columns_of(Triplet, all_triplets)
+    if all(triplet.in_nats for triplet in all_triplets):
+        return {name: column for name, column in columns.items() if name not in _UNITS}
+    names = {name: score for score, name in _SCORES.items()}
+    return {names.get(name, name): column for name, column in columns.items()}
 
 
 def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMinimalPair, ...]:

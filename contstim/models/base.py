@@ -15,7 +15,7 @@ import numpy as np
 from contstim.errors import ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
@@ -106,14 +106,13 @@ class Convention:
 class Replacements:
     """Exact scores, estimates and bounds of each candidate word at one position.
 
-    All arrays have shape (n_words,). They refer to the log-probability, in nats, of the whole
-    sentence with each word at the position.
+    All arrays have shape (n_words,). They refer to the score of the whole sentence with each word
+    at the position; the score of a language model is a log-probability in nats.
 
     Attributes:
-        exact: log-probability; nan if unknown.
-        estimate: value that correlates with the log-probability; searches calibrate it by
-            regression.
-        upper_bound: upper bound of the log-probability; +inf if unknown.
+        exact: score; nan if unknown.
+        estimate: value that correlates with the score; searches calibrate it by regression.
+        upper_bound: upper bound of the score; +inf if unknown.
         prefix_log_prob: log-probability of the words before the position, if the model is a
             left-to-right network on this machine; otherwise nan. If it is a number, the upper
             bounds are this value plus an upper bound of log p(word | words before).
@@ -134,6 +133,11 @@ class Replacements:
         """Create replacements for a model that only scores whole sentences."""
         # No exact values; equal estimates; no bounds
         return cls(np.full(n_words, np.nan), np.zeros(n_words), np.full(n_words, np.inf))
+
+    def mapped(self, function: Callable[[FloatArray], FloatArray]) -> Replacements:
+        """Apply an increasing function of the scores of each word, (n_words,)."""
+        exact, estimate, upper_bound = map(function, (self.exact, self.estimate, self.upper_bound))
+        return Replacements(exact, estimate, upper_bound)
 
     @property
     def complete(self) -> bool:
@@ -179,8 +183,8 @@ class Continuation(NamedTuple):
 class Scorer(ABC):
     """Model that scores sentences: a language model, a transform of one, or a classifier.
 
-    Scores can be ranked and compared. A function that needs log-probabilities in nats, or scores of
-    `replacements`, requires a `LanguageModel`; see `require_language_model`.
+    Scores can be ranked and compared, and any two scorers can be opponents in a search. A function
+    that needs log-probabilities in nats requires a `LanguageModel`; see `require_language_model`.
 
     An implementation guarantees, and `contstim.testing.ScorerContract` tests:
 
@@ -190,6 +194,9 @@ class Scorer(ABC):
     * An empty list, an unknown word, a 200-word sentence and non-ASCII text have a defined result
       or raise a `ContstimError`, which `unscorable` predicts.
     * Results depend only on weights, tokenizer, rule, context and seed.
+    * `replacement_scores` equals `scores` of the rewritten sentences. `Replacements.exact` also
+      equals it where it is known, and `Replacements.upper_bound` is not below it.
+    * After `forget_prefixes`, equal calls need the same number of passes.
     """
 
     name: str
@@ -202,6 +209,26 @@ class Scorer(ABC):
     """File with hashes of the training sentences, stored with models trained by contstim; None if
     there is no such file."""
 
+    cheap_replacements: bool = False
+    """Whether exact scores of all words at a position are cheap, as with n-gram models.
+
+    If this is true of all models, a search scores all words exactly at each visit of a position.
+    """
+
+    reports_passes: bool = False
+    """Whether the model reports all its passes to `models.costs`, or has no network.
+
+    If a model does not report its passes, a limit on passes ends repeated searches after the first
+    search.
+    """
+
+    is_black_box: bool = False
+    """Whether a search must predict scores from the scores of other whole sentences.
+
+    This is true of a model on a server. The search then uses `tokens_per_word` and `draft`, but not
+    `replacements`.
+    """
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
 
@@ -210,6 +237,11 @@ class Scorer(ABC):
     def convention(self) -> Convention:
         """Convention and unit of the scores."""
 
+    @property
+    def order_fingerprint(self) -> str:
+        """Fingerprint, equal for scorers that rank all sentences of equal length alike."""
+        return self.convention.fingerprint
+
     @abstractmethod
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Return scores of sentences, (n_sentences,), in the convention's unit; higher is better.
@@ -217,6 +249,47 @@ class Scorer(ABC):
         Raises:
             ModelError: if a sentence cannot be scored, for instance because it is too long.
         """
+
+    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
+        """Return the cheap exact scores, estimates and bounds of words at a 0-based position.
+
+        Raises:
+            SentenceError: if the sentence has no such position.
+        """
+        sentence.check_position(position)
+        return Replacements.unknown(len(words))
+
+    def replacement_scores(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> FloatArray:
+        """Return exact scores of the sentence with each word at a position, (n_words,).
+
+        Raises:
+            SentenceError: if the sentence has no such position.
+        """
+        sentence.check_position(position)
+        return self.scores([sentence.replace(position, word) for word in words])
+
+    def float32_scores(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """Return scores with all weights converted to float32; see `scores`."""
+        return self.scores(sentences)
+
+    def forget_prefixes(self) -> None:  # noqa: B027 - by default there is nothing to do
+        """Clear the cache of processed prefixes.
+
+        Scores do not change, but the cost of later calls no longer depends on earlier calls. By
+        default there is no cache.
+        """
+
+    def draft(self, effort: int = 1) -> Scorer | None:
+        """Return a cheaper scorer whose scores estimate the scores of this model.
+
+        None if there is no such scorer, for instance because exact scores are cheap.
+
+        Args:
+            effort: cost level of the draft, from 0; higher levels give better drafts.
+        """
+        return None
 
     def for_another_search(self) -> Self:
         """Return a copy with an empty cache; use one per concurrent search in a process.
@@ -324,33 +397,10 @@ class LanguageModel(Scorer):
     `contstim.testing.LanguageModelContract` tests:
 
     * Scores are natural logs, finite or -inf, and not positive.
-    * `replacement_log_probs` equals `log_probs` of the rewritten sentences. `Replacements.exact`
-      also equals it where it is known, and `Replacements.upper_bound` is not below it.
     * `continuation_log_probs` is the sum of the log-probabilities of words given the words before
       them, or it always raises an error, even for an empty list.
     * In float32 on the CPU, these values have an error of at most 1e-4 nats or 1e-6 of the score,
       whichever is larger.
-    * After `forget_prefixes`, equal calls need the same number of passes.
-    """
-
-    cheap_replacements: bool = False
-    """Whether exact scores of all words at a position are cheap, as with n-gram models.
-
-    If this is true of all models, a search scores all words exactly at each visit of a position.
-    """
-
-    reports_passes: bool = False
-    """Whether the model reports all its passes to `models.costs`, or has no network.
-
-    If a model does not report its passes, a limit on passes ends repeated searches after the first
-    search.
-    """
-
-    is_black_box: bool = False
-    """Whether a search must predict scores from the scores of other whole sentences.
-
-    This is true of a model on a server. The search then uses `tokens_per_word` and `draft`, but not
-    `replacements`.
     """
 
     @abstractmethod
@@ -365,6 +415,20 @@ class LanguageModel(Scorer):
         """Return the log-probabilities; see `log_probs`."""
         return self.log_probs(sentences)
 
+    def float32_scores(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """Return the log-probabilities; see `float32_log_probs`."""
+        return self.float32_log_probs(sentences)
+
+    def replacement_scores(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> FloatArray:
+        """Return the log-probabilities; see `replacement_log_probs`."""
+        return self.replacement_log_probs(sentence, position, words)
+
+    def draft(self, effort: int = 1) -> LanguageModel | None:
+        """See `Scorer.draft`; None by default."""
+        return None
+
     def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Return log-probabilities with all weights converted to float32.
 
@@ -372,15 +436,6 @@ class LanguageModel(Scorer):
             ModelError: see `log_probs`; or if there is not enough memory.
         """
         return self.log_probs(sentences)
-
-    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """Return the cheap exact scores, estimates and bounds of words at a 0-based position.
-
-        Raises:
-            SentenceError: if the sentence has no such position.
-        """
-        sentence.check_position(position)
-        return Replacements.unknown(len(words))
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
@@ -392,23 +447,6 @@ class LanguageModel(Scorer):
         """
         sentence.check_position(position)
         return self.log_probs([sentence.replace(position, word) for word in words])
-
-    def forget_prefixes(self) -> None:
-        """Clear the cache of processed prefixes.
-
-        Scores do not change, but the cost of later calls no longer depends on earlier calls. By
-        default there is no cache.
-        """
-
-    def draft(self, effort: int = 1) -> LanguageModel | None:
-        """Return a cheaper model whose scores estimate the scores of this model.
-
-        None if there is no such model, for instance because exact scores are cheap.
-
-        Args:
-            effort: cost level of the draft, from 0; higher levels give better drafts.
-        """
-        return None
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """Return the terms that sum to each sentence's log-probability, in reading order.

@@ -14,7 +14,8 @@ Two transforms make the scores of a language model comparable between sentences:
             otherwise the rule of the language model. If the unigram model reads end marks, their
             unigram log p is subtracted as well.
 
-Transformed scores are no log-probabilities: they rank sentences but cannot be used in searches.
+Transformed scores are no log-probabilities: they rank sentences. Searches compare them in standard
+deviations of natural sentences.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from contstim.models.base import (
     Continuation,
     Convention,
     LanguageModel,
+    Replacements,
     Scorer,
     require_language_model,
     short_hash,
@@ -265,6 +267,8 @@ class Transformed(Scorer):
         self, model: LanguageModel, name: str, *, unigram: LanguageModel | None = None
     ) -> None:
         self.name, self.training_text = name, model.training_text
+        self.cheap_replacements = model.cheap_replacements
+        self.reports_passes, self.is_black_box = model.reports_passes, model.is_black_box
         self._model, self._unigram = model, unigram
 
     @property
@@ -280,12 +284,61 @@ class Transformed(Scorer):
         fingerprint = f"transformed-{short_hash(' '.join(parts))}"
         return replace(plain, rule=plain.rule + suffix, unit=unit, fingerprint=fingerprint)
 
+    @property
+    def order_fingerprint(self) -> str:
+        """See `Scorer.order_fingerprint`; that of the model if each word is a token."""
+        if self._unigram is None and self._model.tokens_per_word((), initial=False) is None:
+            return self._model.order_fingerprint
+        return super().order_fingerprint
+
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `Scorer.scores`; transformed scores may be positive."""
+        return self._transform(self._model.log_probs(sentences), sentences)
+
+    def float32_scores(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `Scorer.float32_scores`."""
+        return self._transform(self._model.float32_log_probs(sentences), sentences)
+
+    def _transform(self, log_probs: FloatArray, sentences: Sequence[Sentence]) -> FloatArray:
         baseline: FloatArray | float = 0.0
         if self._unigram is not None:
             baseline = _words_alone(self._unigram, sentences)
-        return (self._model.log_probs(sentences) - baseline) / self._sizes(sentences)
+        return (log_probs - baseline) / self._sizes(sentences)
+
+    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
+        """See `Scorer.replacements`: a transform increases with the log-probability."""
+        baseline, sizes = self._replaced(sentence, position, words)
+        plain = self._model.replacements(sentence, position, words)
+        return plain.mapped(lambda log_probs: (log_probs - baseline) / sizes)
+
+    def replacement_scores(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> FloatArray:
+        """See `Scorer.replacement_scores`."""
+        baseline, sizes = self._replaced(sentence, position, words)
+        return (self._model.replacement_log_probs(sentence, position, words) - baseline) / sizes
+
+    def _replaced(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> tuple[FloatArray | float, FloatArray]:
+        """Return baseline, nats, and divisor of the sentence with each word, (n_words,) each."""
+        if self._unigram is None:
+            if self._model.tokens_per_word((), initial=False) is None:  # one token a word
+                return 0.0, self._sizes([sentence])
+            return 0.0, self._sizes([sentence.replace(position, word) for word in words])
+        # Only the term of the replaced word changes
+        alone = self._unigram.replacement_log_probs(sentence, position, words)
+        baseline = _words_alone(self._unigram, [sentence]) - self._unigram.log_probs([sentence])
+        return alone + baseline, self._sizes([sentence])
+
+    def draft(self, effort: int = 1) -> Self | None:
+        """See `Scorer.draft`."""
+        draft = self._model.draft(effort)
+        return None if draft is None else type(self)(draft, self.name, unigram=self._unigram)
+
+    def for_another_search(self) -> Self:
+        """See `Scorer.for_another_search`."""
+        return type(self)(self._model.for_another_search(), self.name, unigram=self._unigram)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `Scorer.standard_errors`; unigram log-probabilities are exact and add no error."""
@@ -301,6 +354,7 @@ class Transformed(Scorer):
         """See `Scorer.with_context`."""
         return type(self)(self._model.with_context(text), self.name, unigram=self._unigram)
 
+    forget_prefixes = _of_model(Scorer.forget_prefixes)
     n_parameters = _of_model(Scorer.n_parameters)
     candidate_contexts = _of_model(Scorer.candidate_contexts)
     unscorable = _of_model(Scorer.unscorable)

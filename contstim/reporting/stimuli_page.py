@@ -42,7 +42,7 @@ _MAX_PANELS, _PANELS_PER_ROW = 6, 3
 _MAX_UNFOLDED = 20  # maximum number of items of a kind that are shown unfolded
 _HEADINGS = {Triplet: "Synthetic sentences", Pair: "Natural pairs", Trial: "Trials"}
 _EXPLANATION = (
-    "Numbers are log-probabilities (nats){}. The sentence that a model prefers is in bold. "
+    "Numbers are {}{}. The sentence that a model prefers is in bold. "
     "Words that differ from the natural sentence are highlighted"
 )
 _ARROWS = (
@@ -92,9 +92,12 @@ def stimuli_report(
     changes = changes_of(stimuli_list, None if flagged is None else flagged.table)
     has_tags = any(any(texts.values()) for sentences in changes.values() for texts in sentences)
     has_ranks = scores is None and any(isinstance(stimulus, Pair) for stimulus in stimuli_list)
-    explanation = f"{_EXPLANATION.format(_RANKS * has_ranks)}{_POINTER * has_tags}."
-    parts: list[Part] = [report.Paragraph(explanation, note=True)]
     triplets = [stimulus for stimulus in stimuli_list if isinstance(stimulus, Triplet)]
+    numbers = "log-probabilities (nats)"
+    if units := {m: u for t in triplets for m, u in _units(t).items() if not t.in_nats}:
+        numbers = f"scores ({'; '.join(f'{model}: {unit}' for model, unit in units.items())})"
+    explanation = f"{_EXPLANATION.format(numbers, _RANKS * has_ranks)}{_POINTER * has_tags}."
+    parts: list[Part] = [report.Paragraph(explanation, note=True)]
     parts += arrows(triplets, scores)
     if flagged is not None:
         parts.append(report.Paragraph(f"{flagged.text} contstim review shows these items."))
@@ -154,7 +157,11 @@ def arrows_figure(triplets: Sequence[Triplet], scores: ScoreTable | None = None)
     pairs = grouped(((triplet.model_1, triplet.model_2), triplet) for triplet in triplets)
     shown = dict(islice(pairs.items(), _MAX_PANELS))
     short = dict(zip(models := [*dict.fromkeys(chain(*shown))], short_names(models), strict=True))
-    labels = {model: f"log p under {name} (nats)" for model, name in short.items()}
+    units = {model: unit for t in triplets for model, unit in _units(t).items()}
+    labels = {
+        model: f"{'log p' if units[model] == 'nats' else 'score'} under {name} ({units[model]})"
+        for model, name in short.items()
+    }
     side = max(2.8, 0.6 + widest(labels.values()))
     figure, grid = panels(len(shown), _PANELS_PER_ROW, side, side)
     for axes, ((first, second), of_pair) in zip(grid[0], shown.items(), strict=True):
@@ -170,6 +177,12 @@ def arrows_figure(triplets: Sequence[Triplet], scores: ScoreTable | None = None)
         axes.set_xlabel(labels[first])
         axes.set_ylabel(labels[second])
     return figure
+
+
+def _units(triplet: Triplet) -> dict[str, str]:
+    """Return the unit of the scores of each model of a triplet."""
+    units = (triplet.unit_1 or "nats", triplet.unit_2 or "nats")
+    return dict(zip((triplet.model_1, triplet.model_2), units, strict=True))
 
 
 def _section_name(stimulus: Stimulus) -> str:

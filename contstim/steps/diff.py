@@ -29,7 +29,7 @@ from contstim.files.tables import write_table
 from contstim.items.minimal_pair_scores import SentencePair
 from contstim.items.scores import ScoreTable
 from contstim.models.base import conventions
-from contstim.models.catalog import load_models
+from contstim.models.catalog import load_scorers
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.scoring import score_sentences
 from contstim.models.specifications import parse_models
@@ -55,7 +55,7 @@ from contstim.words.sentence import Sentence
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.reporter import Reporter
     from contstim.steps.step import Shown
     from contstim.words.vocabulary import Vocabulary
@@ -138,7 +138,7 @@ class FindDifferences(
     def work(self, reporter: Reporter) -> Outcome[list[Difference]]:
         """Score and search, and write the page and the table."""
         baseline = parse_models(self.baseline)[0].name if self.baseline else ""
-        models = load_models([*self.models, *filter(None, [self.baseline])], self.loading)
+        models = load_scorers([*self.models, *filter(None, [self.baseline])], self.loading)
         table, question = tag_table(self.settings.tags), self.question()
         words, _ = shared_vocabulary(models, default_vocabulary(models))
         natural = self._natural(words, models, reporter)
@@ -171,7 +171,8 @@ class FindDifferences(
         differences = find_differences(
             scores, natural, changes, pairs, table, results.triplets, baseline, self.seed
         )
-        rows = [row for d in differences for row in item_rows(d, of_synthetic, table)]
+        units = {model.name: model.convention.unit for model in models}
+        rows = [row for d in differences for row in item_rows(d, of_synthetic, table, units)]
         write_table(self.writes()[0], table_of(rows))
         of_natural = ScoreTable(
             tuple(natural), scores.models, scores.log_probs[scores.rows_of(natural)]
@@ -192,7 +193,7 @@ class FindDifferences(
         return Outcome(differences, facts, complete=bool(results.triplets), parts=parts)
 
     def _natural(
-        self, words: Vocabulary, models: Sequence[LanguageModel], reporter: Reporter
+        self, words: Vocabulary, models: Sequence[Scorer], reporter: Reporter
     ) -> list[Sentence]:
         """Return the natural sentences, all different, whose words all models know.
 
@@ -226,7 +227,9 @@ def _shown(differences: Sequence[Difference], baseline: str) -> Iterator[Shown]:
         if difference.where:
             yield where_text(difference)
         if difference.triplets:
-            yield "Sentences on which they part, with log-probabilities in nats:"
+            in_nats = difference.triplets[0].in_nats
+            numbers = "log-probabilities in nats" if in_nats else "scores"
+            yield f"Sentences on which they part, with {numbers}:"
         for triplet in difference.triplets[:_N_SHOWN]:
             names = names_for_tables((triplet.model_1, triplet.model_2))
             yield ChangedSentences(triplet.natural, triplet.labelled, names)

@@ -13,12 +13,13 @@ from contstim.errors import InputError
 from contstim.evaluation.scores import readable_by
 from contstim.items.minimal_pair_scores import MinimalPairScores, SentencePair
 from contstim.models.base import conventions
-from contstim.models.catalog import load_models
+from contstim.models.catalog import load_scorers
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.scoring import score_sentences
 from contstim.models.training_text import contamination, tell_contamination
 from contstim.optimization.search.constraints import Candidates, capitals, no_repeats
 from contstim.optimization.search.near_pairs import near_pairs
+from contstim.optimization.search.opponents import MAX_SENTENCES, natural_sd
 from contstim.optimization.search.settings import SentenceSearchSettings
 from contstim.options import WritesTable
 from contstim.reporting.report import Table
@@ -75,7 +76,7 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
         """Find the pairs, and write them."""
         if len(self.models) < 2:
             raise InputError("`models` must name at least 2 models for near pairs.")
-        search, models = words_read(self.search), load_models(self.models, self.loading)
+        search, models = words_read(self.search), load_scorers(self.models, self.loading)
         sentences = [*dict.fromkeys(read_sentence_file(self.sentences, reporter))]
         words, n_dropped = words_offered(self.vocabulary, models, sentences, search, reporter)
         usable = [
@@ -89,11 +90,14 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
             reporter.say(f"{quantity(n_over, 'sentence')} skipped: {why}.")
         rules = [*filter(None, [no_repeats(words.repeatable), capitals(words)])]
         tags, names = tag_table(search.tags), tuple(model.name for model in models)
+        sds = None
+        if not all(model.convention.is_log_probability for model in models):
+            sds = {model.name: natural_sd(model, usable[:MAX_SENTENCES]) for model in models}
         pairs_found: list[SentencePair] = []
         counts = dict.fromkeys(combinations(names, 2), 0)
         for n_done, natural in enumerate(usable, start=1):
             constraints = (*rules, *search.constraints(natural, every_fix=False))
-            near = near_pairs(models, Candidates(words, natural, constraints))
+            near = near_pairs(models, Candidates(words, natural, constraints), sds)
             for two, (position, word) in near.items():
                 part = tags.part_of_speech(tags.tags(natural)[position])
                 pair_id = f"{sentences.index(natural) + 1}: {' × '.join(two)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -23,6 +23,7 @@ from contstim.items.stimuli import (
     Triplet,
     read_stimuli,
     read_triplets,
+    triplet_columns,
 )
 from contstim.models.training_text import read_contamination, tell_contamination
 from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
@@ -37,7 +38,7 @@ from contstim.optimization.selection.question import (
     TripletRules,
     TripletSelection,
 )
-from contstim.optimization.selection.triplets import has_enough, select_triplets
+from contstim.optimization.selection.triplets import enough_of, has_enough, select_triplets
 from contstim.options import Reads, WritesTable, reads_kind
 from contstim.reporting.report import Table
 from contstim.reporting.stimuli_page import figures_table
@@ -224,7 +225,9 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
             review=read_reviews(self.review) if self.review else None,
         )
         chosen = selection.triplets
-        write_table(self.out, columns_of(Triplet, chosen))
+        write_table(self.out, triplet_columns(chosen))
+        if question.objective == "readable":
+            question = replace(question, enough=enough_of(question, distinct))
         _remark_objective(question, distinct, reporter)
         changed = report_selection(self.out, selection, len(chosen), "triplet", reporter)
         flagged = flags_of(chosen, tags=question.tags)
@@ -251,7 +254,7 @@ def _remark_objective(
     if low := sum(not has_enough(triplet, question) for triplet in triplets):
         reporter.say(
             f"Excluded: {low:,} of {quantity(len(triplets), 'triplet')}, with less than "
-            f"{question.floor:g} nats on a side."
+            f"{question.floor:g} {triplets[0].drop_unit} on a side."
         )
     table = tag_table(question.tags)
     if not table.fits({word for t in triplets for word in t.natural.words}):

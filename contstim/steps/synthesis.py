@@ -6,14 +6,16 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from contstim.english.sampling import generate
 from contstim.errors import InputError
 from contstim.files.files import write_text
 from contstim.items.reviews import changed_positions
-from contstim.models.base import conventions
-from contstim.models.catalog import load_models
+from contstim.models.base import NATS, conventions
+from contstim.models.catalog import load_scorers
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.transforms import tell_unknown_words
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
+from contstim.optimization.search.opponents import MAX_SENTENCES, natural_sd
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SentenceSearchSettings
 from contstim.optimization.search.synthesize import (
@@ -39,7 +41,7 @@ from contstim.words.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.optimization.search import climb
     from contstim.optimization.search.few_changes import Choice
     from contstim.optimization.search.restarts import SearchSummary
@@ -112,7 +114,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
             raise InputError(
                 f"`{field}` needs the `objective` accept-reject. Set it, or remove `{field}`."
             )
-        models = load_models([*self.accept, *self.reject, *search.judge], self.loading)
+        models = load_scorers([*self.accept, *self.reject, *search.judge], self.loading)
         words, n_dropped = words_offered(self.vocabulary, models, [natural], search, reporter)
 
         n_pair = len(self.accept) + len(self.reject)
@@ -134,8 +136,11 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
             "seed": self.seed,
             "restarts": search.budget,
         }
+        sds = {} if symmetric else _sds_of(models[:n_pair], reporter)
+        few_changes = None
         if not symmetric:
-            options |= {"few_changes": search.few_changes, "judges": models[n_pair:]}
+            few_changes = search.few_changes_in_sds if sds else search.few_changes
+            options |= {"few_changes": few_changes, "judges": models[n_pair:], "sds": sds}
         if not self.as_json:
             options |= {"on_step": tell_step, "on_restart": tell_search}
         # Models are in the order in which they were loaded
@@ -146,13 +151,15 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
             else synthesize(accepting, rejecting, natural, words, **options)
         )
         facts = {"models": conventions(models), "words_dropped": n_dropped, "seed": self.seed}
+        facts |= {"standard_deviations": sds} if sds else {}
         as_json = json.dumps(result.facts | facts, indent=2, ensure_ascii=False)
         if self.out is not None:
             write_text(self.out, as_json + "\n")
         if not result.changed:
             goal, remedy = "on which these models disagree more", "another `seed`"
-            if search.nats and not symmetric:
-                goal = f"with few new words that reaches {search.nats:g} nats"
+            if few_changes is not None:
+                unit = "standard deviations" if sds else "nats"
+                goal = f"with few new words that reaches {few_changes.enough:g} {unit}"
                 remedy = "a lower `enough`"
             reporter.say(
                 f"No result: the search found no sentence {goal}. Try {remedy}, another sentence, "
@@ -163,9 +170,25 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         return Outcome(result, facts, complete=bool(result.changed), parts=parts)
 
 
+def _sds_of(models: Sequence[Scorer], reporter: Reporter) -> dict[str, float]:
+    """Return the standard deviation of each model's scores; empty if all units are nats."""
+    if all(model.convention.is_log_probability for model in models):
+        return {}
+    sentences = generate(MAX_SENTENCES, seed=0)
+    sds = {model.name: natural_sd(model, sentences) for model in models}
+    listed = ", ".join(
+        f"{sd:.3g} {m.convention.unit} ({m.name})"
+        for m, sd in zip(models, sds.values(), strict=True)
+    )
+    reporter.say(
+        f"Standard deviations of {MAX_SENTENCES} sentences of the embedded English: {listed}."
+    )
+    return sds
+
+
 def words_offered(
     path: Path | None,
-    models: Sequence[LanguageModel],
+    models: Sequence[Scorer],
     sentences: Sequence[Sentence],
     search: SentenceSearchSettings,
     reporter: Reporter,
@@ -230,7 +253,7 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
     starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)
     visits = sum(climb.visits for climb in climbs)
     yield (
-        f"{about}Log-probabilities in nats. {quantity(n_steps, 'word')} replaced in "
+        f"{about}{_units_text(result)} {quantity(n_steps, 'word')} replaced in "
         f"{quantity(visits, 'visit')} from {quantity(starts, 'start')}; ended because "
         f"{climbs[-1].end}."
     )
@@ -249,10 +272,20 @@ def _choice_text(result: Synthesis, choice: Choice) -> str:
         name for name, role in zip(result.models, result.roles, strict=True) if role == "judge"
     ]
     chosen = f"chosen by {' & '.join(judges)} from" if judges else "the best of"
+    goal = "nats" if {*result.units} <= {NATS} else "standard deviations"
     return (
-        f"Log-probabilities in nats. {n_new}{proof}; {chosen} "
-        f"{quantity(choice.feasible, 'sentence')} with enough nats."
+        f"{_units_text(result)} {n_new}{proof}; {chosen} "
+        f"{quantity(choice.feasible, 'sentence')} with enough {goal}."
     )
+
+
+def _units_text(result: Synthesis | SymmetricPair) -> str:
+    """Return a sentence about the units of the scores."""
+    units = () if isinstance(result, SymmetricPair) else result.units
+    if {*units} <= {NATS}:
+        return "Log-probabilities in nats."
+    pairs = zip(result.models, units, strict=True)
+    return f"Scores: {', '.join(f'{name} in {unit}' for name, unit in pairs)}."
 
 
 def _costs(result: Synthesis | SymmetricPair) -> Iterator[str]:

@@ -6,10 +6,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from contstim.files.tables import columns_of, write_table
+from contstim.files.tables import write_table
 from contstim.items.matching import figures_of
-from contstim.items.stimuli import Triplet
-from contstim.models.base import record_entry
+from contstim.items.stimuli import triplet_columns
+from contstim.models.base import NATS, record_entry
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.specifications import parse_models
 from contstim.models.training_text import contamination, tell_contamination
@@ -134,7 +134,7 @@ class SearchTriplets(
                 so_far=table_so_far(self.out),
                 reporter=reporter,
             )
-        write_table(self.out, columns_of(Triplet, results.triplets))
+        write_table(self.out, triplet_columns(results.triplets))
         table_so_far(self.out).unlink(missing_ok=True)
         naturals = [triplet.natural for triplet in results.triplets]
         seen = contamination(results.training_texts, naturals)
@@ -165,7 +165,9 @@ class SearchTriplets(
             **_result_facts(results),
             **seen_facts,
         }
-        header = ("model_1", "model_2", "triplets", "both drops (nats)", "no triplet", "failed")
+        in_nats = all(triplet.in_nats for triplet in results.triplets)
+        drops = "both drops (nats)" if in_nats else "both drops (nats or standard deviations)"
+        header = ("model_1", "model_2", "triplets", drops, "no triplet", "failed")
         rows = []
         for pair in results.pairs:
             mean = "–" if pair.controversiality is None else f"{pair.controversiality:.2f}"
@@ -236,11 +238,13 @@ def _constraint_facts(
     """Return facts for the record: the constraints on the sentences, with floors in nats."""
     question = question.resolved
     names = ("fix", "max_changes", "tags", "same_length", "same_frequency")
+    units, in_sds = {c.unit for c in results.conventions.values()}, question.few_changes_in_sds
     values = {
         **{name: getattr(question, name) for name in names},
         "capitals": "rules" if recipe_named(question.recipe).capitals else "anywhere",
         "frame": question.frame if question.framed else None,
         "enough": question.nats or None,
+        "enough_sds": in_sds.enough if in_sds and units - {NATS} else None,
         "exclude": sorted({*question.exclude}),
         "plausible": question.floor_quantile if results.floors else None,
         "judge_drop": question.judge_drop if results.judges else None,

@@ -198,6 +198,9 @@ def _as_json(triplet: Triplet) -> str:
 
 def _result(columns: dict[str, Any]) -> Result:
     if columns["triplet"] is not None:
-        texts = json.loads(columns["triplet"])
-        columns["triplet"] = Triplet(*texts[:3], *map(Sentence.parse, texts[3:6]), *texts[6:])
+        values = json.loads(columns["triplet"])
+        values[3:6] = map(Sentence.parse, values[3:6])
+        # Earlier versions stored fewer fields
+        names = (column.name for column in fields(Triplet))
+        columns["triplet"] = Triplet(**dict(zip(names, values, strict=False)))
     return Result(**columns)

@@ -157,6 +157,56 @@ class ScorerContract:
         with pytest.raises(ModelError, match=f"{re.escape(model.name)}.* A test needs"):
             require_language_model(model, "A test")
 
+    # Proves that shortcuts of adapters, such as cached keys and values, give the scores of the
+    # complete sentences. Searches discard words whose upper bound is low: if a bound is too low,
+    # they lose the best word. Long sentences are tested at every fourth position
+    def test_candidates_are_judged_as_the_rewritten_sentences(self, model: Scorer) -> None:
+        for sentence in SENTENCES[:3]:
+            for position in range(0, len(sentence), 4 if len(sentence) > 5 else 1):
+                fresh = model.scores([sentence.replace(position, w) for w in WORDS])
+                limit = tolerance(fresh)
+                ours = model.replacement_scores(sentence, position, WORDS)
+                np.testing.assert_allclose(ours, fresh, rtol=0, atol=limit)
+                results = model.replacements(sentence, position, WORDS)
+                for values in (results.exact, results.estimate, results.upper_bound):
+                    assert values.shape == (len(WORDS),)
+                exact = ~np.isnan(results.exact)
+                np.testing.assert_allclose(results.exact[exact], fresh[exact], rtol=0, atol=limit)
+                assert (results.upper_bound >= fresh - limit).all()
+                assert not np.isnan(results.estimate).any()
+
+    # The costs of a search are reproducible only if it cannot use caches of an earlier search
+    def test_what_has_been_forgotten_costs_as_much_again(self, model: Scorer) -> None:
+        costs = []
+        for _ in range(2):
+            model.forget_prefixes()
+            with counting(Tally()) as tally:
+                model.replacements(SENTENCES[0], 3, WORDS)
+                model.replacement_scores(SENTENCES[0], 3, WORDS)
+            costs.append(tally.total)
+        assert costs[0] == costs[1]
+
+    def test_no_words_give_empty_arrays(self, model: Scorer) -> None:
+        assert model.replacement_scores(SENTENCES[0], 0, ()).shape == (0,)
+        assert model.replacements(SENTENCES[0], 0, ()).exact.shape == (0,)
+
+    # A special token that the model reads as text must have equal scores as a candidate and in a
+    # sentence
+    def test_a_sign_is_a_candidate_like_any_unknown_word(self, model: Scorer) -> None:
+        sentence = SENTENCES[0]
+        signs = [s for s in SIGNS if model.unscorable([sentence.replace(3, s)]) == [None]][:3]
+        scores = model.replacement_scores(sentence, 3, signs)
+        fresh = model.scores([sentence.replace(3, sign) for sign in signs])
+        np.testing.assert_allclose(scores, fresh, rtol=0, atol=tolerance(fresh))
+
+    @pytest.mark.parametrize("position", [-1, 8])
+    def test_a_position_outside_the_sentence_is_refused(self, model: Scorer, position: int) -> None:
+        sentence = Sentence.parse("one two three four five six seven eight")
+        with pytest.raises(SentenceError, match="positions go from 0 to 7"):
+            model.replacements(sentence, position, WORDS)
+        with pytest.raises(SentenceError, match="positions go from 0 to 7"):
+            model.replacement_scores(sentence, position, WORDS)
+
 
 class LanguageModelContract(ScorerContract):
     """Further guarantees of every language model. Inherit it, and define a fixture `model`."""
@@ -174,39 +224,6 @@ class LanguageModelContract(ScorerContract):
         assert (model.scores(scorable) == log_probs).all()
         assert model.convention.unit == "nats"
 
-    # Proves that shortcuts of adapters, such as cached keys and values, give the scores of the
-    # complete sentences. Searches discard words whose upper bound is low: if a bound is too low,
-    # they lose the best word. Long sentences are tested at every fourth position
-    def test_candidates_are_judged_as_the_rewritten_sentences(self, model: LanguageModel) -> None:
-        for sentence in SENTENCES[:3]:
-            for position in range(0, len(sentence), 4 if len(sentence) > 5 else 1):
-                fresh = model.log_probs([sentence.replace(position, w) for w in WORDS])
-                limit = tolerance(fresh)
-                ours = model.replacement_log_probs(sentence, position, WORDS)
-                np.testing.assert_allclose(ours, fresh, rtol=0, atol=limit)
-                results = model.replacements(sentence, position, WORDS)
-                for values in (results.exact, results.estimate, results.upper_bound):
-                    assert values.shape == (len(WORDS),)
-                exact = ~np.isnan(results.exact)
-                np.testing.assert_allclose(results.exact[exact], fresh[exact], rtol=0, atol=limit)
-                assert (results.upper_bound >= fresh - limit).all()
-                assert not np.isnan(results.estimate).any()
-
-    # The costs of a search are reproducible only if it cannot use caches of an earlier search
-    def test_what_has_been_forgotten_costs_as_much_again(self, model: LanguageModel) -> None:
-        costs = []
-        for _ in range(2):
-            model.forget_prefixes()
-            with counting(Tally()) as tally:
-                model.replacements(SENTENCES[0], 3, WORDS)
-                model.replacement_log_probs(SENTENCES[0], 3, WORDS)
-            costs.append(tally.total)
-        assert costs[0] == costs[1]
-
-    def test_no_words_give_empty_arrays(self, model: LanguageModel) -> None:
-        assert model.replacement_log_probs(SENTENCES[0], 0, ()).shape == (0,)
-        assert model.replacements(SENTENCES[0], 0, ()).exact.shape == (0,)
-
     def test_refused_signs_are_refused_as_words_too(self, model: LanguageModel) -> None:
         sentence = SENTENCES[0]
         for sign in SIGNS:
@@ -219,25 +236,6 @@ class LanguageModelContract(ScorerContract):
                 if self.continues(model):
                     with pytest.raises(ModelError):
                         model.continuation_log_probs([Continuation(odd, 1)])
-
-    # A special token that the model reads as text must have equal scores as a candidate and in a
-    # sentence
-    def test_a_sign_is_a_candidate_like_any_unknown_word(self, model: LanguageModel) -> None:
-        sentence = SENTENCES[0]
-        signs = [s for s in SIGNS if model.unscorable([sentence.replace(3, s)]) == [None]][:3]
-        log_probs = model.replacement_log_probs(sentence, 3, signs)
-        fresh = model.log_probs([sentence.replace(3, sign) for sign in signs])
-        np.testing.assert_allclose(log_probs, fresh, rtol=0, atol=tolerance(fresh))
-
-    @pytest.mark.parametrize("position", [-1, 8])
-    def test_a_position_outside_the_sentence_is_refused(
-        self, model: LanguageModel, position: int
-    ) -> None:
-        sentence = Sentence.parse("one two three four five six seven eight")
-        with pytest.raises(SentenceError, match="positions go from 0 to 7"):
-            model.replacements(sentence, position, WORDS)
-        with pytest.raises(SentenceError, match="positions go from 0 to 7"):
-            model.replacement_log_probs(sentence, position, WORDS)
 
     def continues(self, model: LanguageModel) -> bool:
         """Return True if the model reads from left to right and scores continuations."""

@@ -25,7 +25,7 @@ def test_no_search_takes_a_transformed_model(folder: Path, transform: str) -> No
     for first, second in ((plain, other), (other, plain)):
         for search in (synthesize, synthesize_pair, synthesize_triplet):
             with pytest.raises(ModelError, match=message):
-                search(first, second, natural, words)  # type: ignore[arg-type]
+                search(first, second, natural, words)
 
 
 def test_a_simulation_reads_what_the_scores_are_from_their_record(folder: Path) -> None:

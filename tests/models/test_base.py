@@ -29,7 +29,7 @@ class Lengths(Scorer):
 def test_a_search_refuses_a_scorer_whatever_its_unit() -> None:
     for accept, reject in ((Lengths(), TableModel(1)), (TableModel(1), Lengths())):
         with pytest.raises(ModelError, match=r"is a Scorer, not a LanguageModel\. A search"):
-            synthesize(accept, reject, NATURAL, WORDS)  # type: ignore[arg-type]
+            synthesize(accept, reject, NATURAL, WORDS)
 
 
 class Bare(LanguageModel):

@@ -13,7 +13,7 @@ from contstim.models.base import LanguageModel, Scorer
 from contstim.models.catalog import load_model, load_models, load_scorer
 from contstim.models.ngram.training import train_ngram
 from contstim.models.specifications import Specification, parse_model
-from contstim.models.transforms import InLetterCase, unknown_words
+from contstim.models.transforms import InLetterCase, Transformed, unknown_words
 from contstim.optimization.search.synthesize import synthesize
 from contstim.testing.contract import SENTENCES as TRIED
 from contstim.testing.contract import LanguageModelContract, ScorerContract
@@ -65,16 +65,31 @@ def test_mean_by_hand(tiny_checkpoint: Folder) -> None:
     assert model.convention.unit == "nats per token"
 
 
-class TestMean(ScorerContract):
-    @pytest.fixture
-    def model(self, arpa: Callable[[int], Path]) -> Scorer:
-        return load_scorer(f"kenlm:{arpa(2)}+mean")
+@pytest.fixture(params=["kenlm", "gpt2", "bert@pll-original"])
+def transformable(
+    request: pytest.FixtureRequest, arpa: Callable[[int], Path], tiny_checkpoint: Folder
+) -> str:
+    if request.param == "kenlm":
+        return f"kenlm:{arpa(2)}"
+    return tiny.specification(tiny_checkpoint, request.param)
 
 
-class TestSlor(ScorerContract):
+class _TransformContract(ScorerContract):
+    def reads_as_text(self, model: Scorer, sentence: Sentence, position: int) -> bool:
+        assert isinstance(model, Transformed)
+        return super().reads_as_text(model._model, sentence, position)
+
+
+class TestMean(_TransformContract):
     @pytest.fixture
-    def model(self, arpa: Callable[[int], Path]) -> Scorer:
-        return load_scorer(f"kenlm:{arpa(2)}+slor:{arpa(1)}")
+    def model(self, transformable: str) -> Scorer:
+        return load_scorer(f"{transformable}+mean", device="cpu")
+
+
+class TestSlor(_TransformContract):
+    @pytest.fixture
+    def model(self, transformable: str, arpa: Callable[[int], Path]) -> Scorer:
+        return load_scorer(f"{transformable}+slor:{arpa(1)}", device="cpu")
 
 
 @pytest.mark.parametrize("transform", ["+mean", "+slor:1gram.arpa"])

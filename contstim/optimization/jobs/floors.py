@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from contstim.jobs.model_workers import work_off
 from contstim.jobs.worker_context import WorkerTask
 from contstim.optimization.jobs.tasks import SearchContext, describe_words
+from contstim.optimization.search.opponents import MAX_SENTENCES, pooled_sd
 from contstim.optimization.search.verification import computes_coarsely
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ quartile, and a masked model scores them in minutes instead of hours.
 """
 
 _SENTENCES_PER_TASK = 200
+_SD = -1.0  # in place of a quantile, for the standard deviation of scores, at the length 0
 
 Floors = dict[str, dict[int, float]]
 """Least log-probability, nats, by model and number of words."""
@@ -48,15 +52,15 @@ class ScoringTask(WorkerTask[SearchContext]):
 
     model: str
     sentences: tuple[Sentence, ...]
-    text: ClassVar[str] = "Scoring for the floor of plausibility"
+    text: ClassVar[str] = "Scoring natural sentences"
 
     def perform(self, context: SearchContext) -> dict[Sentence, float]:
-        """Return the log-probabilities, nats, of the sentences that the model can score."""
-        (model,) = context.models((self.model,))
+        """Return the scores of the sentences that the model can score."""
+        (model,) = context.scorers((self.model,))
         reasons = model.unscorable(self.sentences)
         scorable = [s for s, reason in zip(self.sentences, reasons, strict=True) if reason is None]
         coarse = computes_coarsely((model,))
-        scores = model.float32_log_probs(scorable) if coarse else model.log_probs(scorable)
+        scores = model.float32_scores(scorable) if coarse else model.scores(scorable)
         return dict(zip(scorable, scores.tolist(), strict=True))
 
 
@@ -96,6 +100,44 @@ def find_floors(
         store.keep_floors(*keys[model], computed)
         floors[model] |= computed
     return floors
+
+
+def find_sds(
+    profiles: Mapping[str, ModelProfile],
+    models: Sequence[str],
+    sentences: Sequence[Sentence],
+    store: TripletStore,
+    workers: Pool,
+) -> dict[str, float]:
+    """Return the standard deviation of each model's scores of natural sentences.
+
+    Stored values are used again, so that sentences may be added later without a new search. If all
+    units are nats, none is needed, and the result is empty.
+
+    Raises:
+        ModelError: see `pooled_sd`.
+    """
+    if all(profiles[model].convention.is_log_probability for model in models):
+        return {}
+    sds: dict[str, float] = {}
+    tasks: list[ScoringTask] = []
+    for model in models:
+        key = profiles[model].convention.fingerprint, describe_words(profiles[model].words)
+        stored = store.floors(*key, _SD)
+        if stored:
+            sds[model] = stored[0]
+        else:
+            reference = reference_sentences(sentences, profiles[model].words)
+            tasks.append(ScoringTask(model, reference[:: -(-len(reference) // MAX_SENTENCES) or 1]))
+
+    def keep(task: ScoringTask, scores: dict[Sentence, float]) -> None:
+        profile = profiles[task.model]
+        sd = sds[task.model] = pooled_sd(task.model, [*scores], np.array([*scores.values()]))
+        key = profile.convention.fingerprint, describe_words(profile.words)
+        store.keep_floors(*key, _SD, {0: sd})
+
+    work_off(workers, tasks, keep, {})
+    return sds
 
 
 def reference_sentences(

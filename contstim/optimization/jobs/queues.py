@@ -62,6 +62,7 @@ class Searches:
         floors: floors of plausibility.
         store: store of the results.
         judges: judges of each pair; by default none.
+        sds: standard deviation of each model's scores; needed if a unit is not nats.
 
     Attributes:
         wall_seconds: time of the searches of this run, all workers together.
@@ -76,8 +77,9 @@ class Searches:
         floors: Floors,
         store: TripletStore,
         judges: Mapping[ModelPair, Sequence[str]] = MappingProxyType({}),
+        sds: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
-        self.question, self._judges = question, judges
+        self.question, self._judges, self._sds = question, judges, sds
         self._profiles, self._floors, self._store = profiles, floors, store
         self._words = {pair: describe_words(vocabulary) for pair, vocabulary in words.items()}
         self.wall_seconds = self.network_seconds = 0.0
@@ -89,6 +91,7 @@ class Searches:
         fingerprints = {m: profile.convention.fingerprint for m, profile in self._profiles.items()}
         first, second = pair
         judges = self._judges.get(pair, ())
+        in_nats = all(self._profiles[model].convention.is_log_probability for model in pair)
         return TripletTask(
             question=self.question,
             models=pair,
@@ -97,6 +100,7 @@ class Searches:
             words=self._words[pair],
             judges=tuple((judge, fingerprints[judge]) for judge in judges),
             floors=(least[first], least[second]) if least and not judges else None,
+            sds=None if in_nats else (self._sds[first], self._sds[second]),
         )
 
     def expected_seconds(self, pair: ModelPair) -> float | None:

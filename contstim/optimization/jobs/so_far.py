@@ -13,8 +13,8 @@ from statistics import fmean
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
-from contstim.files.tables import columns_of, write_table
-from contstim.items.stimuli import Triplet
+from contstim.files.tables import write_table
+from contstim.items.stimuli import triplet_columns
 from contstim.reporting.report import Details, Table, short_names
 from contstim.reporting.stimuli_page import stimuli_table
 from contstim.wording import quantity
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from contstim.items.stimuli import Triplet
     from contstim.reporter import Reporter
     from contstim.reporting.report import Part
     from contstim.store.triplets import Result
@@ -66,7 +67,7 @@ def triplets_writer(
         if not triplets:  # there may be a table of an earlier run
             path.unlink(missing_ok=True)
             return
-        write_table(path, columns_of(Triplet, triplets))
+        write_table(path, triplet_columns(triplets))
         ended = monotonic()
         next_write = ended + max(_SECONDS, (ended - began) / _SHARE)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contstim.files.arrays import FloatArray
-    from contstim.models.base import Convention, LanguageModel
+    from contstim.models.base import Convention, Scorer
     from contstim.optimization.jobs.question import SearchQuestion
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.synthesize import Synthesis
@@ -68,12 +68,12 @@ class SearchContext(WorkerContext):
             VocabularyError: if there is no such word.
         """
         if names not in self._words:
-            usable = tuple(self.usable_words(model) for model in self.models(names))
+            usable = tuple(self.usable_words(model) for model in self.scorers(names))
             # For one pair only: a worker usually stays with a pair, and vocabularies are large.
             self._words = {names: shared_words(names, usable)}
         return self._words[names]
 
-    def usable_words(self, model: LanguageModel) -> Vocabulary | None:
+    def usable_words(self, model: Scorer) -> Vocabulary | None:
         """Return the words that a search may use with a model; None for all words.
 
         Raises:
@@ -121,6 +121,7 @@ class ModelProfile:
         training_text: sentences that it was trained on; None if unknown.
         is_causal: whether it is a causal transformer.
         unknown: words of the natural sentences that it does not know.
+        order: equal for models that rank all sentences of equal length alike; empty if unknown.
     """
 
     convention: Convention
@@ -128,6 +129,7 @@ class ModelProfile:
     training_text: Path | None = None
     is_causal: bool = False
     unknown: UnknownWords = ("", False)
+    order: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,13 +147,14 @@ class InspectionTask(WorkerTask[SearchContext]):
 
     def perform(self, context: SearchContext) -> ModelProfile:
         """See `WorkerTask.perform`."""
-        (model,) = context.models((self.model,))
+        (model,) = context.scorers((self.model,))
         return ModelProfile(
             model.convention,
             context.usable_words(model),
             model.training_text,
             bool(model.convention.context_tokens),
             unknown_words(model, self.sentences),
+            model.order_fingerprint,
         )
 
 
@@ -166,8 +169,10 @@ class TripletTask(WorkerTask[SearchContext]):
         natural: natural sentence.
         words: digest of the words that the search may use.
         judges: specification and fingerprint of each judge, which is neither of the two models.
-        floors: least log-probability, nats, that each of the two models must give to the natural
-            sentence, and so to the sentence that it accepts; None for no floors.
+        floors: least score that each of the two models must give to the natural sentence, and so to
+            the sentence that it accepts; None for no floors.
+        sds: standard deviations of both models' scores of natural sentences; None if both units are
+            nats.
     """
 
     question: SearchQuestion
@@ -177,6 +182,7 @@ class TripletTask(WorkerTask[SearchContext]):
     words: str
     judges: tuple[tuple[str, str], ...] = ()
     floors: tuple[float, float] | None = None
+    sds: tuple[float, float] | None = None
 
     @property
     def seed(self) -> int:
@@ -197,6 +203,7 @@ class TripletTask(WorkerTask[SearchContext]):
             "judges": self.judges,
             "floors": self.floors,
             "exclude": sorted(self.question.excluded),
+            **({"sds": self.sds} if self.sds else {}),
             **self.question.key,
         }
         return digest([json.dumps(facts, sort_keys=True)])
@@ -229,8 +236,9 @@ class TripletTask(WorkerTask[SearchContext]):
                 )
         if reason:
             return Outcome("inadmissible", reason)
-        few_changes = self.question.few_changes
-        if few_changes is not None and self.floors is not None:
+        question = self.question
+        few_changes = question.few_changes if self.sds is None else question.few_changes_in_sds
+        if few_changes is not None and self.floors is not None and self.sds is None:
             # The model whose natural sentences are likelier
             better = models[int(self.floors[1] > self.floors[0])]
             few_changes = replace(few_changes, chooser=better.name)
@@ -245,6 +253,7 @@ class TripletTask(WorkerTask[SearchContext]):
                     recipe=recipe_named(self.question.recipe),
                     constraints=constraints,
                     judges=[loaded[name] for name, _ in self.judges],
+                    sds=self.sds and dict(zip([m.name for m in models], self.sds, strict=True)),
                     seed=self.seed,
                     seeds=SEEDS,
                     restarts=self.question.budget,
@@ -253,13 +262,14 @@ class TripletTask(WorkerTask[SearchContext]):
         except ContstimError:
             # Checked only after a failure: the natural sentence may be impossible for a model.
             for model in loaded.values():
-                if model.log_probs([self.natural])[0] == -np.inf:
+                if model.scores([self.natural])[0] == -np.inf:
                     return Outcome("inadmissible", f"{model.name} gives it probability zero")
             raise
         reason = triplet.equality_note
         if few_changes is not None and not triplet.distinct:
             without = [s.reject for s in syntheses if not s.changed]
-            reason = f"few new words do not reach {few_changes.enough:g} nats where "
+            unit = "nats" if self.sds is None else "standard deviations"
+            reason = f"few new words do not reach {few_changes.enough:g} {unit} where "
             reason += f"{' and '.join(without)} rejects"
         return Outcome(
             "found",
@@ -270,31 +280,32 @@ class TripletTask(WorkerTask[SearchContext]):
             network_seconds=tally.seconds,
         )
 
-    def _load(self, context: SearchContext) -> dict[str, LanguageModel]:
+    def _load(self, context: SearchContext) -> dict[str, Scorer]:
         """Return the two models and the judges, by specification."""
         fingerprints = dict([*zip(self.models, self.fingerprints, strict=True), *self.judges])
-        loaded = dict(zip(fingerprints, context.models(tuple(fingerprints)), strict=True))
+        loaded = dict(zip(fingerprints, context.scorers(tuple(fingerprints)), strict=True))
         # Files may have been overwritten, but scores of two models must not share a name.
         for name, model in loaded.items():
             if model.convention.fingerprint != fingerprints[name]:
                 raise ModelError(f"{model.name} has changed since the job began; start it again.")
         return loaded
 
-    def _below_floor(self, limits: Iterable[tuple[LanguageModel, float]]) -> str:
-        """Return why the natural sentence is below a floor, nats; empty if it is not."""
+    def _below_floor(self, limits: Iterable[tuple[Scorer, float]]) -> str:
+        """Return why the natural sentence is below a floor; empty if it is not."""
         for model, floor in limits:
-            log_prob = float(model.log_probs([self.natural])[0])
+            log_prob = float(model.scores([self.natural])[0])
             # The floor may be the score of this sentence, computed in another batch.
             high_enough = reaches_floor(log_prob, floor, model.convention.tolerance)
             if computes_coarsely((model,)):
                 # Floors are float32 scores, and the search must be able to start here.
-                precise = float(model.float32_log_probs([self.natural])[0])
+                precise = float(model.float32_scores([self.natural])[0])
                 high_enough = high_enough and reaches_floor(precise, floor, ROUNDING)
                 log_prob = min(log_prob, precise)
             if not high_enough:
                 return (
-                    f"below the floor of plausibility: {model.name} gives it {log_prob:.2f} nats, "
-                    f"and the floor for {len(self.natural)} words is {floor:.2f}"
+                    f"below the floor of plausibility: {model.name} gives it {log_prob:.2f} "
+                    f"{model.convention.unit}, and the floor for {len(self.natural)} words is "
+                    f"{floor:.2f}"
                 )
         return ""
 

@@ -10,13 +10,12 @@ from contstim.jobs.model_workers import work_off
 from contstim.jobs.pool import worker_pool
 from contstim.models.costs import Tally, counting
 from contstim.models.transforms import tell_vocabulary
-from contstim.optimization.jobs.floors import find_floors
+from contstim.optimization.jobs.floors import find_floors, find_sds
 from contstim.optimization.jobs.queues import Searches, TripletQueue, natural_walk
 from contstim.optimization.jobs.results import TripletResults, pair_statistics
 from contstim.optimization.jobs.so_far import renamed, triplets_writer
 from contstim.optimization.jobs.tasks import InspectionTask, shared_words
 from contstim.optimization.search.settings import fixed_positions
-from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
 from contstim.reporter import SILENT
 from contstim.store.triplets import TripletStore
 
@@ -107,7 +106,8 @@ def find_triplets(
                 )
         walks = _walks(question, profiles, sentences, words)
         floors = find_floors(question, profiles, ordered, sentences, store, workers, reporter)
-        searches = Searches(question, profiles, words, floors, store, judges)
+        sds = find_sds(profiles, ordered, sentences, store, workers)
+        searches = Searches(question, profiles, words, floors, store, judges, sds)
         table = None if so_far is None else triplets_writer(so_far, names)
         together = executor.shares_models
         queue = TripletQueue(searches, walks, reporter, together=together, write_table=table)
@@ -199,7 +199,7 @@ def _inspect(
     """Return facts about models, which only workers load.
 
     Raises:
-        ModelError: if two models are the same, or scores are not log-probabilities.
+        ModelError: if two models rank all sentences of equal length alike.
     """
     # In reverse order, so that the first models are still loaded when searches begin.
     tasks = [InspectionTask(model, tuple(sentences)) for model in reversed(models)]
@@ -207,12 +207,12 @@ def _inspect(
     work_off(workers, tasks, lambda task, profile: profiles.update({task.model: profile}), {})
     model_of_fingerprint: dict[str, str] = {}
     for model in models:
-        convention = profiles[model].convention
-        convention.require_log_probability(model, NEEDS_LOG_PROBABILITIES)
-        first_name = model_of_fingerprint.setdefault(convention.fingerprint, model)
+        order = profiles[model].order or profiles[model].convention.fingerprint
+        first_name = model_of_fingerprint.setdefault(order, model)
         if first_name != model:
+            same = profiles[model].convention == profiles[first_name].convention
+            what = "are the same model" if same else "rank all sentences of equal length alike"
             raise ModelError(
-                f"{model} and {first_name} are the same model: they can never disagree. "
-                "Leave one of them out."
+                f"{model} and {first_name} {what}: they can never disagree. Leave one of them out."
             )
     return {model: profiles[model] for model in models}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -57,6 +57,10 @@ class Step:
     round: int
     cost: Cost
 
+    def in_units(self, units: FloatArray) -> Step:
+        """Multiply the scores by the unit of each model, (n_models,)."""
+        return replace(self, log_probs=self.log_probs * units)
+
 
 @dataclass(frozen=True)
 class Climb:
@@ -86,6 +90,15 @@ class Climb:
         better = [step for step in self.steps if step.loss < self.start.loss]
         better.sort(key=lambda step: step.loss)
         return [best, *(ScoredSentence(s.sentence, s.log_probs, s.loss) for s in better)]
+
+    def in_units(self, units: FloatArray) -> Climb:
+        """Multiply all scores by the unit of each model, (n_models,)."""
+        return replace(
+            self,
+            start=replace(self.start, log_probs=self.start.log_probs * units),
+            steps=tuple(step.in_units(units) for step in self.steps),
+            log_probs=self.log_probs * units,
+        )
 
     def facts(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the accepted steps as plain values for JSON, log-probabilities by model name."""

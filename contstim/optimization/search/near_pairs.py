@@ -1,8 +1,9 @@
 """The new word for which two models disagree most about which of two sentences is likelier.
 
 The gain of a word is the log-probability of the sentence with it minus that of the natural one, in
-nats. If one model's gain is positive and the other's negative, the models disagree. The size of the
-disagreement is the smaller absolute gain:
+nats; other scores are divided by their standard deviation among natural sentences. If one model's
+gain is positive and the other's negative, the models disagree. The size of the disagreement is the
+smaller absolute gain:
 
     The dog sleeps           cat    boy    idea
     gain under model 1        +3     +1      -9
@@ -22,9 +23,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.optimization.search.constraints import Candidates
 
 _BATCH_SIZE = 64  # words scored before the search checks whether others are needed
@@ -32,7 +33,9 @@ _ROUNDING = 1e-4  # nats; maximum difference of a score between batches
 
 
 def near_pairs(
-    models: Sequence[LanguageModel], candidates: Candidates
+    models: Sequence[Scorer],
+    candidates: Candidates,
+    sds: Mapping[str, float] | None = None,
 ) -> dict[tuple[str, str], tuple[int, str]]:
     """Find the new word on which each pair of models disagrees most.
 
@@ -42,6 +45,8 @@ def near_pairs(
     Args:
         models: two or more models.
         candidates: natural sentence, and words allowed at each position.
+        sds: name of each model → standard deviation of its scores of natural sentences, by which
+            gains are divided; None if all units are nats.
 
     Returns:
         0-based position and new word, by names of the two models; only pairs that disagree.
@@ -57,9 +62,10 @@ def near_pairs(
     ]
     positions = np.array([position for position, _ in new])
     gains = np.full((len(models), len(new)), np.nan)  # nan: not scored yet
-    log_probs = np.array([model.log_probs([natural])[0] for model in models])
+    log_probs = np.array([model.scores([natural])[0] for model in models])
+    sizes = np.array([1.0 if sds is None else sds[model.name] for model in models])
     tolerances = np.array([model.convention.tolerance for model in models])
-    rounding = np.maximum(_ROUNDING, np.abs(log_probs) * tolerances)
+    rounding = np.maximum(_ROUNDING, np.abs(log_probs) * tolerances) / sizes
     # n-gram models score all words at once; models with drafts need many passes for each word
     costs = [2 if m.draft() is not None else int(not m.cheap_replacements) for m in models]
     words_by_pair = {}
@@ -78,8 +84,8 @@ def near_pairs(
             columns = np.flatnonzero(here & np.isnan(gains[number]) & (bounds > 0))
             columns = columns[np.argsort(-bounds[columns], kind="stable")[:_BATCH_SIZE]]
             batch = [new[column][1] for column in columns.tolist()]
-            scores = models[number].replacement_log_probs(natural, new[top][0], batch)
-            gains[number, columns] = scores - log_probs[number]
+            scores = models[number].replacement_scores(natural, new[top][0], batch)
+            gains[number, columns] = (scores - log_probs[number]) / sizes[number]
         if bounds[top] > rounding[[*pair]].max():
             words_by_pair[models[pair[0]].name, models[pair[1]].name] = new[top]
     return words_by_pair

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from contstim.english.words import indefinite_article, tag_table, verb_uses
 from contstim.errors import InputError
-from contstim.items.matching import ENOUGH
+from contstim.items.matching import ENOUGH, ENOUGH_SDS
 from contstim.optimization.search import constraints
 from contstim.optimization.search.few_changes import JUDGE_DROP, MAX_SCORED, FewChanges
 from contstim.optimization.search.restarts import SearchBudget
@@ -85,7 +85,8 @@ class SearchSettings:
         Help(
             "Find a sentence with few new words that is at least this many nats less likely than "
             "the natural sentence under the model that rejects it; 0 for as many nats as possible. "
-            "By default 5 with --frame words and the default recipe, else 0.",
+            "By default 5 with --frame words and the default recipe, else 0. If a score has "
+            "another unit: in standard deviations of natural sentences, by default 0.5.",
             at_least=0,
             kind="enough nats",
         ),
@@ -164,6 +165,13 @@ class SearchSettings:
         if not self.nats:
             return None
         return FewChanges(self.nats, self.max_changes, self.judge_drop, self.max_scored)
+
+    @property
+    def few_changes_in_sds(self) -> FewChanges | None:
+        """The goal in standard deviations, if the unit of a score is not nats."""
+        goal = self.few_changes
+        is_default = goal is not None and goal.enough == ENOUGH
+        return replace(goal, enough=ENOUGH_SDS) if goal and is_default else goal
 
     def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
         """Return the constraints of a search that starts from a natural sentence.

@@ -16,6 +16,7 @@ from contstim.optimization.search.climb import Climb, Step, climb
 from contstim.optimization.search.evaluator import Evaluator
 from contstim.optimization.search.few_changes import TOO_FEW, FewChangesSearch
 from contstim.optimization.search.objectives import Objective, PairObjective
+from contstim.optimization.search.opponents import NATS_PER_SD
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.restarts import SINGLE, SearchResult, SearchSummary, best_of
 from contstim.optimization.search.verification import (
@@ -28,10 +29,10 @@ from contstim.optimization.search.verification import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from contstim.files.arrays import FloatArray
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.evaluator import ScoredCandidate
     from contstim.optimization.search.few_changes import Choice, ExpectedGains, FewChanges
@@ -46,8 +47,9 @@ if TYPE_CHECKING:
 class Synthesis(SearchResult):
     """A sentence that one model accepts and another rejects, and the steps of its search.
 
-    Log-probabilities are in nats. With several searches, steps and evaluations are those of the
-    best search.
+    Log-probabilities are in nats; scores of other scorers have their own unit, except for the
+    losses in `searches`, which have the unit of the search: a tenth of a standard deviation. With
+    several searches, steps and evaluations are those of the best search.
 
     Attributes:
         climb: accepted steps, and the reason why they ended.
@@ -56,6 +58,7 @@ class Synthesis(SearchResult):
             scores exactly are not listed.
         models: names of the models, in the order of all log-probabilities.
         roles: role of each model: `accept`, `reject` or `judge`, in that order.
+        units: unit of the scores of each model.
         choice: how the sentence was chosen, in a search for few new words; None in other searches.
     """
 
@@ -63,6 +66,7 @@ class Synthesis(SearchResult):
     evaluations: tuple[ScoredCandidate, ...]
     models: tuple[str, ...]
     roles: tuple[str, ...]
+    units: tuple[str, ...]
     choice: Choice | None = None
 
     def __repr__(self) -> str:
@@ -137,6 +141,7 @@ def synthesize(
     recipe: Recipe = DEFAULT,
     constraints: Sequence[Constraint] = (),
     judges: Models = (),
+    sds: Mapping[str, float] | None = None,
     seed: int = 0,
     restarts: SearchBudget | None = None,
     few_changes: FewChanges | None = None,
@@ -161,6 +166,9 @@ def synthesize(
         recipe: search method.
         constraints: further constraints on words.
         judges: further models, which choose the result of a search for few new words.
+        sds: name of each accept and reject model → standard deviation of its scores of natural
+            sentences (`opponents.natural_sd`), which is the unit of `few_changes.enough`. Needed
+            if the unit of a scorer is not nats.
         seed: seed of the order of positions and of all random choices.
         restarts: budget of the searches, each with another seed; the best result is returned. By
             default the budget of the recipe.
@@ -179,7 +187,7 @@ def synthesize(
             argument has the wrong type, two models have the same name, or the seed is negative.
         VerificationError: if the result, scored from scratch, violates a constraint.
     """
-    problem = prepare(accept, reject, natural, vocabulary, constraints, seed, judges)
+    problem = prepare(accept, reject, natural, vocabulary, constraints, seed, judges, sds)
     return _solve(problem, recipe, seed, restarts, few_changes, on_step, on_restart)
 
 
@@ -195,6 +203,11 @@ def _solve(
     """Run the searches of one direction; see `synthesize`."""
     if few_changes is not None and restarts not in (None, SINGLE):
         raise InputError("A search with `few_changes` is a single one: leave out `restarts`.")
+    is_scaled = any(unit != 1 for unit in problem.units)
+    if is_scaled and recipe.name != DEFAULT.name:
+        raise InputError(f"The recipe {recipe.name} needs log-probabilities in nats.")
+    if few_changes is not None and is_scaled:
+        few_changes = replace(few_changes, enough=few_changes.enough * NATS_PER_SD)
     if few_changes is None:
         if problem.n_judges:
             raise InputError("`judges` choose among sentences of `few_changes`: set it, too.")
@@ -213,6 +226,11 @@ def _search(
 ) -> Synthesis:
     """Run a single search; see `synthesize`."""
     models, roles, candidates = problem.models, problem.roles, problem.candidates
+    units = np.array(problem.units)
+
+    def tell_step(step: Step) -> None:
+        if on_step is not None:
+            on_step(step.in_units(units))
 
     # Limits of the objective are scores of the natural sentence; a judge accepts every sentence
     def make_objective(scores: list[float]) -> Objective:
@@ -241,7 +259,7 @@ def _search(
             recipe.proposer,
             rng=np.random.default_rng(seed),
             perturbation=recipe.perturbation,
-            on_step=on_step,
+            on_step=tell_step,
         )
         result = verify(result, result.best_first, candidates, objective, in_float32)
     else:
@@ -260,23 +278,27 @@ def _search(
         recipe=recipe.name,
         costs=costs,
         searches=(SearchSummary(0, seed, loss, 0.0, result.visits, costs),),
-        climb=result,
-        evaluations=tuple(evaluator.evaluations),
+        climb=result.in_units(units),
+        evaluations=tuple(
+            replace(tried, log_probs=tried.log_probs * units) for tried in evaluator.evaluations
+        ),
         models=tuple(model.name for model in models),
         roles=roles,
+        units=tuple(model.convention.unit for model in models),
         choice=choice,
     )
 
 
 def synthesize_triplet(
-    model_1: LanguageModel | str,
-    model_2: LanguageModel | str,
+    model_1: Scorer | str,
+    model_2: Scorer | str,
     natural: Sentence | str,
     vocabulary: Vocabulary,
     *,
     recipe: Recipe = DEFAULT,
     constraints: Sequence[Constraint] = (),
     judges: Models = (),
+    sds: Mapping[str, float] | None = None,
     seed: int = 0,
     seeds: int = 1,
     restarts: SearchBudget | None = None,
@@ -285,8 +307,9 @@ def synthesize_triplet(
     """Search both directions: model_1 rejects synthetic_1, and model_2 rejects synthetic_2.
 
     Controversiality is Eq. 4 of the 2023 paper,
-    log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), in nats. If a search finds nothing, or both find
-    the same sentence, the triplet is not `distinct`. Raises the errors of `synthesize`.
+    log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), in nats; with `sds`, the sum of the decreases of
+    both scores in standard deviations. If a search finds nothing, or both find the same sentence,
+    the triplet is not `distinct`. Raises the errors of `synthesize`.
 
     Args:
         model_1: model that accepts synthetic_2.
@@ -296,6 +319,7 @@ def synthesize_triplet(
         recipe: search method.
         constraints: further constraints on words.
         judges: further models, which choose the sentences of a search for few new words.
+        sds: standard deviations under the two models; see `synthesize`.
         seed: seed of the first search in each direction.
         seeds: maximum number of seeds (seed, seed + 1 and so on) in a direction that finds nothing
             or the sentence of the other direction. Costs include all seeds. Searches for few new
@@ -312,7 +336,7 @@ def synthesize_triplet(
     syntheses: list[Synthesis] = []
     gains: ExpectedGains = {}
     for accept, reject in ((model_2, model_1), (model_1, model_2)):
-        problem = prepare(accept, reject, natural, vocabulary, constraints, seed, judges)
+        problem = prepare(accept, reject, natural, vocabulary, constraints, seed, judges, sds)
         problem = replace(problem, gains=gains)
         # A result must differ from the natural sentence, and the second result from the first
         excluded = {natural, *(synthesis.synthetic for synthesis in syntheses)}
@@ -334,7 +358,13 @@ def synthesize_triplet(
     names = (model_1.name, model_2.name)
     name = content_id("triplet", *names, *sentences)
     drops = [synthesis.judge_drop for synthesis in syntheses]
-    return Triplet(name, *names, *sentences, *scores, controversiality, *drops), first, second
+    triplet = Triplet(name, *names, *sentences, *scores, controversiality, drops[0], drops[1])
+    if sds:
+        units = [model.convention.unit for model in (model_1, model_2)]
+        sd_1, sd_2 = sds[model_1.name], sds[model_2.name]
+        triplet = replace(triplet, sd_1=sd_1, sd_2=sd_2, unit_1=units[0], unit_2=units[1])
+        triplet = replace(triplet, controversiality=sum(triplet.drops))
+    return triplet, first, second
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -398,8 +428,8 @@ class SymmetricPair(SearchResult):
 
 
 def synthesize_pair(
-    model_1: LanguageModel | str,
-    model_2: LanguageModel | str,
+    model_1: Scorer | str,
+    model_2: Scorer | str,
     natural: Sentence | str,
     vocabulary: Vocabulary,
     *,

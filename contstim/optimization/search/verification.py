@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from contstim.errors import (
 )
 from contstim.models.base import FLOAT32, Scorer, require_language_model
 from contstim.optimization.search.constraints import Candidates, fixed, no_repeats
+from contstim.optimization.search.opponents import Opponent
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from contstim.optimization.search.few_changes import ExpectedGains
     from contstim.optimization.search.objectives import Objective, ScoredSentence
 
-    Models = LanguageModel | str | Sequence[LanguageModel | str]
+    Models = Scorer | str | Sequence[Scorer | str]
 
 NEEDS_LOG_PROBABILITIES = "A search for controversial sentences"
 """Beginning of the message that a search needs log-probabilities of models."""
@@ -46,6 +47,7 @@ class Problem:
         models: models in the order of all log-probabilities.
         roles: role of each model: `accept`, `reject` or `judge`, in that order.
         candidates: allowed words and natural sentence.
+        units: score of each model that counts as a nat; 1 for log-probabilities in nats.
         gains: expected gains of words. A search for few new words adds them, and shares them with
             the search in the other direction.
     """
@@ -53,6 +55,7 @@ class Problem:
     models: tuple[LanguageModel, ...]
     roles: tuple[str, ...]
     candidates: Candidates
+    units: tuple[float, ...]
     gains: ExpectedGains = field(default_factory=dict)
 
     @property
@@ -69,52 +72,72 @@ def prepare(
     constraints: Sequence[Constraint],
     seed: int,
     judges: Models = (),
+    sds: Mapping[str, float] | None = None,
 ) -> Problem:
     """Load the models of a search, and check the models, the natural sentence and the words.
 
     Raises:
         ModelError: if there is no accept or no reject model, one model has both roles, or the
-            scores of a model are not log-probabilities, which all objectives need.
+            scores of a model are not log-probabilities, and `sds` or the model is missing there.
         InputError: if an argument has the wrong type, a judge is one of the other models, two
             models have the same name, or the seed is negative.
         SentenceError: if the natural sentence has fewer than two words.
         VocabularyError: if a word is not in the vocabulary, all positions are fixed, or no word may
             be replaced. Without constraints, also if one word may not be replaced.
     """
-    accepts, rejects, judges = load(accept), load(reject), load(judges)
+    accepts, rejects, panel = load(accept), load(reject), load(judges)
     if not accepts or not rejects:
         raise ModelError("A search needs at least one accept model and one reject model.")
-    models = (*accepts, *rejects, *judges)
-    for model in models:
-        require_language_model(model, NEEDS_LOG_PROBABILITIES)
+    scorers = (*accepts, *rejects, *panel)
     for accepting, rejecting in product(accepts, rejects):
-        if accepting.convention.fingerprint == rejecting.convention.fingerprint:
-            raise ModelError(f"{accepting.name} and {rejecting.name} are the same model.")
+        refuse_equal_order(accepting, rejecting)
     pair = {model.convention.fingerprint: model.name for model in (*accepts, *rejects)}
-    for judge in judges:
+    for judge in panel:
         if (name := pair.get(judge.convention.fingerprint)) is not None:
             raise InputError(
                 f"`judge` must be a model outside the comparison, got {judge.name}, which is "
                 f"{name}. Name another model."
             )
-    names = [model.name for model in models]
+    names = [model.name for model in scorers]
     if len(set(names)) < len(names):
         raise InputError(f"Models must have different names, got {', '.join(names)}.")
     if seed < 0:
         raise InputError(f"seed must be 0 or more, not {seed}.")
-    roles = ("accept",) * len(accepts) + ("reject",) * len(rejects) + ("judge",) * len(judges)
+    models = [
+        Opponent(scorer, sds[scorer.name])
+        if sds and scorer.name in sds
+        else require_language_model(scorer, NEEDS_LOG_PROBABILITIES)
+        for scorer in scorers
+    ]
+    units = tuple(model.unit if isinstance(model, Opponent) else 1.0 for model in models)
+    roles = ("accept",) * len(accepts) + ("reject",) * len(rejects) + ("judge",) * len(panel)
     candidates = _make_candidates(as_sentence(natural), vocabulary, constraints)
-    return Problem(models, roles, candidates)
+    return Problem(tuple(models), roles, candidates, units)
 
 
-def load(models: Models) -> tuple[LanguageModel, ...]:
+def refuse_equal_order(one: Scorer, other: Scorer) -> None:
+    """Refuse opponents that rank all sentences of equal length alike.
+
+    Raises:
+        ModelError: if they do, for instance because they are the same model.
+    """
+    if one.convention.fingerprint == other.convention.fingerprint:
+        raise ModelError(f"{one.name} and {other.name} are the same model.")
+    if one.order_fingerprint == other.order_fingerprint:
+        raise ModelError(
+            f"{one.name} and {other.name} rank all sentences of equal length alike, so they can "
+            "never disagree. Use other models or transforms."
+        )
+
+
+def load(models: Models) -> tuple[Scorer, ...]:
     """Return models, loaded if they are given as specifications.
 
     Raises:
         InputError: if an argument is neither a model nor a specification.
         ModelError: if a model cannot be loaded.
     """
-    from contstim.models.catalog import load_model
+    from contstim.models.catalog import load_scorer
 
     sequence = (models,) if isinstance(models, str | Scorer) else models
     if not isinstance(sequence, Sequence) or not all(isinstance(m, str | Scorer) for m in sequence):
@@ -122,7 +145,7 @@ def load(models: Models) -> tuple[LanguageModel, ...]:
             "A model must be a result of load_model or a specification such as "
             f"'kenlm:trigram.arpa', got {models!r}."
         )
-    return tuple(load_model(model) if isinstance(model, str) else model for model in sequence)
+    return tuple(load_scorer(model) if isinstance(model, str) else model for model in sequence)
 
 
 def as_sentence(natural: Sentence | str) -> Sentence:
@@ -197,7 +220,7 @@ def reaches_floor(log_prob: float, floor: float, tolerance: float) -> bool:
     return log_prob >= floor - max(_MIN_TOLERANCE, tolerance * abs(floor))
 
 
-def computes_coarsely(models: Sequence[LanguageModel]) -> bool:
+def computes_coarsely(models: Sequence[Scorer]) -> bool:
     """Return True unless all models are known to compute in float32."""
     return any(model.convention.precision != FLOAT32 for model in models)
 

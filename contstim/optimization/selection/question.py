@@ -15,7 +15,7 @@ from contstim.errors import InputError
 from contstim.files.documents import FORMAT, write_json
 from contstim.files.tables import ShownAsTable, columns_of, frame_of
 from contstim.items.matching import ENOUGH
-from contstim.items.stimuli import ControversialMinimalPair, Pair, Triplet
+from contstim.items.stimuli import ControversialMinimalPair, Pair, Triplet, triplet_columns
 from contstim.optimization.selection.solver import EXACT, SOLVER, solver_version
 from contstim.options import Help, Reads, check_ranges
 from contstim.words.vocabulary import REPEATABLE_ENGLISH
@@ -380,7 +380,7 @@ class TripletSelection(ShownAsTable):
 
     def to_frame(self) -> DataFrame:
         """Return the triplets as a pandas table, with the columns of triplets.csv."""
-        return frame_of(columns_of(Triplet, self.triplets))
+        return frame_of(triplet_columns(self.triplets))
 
 
 @dataclass(frozen=True, repr=False)

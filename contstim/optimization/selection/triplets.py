@@ -13,7 +13,7 @@ import numpy as np
 from contstim.english.words import tag_table
 from contstim.errors import InfeasibleError, InputError
 from contstim.files.tables import join_names
-from contstim.items.matching import match
+from contstim.items.matching import ENOUGH_SDS, match
 from contstim.items.reviews import ItemKind
 from contstim.items.scores import doubled_ranks
 from contstim.items.stimuli import repeated_item
@@ -78,9 +78,9 @@ def select_triplets(
     """
     started = perf_counter()
     question = question or TripletQuestion()
-    if question.objective == "readable":
-        question = replace(question, enough=question.floor)  # so that the certificate contains it
     triplets = usable_triplets(triplets)
+    if question.objective == "readable":  # so that the certificate contains the value
+        question = replace(question, enough=enough_of(question, triplets))
     needs = demand(question, by_model_pair(triplets))
     rules = build_rules(triplets, question, needs, tokens or {})
     costs, values, unit = triplet_costs(triplets, question, sum(needs.values()))
@@ -130,7 +130,8 @@ def _infeasible(
     total = Counter((t.model_1, t.model_2) for t in triplets)
     if enough := [f"{'-'.join(p)} {able[p]} of {n}" for p, n in total.items() if able[p] < n]:
         message += (
-            f" Triplets with at least {question.floor:g} nats on each side: {join_names(enough)}. "
+            f" Triplets with at least {question.floor:g} {triplets[0].drop_unit} on each side: "
+            f"{join_names(enough)}. "
             "If these are too few, lower `enough`."
         )
     return InfeasibleError(message)
@@ -172,6 +173,8 @@ def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
         natural_1, natural_2 = triplet.log_prob_natural_model_1, triplet.log_prob_natural_model_2
         rejected = triplet.log_prob_synthetic_1_model_1, triplet.log_prob_synthetic_2_model_2
         controversiality = natural_1 - rejected[0] + natural_2 - rejected[1]
+        if not triplet.in_nats:
+            controversiality = sum(triplet.drops)
         if not np.isfinite(controversiality):
             raise InputError(f"{triplet.triplet_id} has a score that is not finite. Leave it out.")
         largest = max(map(abs, (natural_1, natural_2, *rejected, 1.0)))
@@ -188,6 +191,13 @@ def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
 def by_model_pair(triplets: Sequence[Triplet]) -> dict[ModelPair, list[int]]:
     """Return the indices of the triplets of each model pair, in order of first occurrence."""
     return grouped(((t.model_1, t.model_2), index) for index, t in enumerate(triplets))
+
+
+def enough_of(question: TripletQuestion, triplets: Sequence[Triplet]) -> float:
+    """Return the required drops; the default depends on the unit of the drops."""
+    if question.enough is None and not all(triplet.in_nats for triplet in triplets):
+        return ENOUGH_SDS
+    return question.floor
 
 
 def has_enough(triplet: Triplet, question: TripletQuestion) -> bool:
@@ -289,7 +299,8 @@ def build_rules(
     for pair, count in needs.items():
         able = [index for index in pairs[pair] if has_enough(triplets[index], question)]
         if low := sorted({*pairs[pair]} - {*able}):
-            name = f"{'-'.join(pair)} triplets of less than {question.floor:g} nats on a side"
+            unit = triplets[low[0]].drop_unit
+            name = f"{'-'.join(pair)} triplets of less than {question.floor:g} {unit} on a side"
             rules.append(LinearRule(name, low, [1] * len(low), 0, 0, "enough"))
         rules.extend(_quantile_rules(triplets, able, pair, count, question.quantiles))
         if question.token_balance is not None:

@@ -240,7 +240,7 @@ def _controversiality(
     """Return the models' disagreement as a sort key (None if unknown) and as a text."""
     if isinstance(stimulus, Triplet):
         nats, drops = stimulus.controversiality, (stimulus.judge_drop_1, stimulus.judge_drop_2)
-        text = f"controversiality {nats:.1f} nats"
+        text = f"controversiality {nats:.1f} {stimulus.drop_unit}"
         if None not in drops:
             text += f", judge's drops {drops[0]:.1f} and {drops[1]:.1f}"
         return nats if math.isfinite(nats) else None, text

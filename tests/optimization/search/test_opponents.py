@@ -1,0 +1,200 @@
+"""Searches between scorers of different units, against plain computation."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.english import generate
+from contstim.errors import InputError, ModelError
+from contstim.files.tables import write_table
+from contstim.items.reviews import changed_positions
+from contstim.items.stimuli import read_triplets, triplet_columns
+from contstim.models.base import Scorer
+from contstim.models.catalog import load_scorer
+from contstim.models.ngram.adapter import NgramModel
+from contstim.optimization.search.constraints import Candidates, no_repeats
+from contstim.optimization.search.few_changes import FewChanges
+from contstim.optimization.search.near_pairs import near_pairs
+from contstim.optimization.search.opponents import natural_sd
+from contstim.optimization.search.recipes import GOLAN2023
+from contstim.optimization.search.synthesize import Synthesis, synthesize, synthesize_triplet
+from contstim.optimization.selection.question import TripletQuestion
+from contstim.optimization.selection.triplets import select_triplets
+from contstim.words.sentence import Sentence, repeats
+from contstim.words.vocabulary import Vocabulary
+from tests.models import tiny
+from tests.models.classifier.test_adapter import build
+
+REFERENCE = generate(60, seed=8)
+
+
+@pytest.fixture(scope="module")
+def slor(trained: Path) -> Scorer:
+    return load_scorer(f"slor=kenlm:{trained}/2gram.arpa+slor:{trained}/1gram.arpa")
+
+
+@pytest.fixture(scope="module")
+def words(unseen: list[Sentence]) -> Vocabulary:
+    return Vocabulary.from_sentences(unseen[:5], min_count=1)
+
+
+@pytest.fixture(scope="module")
+def natural(unseen: list[Sentence], words: Vocabulary) -> Sentence:
+    return next(s for s in unseen if not words.missing_words(s) and not repeats(s.words))
+
+
+def sds_of(*models: Scorer) -> dict[str, float]:
+    return {model.name: natural_sd(model, REFERENCE) for model in models}
+
+
+def check(result: Synthesis, accept: Scorer, reject: Scorer, enough: float) -> None:
+    """Score the result from scratch, in its own units."""
+    pair = [result.natural, result.synthetic]
+    sds = sds_of(accept, reject)
+    assert np.diff(accept.scores(pair))[0] >= -1e-4
+    assert -np.diff(reject.scores(pair))[0] >= enough * sds[reject.name] - 1e-4
+    expected = [[model.scores([s])[0] for model in (accept, reject)] for s in pair]
+    assert result.natural_log_probs == pytest.approx(expected[0], abs=1e-4)
+    assert result.log_probs == pytest.approx(expected[1], abs=1e-4)
+    assert result.units == (accept.convention.unit, reject.convention.unit)
+
+
+def test_the_standard_deviation_is_that_within_lengths(slor: Scorer) -> None:
+    """Outside witness: residuals of the means of each length."""
+    lengths = np.array(list(map(len, dict.fromkeys(REFERENCE))))
+    scores = slor.scores([*dict.fromkeys(REFERENCE)])
+    means = {n: scores[lengths == n].mean() for n in set(lengths.tolist())}
+    residuals = scores - np.array([means[n] for n in lengths.tolist()])
+    expected = np.sqrt((residuals**2).sum() / (len(scores) - len(means)))
+    assert natural_sd(slor, REFERENCE) == pytest.approx(expected)
+    with pytest.raises(ModelError, match="must vary"):
+        natural_sd(slor, REFERENCE[:1])
+
+
+@pytest.mark.parametrize("rejects_slor", [True, False])
+def test_the_result_is_that_of_an_exhaustive_search(
+    slor: Scorer, trigram: NgramModel, words: Vocabulary, natural: Sentence, rejects_slor: bool
+) -> None:
+    accept, reject = (trigram, slor) if rejects_slor else (slor, trigram)
+    sds, enough = sds_of(accept, reject), 0.2
+    goal = FewChanges(enough, max_changes=2)
+    result = synthesize(accept, reject, natural, words, sds=sds, few_changes=goal)
+    positions = range(len(natural))
+    feasible: dict[int, list[Sentence]] = {1: [], 2: []}
+    for i, j in product(positions, positions):
+        pairs = product(words.at(i), words.at(j)) if i < j else [(w, "") for w in words.at(i)]
+        sentences = [
+            natural.replace(i, a).replace(j, b) if i < j else natural.replace(i, a)
+            for a, b in pairs
+            if i <= j
+        ]
+        n_new = 2 if i < j else 1
+        sentences = [
+            s
+            for s in sentences
+            if len(changed_positions(natural, s)) == n_new
+            and not repeats(s.words, words.repeatable)
+        ]
+        if sentences:
+            gains = accept.scores(sentences) - accept.scores([natural])
+            drops = reject.scores([natural]) - reject.scores(sentences)
+            keep = (gains >= 0) & (drops >= enough * sds[reject.name])
+            feasible[n_new] += [s for s, ok in zip(sentences, keep, strict=True) if ok]
+    n_new = 1 if feasible[1] else 2
+    assert feasible[n_new]
+    check(result, accept, reject, enough)
+    assert len(changed_positions(natural, result.synthetic)) == n_new
+    best = accept.scores(feasible[n_new]).max()
+    assert result.log_probs[0] == pytest.approx(best, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("gpt2+slor", "gpt2"), ("bert@pll-original", "bert@chain"), ("classifier", "gpt2")],
+)
+def test_networks_and_their_transforms_are_opponents(
+    one: str, other: str, tiny_checkpoint: tiny.Folder, trained: Path, tmp_path: Path
+) -> None:
+    def load(name: str) -> Scorer:
+        if name == "classifier":
+            folder = build(tiny_checkpoint("bert"), tmp_path / "classifier", num_labels=2)
+            return load_scorer(f"classifier:{folder}", device="cpu")
+        model, _, transform = name.partition("+")
+        text = tiny.specification(tiny_checkpoint, model)
+        return load_scorer(f"{text}+slor:{trained}/1gram.arpa" if transform else text, device="cpu")
+
+    models = load(one), load(other)
+    in_nats = all(model.convention.is_log_probability for model in models)
+    sds = None if in_nats else sds_of(*models)
+    words = Vocabulary.from_sentences(REFERENCE[:12], min_count=1)
+    natural = min((s for s in REFERENCE[:12] if len(s) > 3 and not repeats(s.words)), key=len)
+    enough = 0.05
+    goal = FewChanges(enough, max_scored=60)
+    triplet, *results = synthesize_triplet(*models, natural, words, sds=sds, few_changes=goal)
+    assert any(result.changed for result in results)
+    for result, (accept, reject) in zip(results, (models[::-1], models), strict=True):
+        if not result.changed:
+            continue
+        if sds:
+            check(result, accept, reject, enough)
+        drop = np.diff(reject.scores([result.synthetic, natural]))[0]
+        assert drop / (sds[reject.name] if sds else 1) >= enough - 1e-4
+    assert triplet.in_nats == in_nats
+
+
+def test_triplets_keep_their_units_in_tables_and_selections(
+    slor: Scorer, trigram: NgramModel, words: Vocabulary, natural: Sentence, tmp_path: Path
+) -> None:
+    sds = sds_of(slor, trigram)
+    goal = FewChanges(0.2)
+    triplet, *_ = synthesize_triplet(slor, trigram, natural, words, sds=sds, few_changes=goal)
+    columns = triplet_columns([triplet])
+    assert "score_natural_model_1" in columns
+    assert not any(name.startswith("log_prob") for name in columns)
+    write_table(tmp_path / "t.csv", columns)
+    assert read_triplets(tmp_path / "t.csv") == (triplet,)
+    assert (triplet.unit_1, triplet.drop_unit) == ("nats per word", "standard deviations")
+    drop = np.diff(slor.scores([triplet.synthetic_1, natural]))[0] / sds["slor"]
+    assert triplet.drops[0] == pytest.approx(drop)
+    assert triplet.controversiality == sum(triplet.drops)
+    question = TripletQuestion(per_pair=1, quantiles=0, enough=0.2)
+    assert select_triplets([triplet], question).triplets == (triplet,)
+
+
+def test_near_pairs_weigh_gains_by_standard_deviations(
+    slor: Scorer, trigram: NgramModel, words: Vocabulary, natural: Sentence
+) -> None:
+    models, sds = (slor, trigram), sds_of(slor, trigram)
+    candidates = Candidates(words, natural, (no_repeats(words.repeatable),))
+    ((position, word),) = near_pairs(models, candidates, sds).values()
+    best = 0.0
+    for index in range(len(natural)):
+        allowed = [
+            w
+            for w, ok in zip(words.at(index), candidates.allowed(natural, index), strict=True)
+            if ok
+        ]
+        gains = np.array(
+            [m.replacement_scores(natural, index, allowed) - m.scores([natural]) for m in models]
+        ) / np.array([[sds[m.name]] for m in models])
+        smaller = np.where(gains[0] * gains[1] < 0, np.abs(gains).min(axis=0), 0)
+        best = max(best, smaller.max(initial=0))
+    changed = [natural.replace(position, word)]
+    found = [(m.scores(changed)[0] - m.scores([natural])[0]) / sds[m.name] for m in models]
+    assert found[0] * found[1] < 0
+    assert min(map(abs, found)) == pytest.approx(best)
+
+
+def test_opponents_without_a_common_unit_or_with_one_order_are_refused(
+    slor: Scorer, bigram: NgramModel, words: Vocabulary, natural: Sentence
+) -> None:
+    mean = load_scorer(f"mean=kenlm:{bigram.path}+mean")
+    sds = {"mean": 1.0, "slor": 1.0, bigram.name: 1.0}
+    with pytest.raises(ModelError, match="rank all sentences of equal length alike"):
+        synthesize(mean, bigram, natural, words, sds=sds)
+    with pytest.raises(ModelError, match="needs log-probabilities in nats"):
+        synthesize(slor, bigram, natural, words)
+    with pytest.raises(InputError, match="golan2023 needs log-probabilities in nats"):
+        synthesize(slor, bigram, natural, words, sds=sds, recipe=GOLAN2023)
