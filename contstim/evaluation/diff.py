@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from math import nan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,27 +88,33 @@ class Parting:
     Attributes:
         share: share of the comparisons.
         low, high: 95 % interval, which generalises to other sentences.
-        n: number of comparisons.
+        n: number of comparisons; 0 for none, whose share is nan.
+        correct: share of comparisons in which each model prefers the first sentence.
     """
 
     share: float
     low: float
     high: float
     n: int
+    correct: tuple[float, float]
 
     @classmethod
-    def of(cls, parted: BoolArray, clusters: IntArray) -> Parting:
-        """Compute the share and its interval from one or more comparisons.
+    def of(cls, one: FloatArray, other: FloatArray, clusters: IntArray) -> Parting:
+        """Compute the share and its interval from the preferences of two models.
 
         The interval is Wilson's (1927) with the effective sample size (Korn & Graubard 1998), since
         comparisons of one sentence are not independent.
 
         Args:
-            parted: whether the models part, (n_comparisons,).
+            one: preferences of a model (`_preferences`), (n_comparisons,).
+            other: preferences of the other model, (n_comparisons,).
             clusters: index of the natural sentence of each comparison, (n_comparisons,).
         """
         from statsmodels.stats.proportion import proportion_confint
 
+        if not len(one):
+            return cls(nan, nan, nan, 0, (nan, nan))
+        parted, correct = one * other < 0, (float((one > 0).mean()), float((other > 0).mean()))
         n_parted, n = np.bincount(clusters, parted), np.bincount(clusters)
         n_parted, n = n_parted[n > 0], n[n > 0]
         share, k, total = float(parted.mean()), len(n), len(parted)
@@ -115,26 +122,10 @@ class Parting:
         # Without variance, the number of sentences is the cautious choice
         effective = min(share * (1 - share) / variance if variance else k, total)
         low, high = proportion_confint(share * effective, effective, method="wilson")
-        return cls(share, float(low), float(high), total)
+        return cls(share, float(low), float(high), total, correct)
 
     def __str__(self) -> str:
-        return f"{self.share:.0%} [{self.low:.0%}, {self.high:.0%}]"
-
-
-@dataclass(frozen=True)
-class ParadigmParting:
-    """Verdicts of two models on the minimal pairs of a paradigm.
-
-    Attributes:
-        name: name of the paradigm.
-        accuracy_1, accuracy_2: share of pairs whose good sentence each model prefers.
-        parting: share of pairs on which they part.
-    """
-
-    name: str
-    accuracy_1: float
-    accuracy_2: float
-    parting: Parting
+        return f"{self.share:.0%} [{self.low:.0%}, {self.high:.0%}]" if self.n else "–"
 
 
 @dataclass(frozen=True)
@@ -148,7 +139,8 @@ class Difference:
         changes: share of changes on which they part.
         pairs: share of minimal pairs on which they part.
         where: property → its values, the one with the highest share first → share of changes.
-        paradigms: paradigms on which they part, the one with the highest share first.
+        paradigms: paradigm → share of its minimal pairs, the one with the highest share first;
+            only paradigms on which they part.
         ratio: ratio of the share of changes to that of the first model and the baseline, with its
             95 % bootstrap interval over sentences; None without a baseline.
         triplets: natural sentences, and synthetic ones that one of the models rejects; those with
@@ -162,7 +154,7 @@ class Difference:
     changes: Parting
     pairs: Parting
     where: Mapping[str, Mapping[str, Parting]]
-    paradigms: Sequence[ParadigmParting]
+    paradigms: Mapping[str, Parting]
     ratio: tuple[float, float, float] | None = None
     triplets: Sequence[Triplet] = field(default=(), repr=False)
 
@@ -198,26 +190,28 @@ def find_differences(
     numbers = {sentence: number for number, sentence in enumerate(natural)}
     clusters = np.array([numbers[change.natural] for change in changes])
     properties = [change.properties(table) for change in changes]
-    paradigms = grouped((pair.paradigm, row) for row, pair in enumerate(pairs))
+    each_pair, paradigms = np.arange(len(pairs)), [pair.paradigm for pair in pairs]
     parted = {(a, b): preferences[a] * preferences[b] < 0 for a, b in model_pairs}
     differences = []
     for a, b in model_pairs:
         agreement = next(r for r in agreements if {r["model_1"], r["model_2"]} == {a, b})
-        by_paradigm = (
-            _verdicts(name, verdicts[a][r], verdicts[b][r]) for name, r in paradigms.items()
-        )
+        of_changes = (preferences[a], preferences[b], clusters)
+        of_pairs = (verdicts[a], verdicts[b], each_pair)
+        where = {
+            name: _by_value(*of_changes, [values[name] for values in properties], _MIN_SENTENCES)
+            for name in properties[0]
+        }
+        by_paradigm = _by_value(*of_pairs, paradigms, 1)
         differences.append(
             Difference(
                 a,
                 b,
                 spearman=agreement["spearman"],
                 reordered=1 - agreement["agreement"],
-                changes=Parting.of(parted[a, b], clusters),
-                pairs=Parting.of(verdicts[a] * verdicts[b] < 0, np.arange(len(pairs))),
-                where=_by_property(parted[a, b], clusters, properties),
-                paradigms=sorted(
-                    (p for p in by_paradigm if p.parting.share), key=lambda p: -p.parting.share
-                ),
+                changes=Parting.of(*of_changes),
+                pairs=Parting.of(*of_pairs),
+                where={name: shares for name, shares in where.items() if len(shares) > 1},
+                paradigms={name: share for name, share in by_paradigm.items() if share.share},
                 ratio=_ratio(parted[a, b], parted[model_pairs[-1]], clusters, seed)
                 if baseline
                 else None,
@@ -250,32 +244,23 @@ def _preferences(
     scores: ScoreTable, pairs: Sequence[tuple[Sentence, Sentence]]
 ) -> dict[str, FloatArray]:
     """Return model → 1 if it prefers the first sentence, -1 the second, 0 neither, (n_pairs,)."""
-    first, second = (scores.log_probs[scores.rows_of([*side])] for side in zip(*pairs, strict=True))
+    first, second = (
+        scores.log_probs[scores.rows_of([pair[side] for pair in pairs])] for side in (0, 1)
+    )
     return dict(zip(scores.models, ((first > second) * 1.0 - (first < second)).T, strict=True))
 
 
-def _verdicts(name: str, first: FloatArray, second: FloatArray) -> ParadigmParting:
-    """Compare the preferences of two models on the minimal pairs of a paradigm, (n_pairs,) each."""
-    one, two = (float((preferences > 0).mean()) for preferences in (first, second))
-    return ParadigmParting(name, one, two, Parting.of(first * second < 0, np.arange(len(first))))
-
-
-def _by_property(
-    parted: BoolArray, clusters: IntArray, properties: Sequence[Mapping[str, str]]
-) -> dict[str, dict[str, Parting]]:
-    """Return property → value → share; only values that occur in at least ten sentences."""
-    shares: dict[str, dict[str, Parting]] = {}
-    for name in properties[0]:
-        of_values = grouped((values[name], row) for row, values in enumerate(properties))
-        partings = {
-            value: Parting.of(parted[rows], clusters[rows])
-            for value, rows in of_values.items()
-            if len({*clusters[rows].tolist()}) >= _MIN_SENTENCES
-        }
-        if len(partings) > 1:
-            best_first = sorted(partings.items(), key=lambda item: -item[1].share)
-            shares[name] = dict(best_first)
-    return shares
+def _by_value(
+    one: FloatArray, other: FloatArray, clusters: IntArray, values: Sequence[str], least: int
+) -> dict[str, Parting]:
+    """Return the share of each value that occurs in at least `least` sentences, highest first."""
+    of_values = grouped((value, row) for row, value in enumerate(values))
+    partings = {
+        value: Parting.of(one[rows], other[rows], clusters[rows])
+        for value, rows in of_values.items()
+        if len({*clusters[rows].tolist()}) >= least
+    }
+    return dict(sorted(partings.items(), key=lambda item: -item[1].share))
 
 
 def _ratio(

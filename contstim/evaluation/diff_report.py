@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from math import isfinite, nan
 from typing import TYPE_CHECKING
 
 from contstim.items.reviews import changed_positions
@@ -83,7 +85,9 @@ def _baseline_text(compared: Sequence[Difference], baseline: str) -> str:
             "No baseline was given. With --baseline, for example the same model trained with "
             "another seed, this page also shows how much two models part that should agree."
         )
-    (ratio, low, high), first = compared[0].ratio or (0.0, 0.0, 0.0), compared[0]
+    (ratio, low, high), first = compared[0].ratio or (nan, nan, nan), compared[0]
+    if not isfinite(ratio):
+        return f"{first.model_1} and the baseline {baseline} part on none of the changes."
     return (
         f"{first.model_1} and {first.model_2} part on {ratio:.1f} times as many changes as "
         f"{first.model_1} and the baseline {baseline} [{low:.1f}, {high:.1f}] (bootstrap over "
@@ -111,8 +115,8 @@ def paradigm_table(difference: Difference) -> Table:
     """Tabulate the paradigms on which two models part most, with the accuracies of both."""
     header = ("paradigm", difference.model_1, difference.model_2, "part")
     rows = [
-        (p.name.replace("_", " "), f"{p.accuracy_1:.0%}", f"{p.accuracy_2:.0%}", str(p.parting))
-        for p in difference.paradigms[:MAX_PARADIGMS]
+        (name.replace("_", " "), *(f"{share:.0%}" for share in parting.correct), str(parting))
+        for name, parting in islice(difference.paradigms.items(), MAX_PARADIGMS)
     ]
     return Table(header, rows)
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from contstim.errors import ContstimError
-from contstim.models.base import LanguageModel, Scorer, require_language_model
 from contstim.models.catalog import free_memory, load_scorer
 from contstim.models.loading import DEFAULT_LOADING, Loading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from contstim.models.base import Scorer
 
 
 ContextT = TypeVar("ContextT", bound="WorkerContext", contravariant=True)
@@ -92,14 +93,6 @@ class WorkerContext:
             return Reply(None, error, self.loaded)
         except Exception as error:
             return Reply(None, ContstimError(f"{type(error).__name__}: {error}"), self.loaded)
-
-    def models(self, names: tuple[str, ...]) -> list[LanguageModel]:
-        """Return the language models of these specifications, and load them if necessary.
-
-        Raises:
-            ModelError: if a model cannot be loaded, or its scores are not log-probabilities.
-        """
-        return [require_language_model(scorer, "A search") for scorer in self.scorers(names)]
 
     def scorers(self, names: tuple[str, ...]) -> list[Scorer]:
         """Return the scorers of these specifications, and load them if necessary.

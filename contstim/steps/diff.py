@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 _N_SENTENCES, _MIN_SENTENCES = 200, 20  # natural sentences to use
 _N_OFFERED = 1_000  # sentences of the embedded English to choose these from
 _WORDS = range(3, 21)  # allowed numbers of words of a natural sentence
-_PAIRS_PER_PARADIGM = 10
+_PER_PARADIGM = 10  # minimal pairs of each embedded paradigm
 _N_SHOWN = 10  # triplets of each pair of models that the command prints
 
 
@@ -145,7 +145,7 @@ class FindDifferences(
         changes = sample_changes(natural, words, question, self.seed)
         pairs = [
             SentencePair(p.UID, p.pairID, *map(Sentence.parse, (p.sentence_good, p.sentence_bad)))
-            for p in generate_pairs(_PAIRS_PER_PARADIGM, seed=self.seed)
+            for p in ([] if self.settings.tags else generate_pairs(_PER_PARADIGM, seed=self.seed))
         ]
         sides = [side for pair in pairs for side in (pair.good, pair.bad)]
         all_words = sorted({word for side in sides for word in side.words})

@@ -51,6 +51,11 @@ def _find(baseline: str = "", triplets: tuple[Triplet, ...] = ()) -> list[Differ
     return find_differences(_scores(), NATURAL, CHANGES, PAIRS, TABLE, triplets, baseline, seed=0)
 
 
+def test_without_minimal_pairs_there_are_no_paradigms() -> None:
+    first, *_ = find_differences(_scores(), NATURAL, CHANGES, [], TABLE)
+    assert (first.paradigms, first.pairs.n, str(first.pairs)) == ({}, 0, "–")
+
+
 def test_changes_replace_one_word_by_another_of_the_same_part_of_speech() -> None:
     assert len(CHANGES) > len(NATURAL)
     for change in CHANGES:
@@ -69,10 +74,8 @@ def test_the_planted_part_of_speech_comes_first() -> None:
     (first, parting), *others = ab.where["part of speech"].items()
     assert (first, parting.share, parting.n) == ("verb", 1, verbs)
     assert {share.share for _, share in others} == {0}
-    assert [(p.name, p.accuracy_1, p.accuracy_2, p.parting.share) for p in ab.paradigms] == [
-        ("hard", 1, 0, 1)
-    ]
-    assert ac.paradigms == []
+    assert {name: (p.correct, p.share) for name, p in ab.paradigms.items()} == {"hard": ((1, 0), 1)}
+    assert ac.paradigms == {}
     assert ab.pairs.share == 12 / 16
 
 
@@ -89,13 +92,14 @@ def test_a_baseline_is_compared_with_the_first_model_and_gives_a_ratio() -> None
 def test_intervals_are_wilsons_with_the_effective_sample_size() -> None:
     """Outside witness: statsmodels, for independent comparisons and for copies of each."""
     parted, n = np.arange(80) % 4 == 0, 80
-    alone = Parting.of(parted, np.arange(n))
+    one, other = np.ones(n), np.where(parted, -1.0, 1.0)
+    alone = Parting.of(one, other, np.arange(n))
     # The variance over clusters has n - 1 in its denominator
     expected = proportion_confint(0.25 * (n - 1), n - 1, method="wilson")
     assert (alone.low, alone.high) == pytest.approx(expected)
-    copies = Parting.of(np.repeat(parted, 5), np.repeat(np.arange(n), 5))
+    copies = Parting.of(np.ones(5 * n), np.repeat(other, 5), np.repeat(np.arange(n), 5))
     assert (copies.low, copies.high, copies.n) == pytest.approx((*expected, 5 * n))
-    never = Parting.of(np.zeros(50, np.bool_), np.arange(50) // 5)
+    never = Parting.of(np.ones(50), np.ones(50), np.arange(50) // 5)
     assert (never.low, never.high) == pytest.approx(proportion_confint(0, 10, method="wilson"))
 
 
