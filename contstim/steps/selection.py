@@ -341,9 +341,11 @@ def report_selection(
     """
     certificate = selection.certificate
     certificate.save(Path(f"{out}.certificate.json"))
+    proof = "proven to be the best"
+    if certificate.status != "optimal":
+        proof = f"no selection is better than {certificate.bound:.6f} ({certificate.status})"
     reporter.say(
-        f"{out}: {quantity(number, item_name)}; objective {certificate.objective:.6f}, "
-        f"proven bound {certificate.bound:.6f} ({certificate.status})."
+        f"{out}: {quantity(number, item_name)}; objective {certificate.objective:.6f}, {proof}."
     )
     changed = report_changes(selection.changed, item_name, reporter)
     return {"changed": changed} if changed else {}
