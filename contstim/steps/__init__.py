@@ -35,6 +35,7 @@ _PLACES = {
     "mixed": "analysis:FitMixed",
     "diff": "diff:FindDifferences",
     "compare": "evaluation:CompareModels",
+    "verdict": "verdict:FindVerdict",
     "controls": "analysis:CompareControls",
     "evaluate blimp": "evaluation:EvaluateMinimalPairs",
     "evaluate acceptability": "evaluation:EvaluateAcceptability",

@@ -86,6 +86,9 @@ def _write_other_files(folder: Path) -> None:
     for path in folder.glob("*gram.arpa*"):
         shutil.copy(path, folder / "results" / "models")
     (folder / "unwanted.txt").write_text("garden\nriver\n")
+    (folder / "reading-times.csv").write_text("sentence,position,time\nThe dog ran.,0,310\n")
+    rows = "".join(f"p{n},a,b,a\n" for n in range(30))
+    (folder / "answers.csv").write_text(f"participant,model_a,model_b,preferred\n{rows}")
     shutil.copy(folder / "scores.csv", folder / "published.csv")
     write_reviews(folder, folder / "triplets.csv")
     # of both kinds of stimuli, in one file

@@ -32,6 +32,7 @@ out = "results/sentence.json\"""",
     "reproduce adc": 'data = "pairs"',
     "generate sentences": 'number = 3\nout = "results/generated.txt"',
     "import golan2023": 'data = "pairs"',
+    "verdict": 'answers = "corpus.txt"',
     "import qualtrics": 'files = ["more.txt"]\nkey = "corpus.txt"',
     "select minimal-pairs": "per_pair = 6",
 }

@@ -1,0 +1,228 @@
+"""Evidence from pairwise judgements that is valid at every look: e-values and a verdict.
+
+Each pair of models is a match. In every match we bet one euro that the first model is better, and
+the same that the second one is. A list, that is all participants who saw the same items, is one
+round. Its outcome x, from -1 to 1, is the share of answers for the first model minus the share for
+the second one. A bet of the part l of the money multiplies it by 1 + l·x:
+
+    bet of .3 on a       the list prefers a by .5    1.00 · (1 + .3 · .5) = 1.15 euros
+                         the next prefers b by .2    1.15 · (1 - .3 · .2) = 1.08 euros
+
+E[a,b] is the mean of eight such bets. If a is no better than b, each round is at best fair, so the
+money reaches 1/α with a probability of at most α, whenever we look (Ville 1939; Waudby-Smith &
+Ramdas 2024, *Estimating means of bounded random variables by betting*).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import combinations
+from math import exp, inf, log
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.files.tables import read_rows, text
+from contstim.items.stimuli import optional_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from contstim.files.arrays import FloatArray
+
+BETS = np.array([0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 0.95])
+"""Parts of the money that the eight bets stake in each round."""
+
+TIE = "tie"
+"""Answer that counts for neither model."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A participant's judgement of outputs or sentences of two models.
+
+    Attributes:
+        participant: name of the participant.
+        model_a: one model of the match.
+        model_b: the other model.
+        preferred: name of the preferred model, or `tie`.
+        list: list of items that the participant saw; empty for a list of one participant.
+    """
+
+    TABLE: ClassVar[str] = "judgements"
+
+    participant: str
+    model_a: str
+    model_b: str
+    preferred: str
+    list: str = ""
+
+
+def read_answers(path: Path | str) -> tuple[Answer, ...]:
+    """Read a table with the columns of `Answer`; further columns are ignored.
+
+    Raises:
+        InputError: if the file cannot be read or lacks a column, a row does not name two different
+            models or prefers a third one, or a participant saw several lists.
+    """
+    readers = {"str": (text, "text"), "list": (optional_text, "text")}
+    answers = read_rows(path, Answer, readers)
+    lists: dict[str, str] = {}
+    for row, answer in enumerate(answers):
+        models = (answer.model_a, answer.model_b)
+        if models[0] == models[1]:
+            raise InputError(
+                f"{path}, row {row}: model_a and model_b must differ, got {models[0]}."
+            )
+        if answer.preferred not in (*models, TIE):
+            raise InputError(
+                f"{path}, row {row}: preferred must be {models[0]}, {models[1]} or {TIE}, got "
+                f"{answer.preferred}."
+            )
+        if lists.setdefault(answer.participant, answer.list) != answer.list:
+            raise InputError(f"{path}, row {row}: {answer.participant} must have one list.")
+    return answers
+
+
+def log_e_values(x: FloatArray) -> FloatArray:
+    """Return log E after no list, one list, and so on, (n_lists + 1,).
+
+    Args:
+        x: outcomes of the lists, (n_lists,), from -1 to 1.
+    """
+    from scipy.special import logsumexp
+
+    money = np.zeros((len(BETS), len(x) + 1))
+    np.cumsum(np.log1p(np.multiply.outer(BETS, x)), axis=1, out=money[:, 1:])
+    return np.asarray(logsumexp(money, axis=0) - log(len(BETS)))
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """Judgements of two models.
+
+    Attributes:
+        model_a, model_b: names of the models.
+        x: outcome of each list, (n_lists,): mean over its participants of the share of answers for
+            model_a minus the share for model_b.
+        people: number of participants of each list, (n_lists,).
+        share: share of all answers for model_a; a tie counts one half.
+    """
+
+    model_a: str
+    model_b: str
+    x: FloatArray
+    people: FloatArray
+    share: float
+
+    def log_e(self, model: str) -> FloatArray:
+        """Return log E of `model` against the other model after each list, (n_lists + 1,)."""
+        return log_e_values(self.x if model == self.model_a else -self.x)
+
+    def interval(self, alpha: float) -> tuple[float, float]:
+        """Return the interval of the mean outcome that holds at every look with 1 - alpha.
+
+        An end is the mean that the evidence against it, in one direction, just fails to exclude.
+        """
+        return self._lower_end(self.x, alpha), -self._lower_end(-self.x, alpha)
+
+    @staticmethod
+    def _lower_end(x: FloatArray, alpha: float) -> float:
+        from scipy.optimize import brentq
+
+        # If the mean outcome is m, a round with the factor 1 + l·(x - m)/(1 + m) is fair; the
+        # evidence decreases with m
+        def surplus(m: float) -> float:
+            return float(log_e_values((x - m) / (1 + m))[-1]) - log(2 / alpha)
+
+        lowest, highest = -1 + 1e-9, 1.0
+        if surplus(lowest) <= 0:
+            return -1.0
+        return highest if surplus(highest) >= 0 else float(brentq(surplus, lowest, highest))
+
+
+def matches_of(answers: Iterable[Answer]) -> list[Match]:
+    """Return every match, in the order of the models' and lists' first answers."""
+    signs: dict[str, dict[str, dict[tuple[str, str], list[float]]]] = defaultdict(dict)
+    models: dict[str, None] = {}
+    for answer in answers:
+        models |= dict.fromkeys((answer.model_a, answer.model_b))
+        people = signs[answer.list or f"{answer.participant} alone"]
+        pair = (answer.model_a, answer.model_b)
+        sign = {pair[0]: 1.0, pair[1]: -1.0}.get(answer.preferred, 0.0)
+        of_person = people.setdefault(answer.participant, {})
+        of_person.setdefault(pair, []).append(sign)
+        of_person.setdefault(pair[::-1], []).append(-sign)
+    matches = []
+    for pair in combinations(models, 2):
+        lists = [
+            [person[pair] for person in people.values() if pair in person]
+            for people in signs.values()
+        ]
+        lists = [people for people in lists if people]
+        all_signs = [sign for people in lists for person in people for sign in person]
+        x = np.array([np.mean([np.mean(person) for person in people]) for people in lists])
+        sizes = np.array([float(len(people)) for people in lists])
+        share = (1 + float(np.mean(all_signs))) / 2 if all_signs else 0.5
+        matches.append(Match(*pair, x, sizes, share))
+    return matches
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Result of all matches.
+
+    Attributes:
+        beaten: dropped model → the model that beats it with the largest e-value.
+        surviving: models that no other model beats.
+        winner: model that beats every other one; empty for none.
+    """
+
+    beaten: Mapping[str, str]
+    surviving: Sequence[str]
+    winner: str
+
+    @property
+    def text(self) -> str:
+        """The verdict as a sentence."""
+        if self.winner:
+            return f"{self.winner} beats every other model."
+        if not self.surviving:
+            return "No model beats all others: each model is beaten by another one."
+        return f"Undecided between {', '.join(self.surviving)}."
+
+
+def verdict_of(matches: Sequence[Match], alpha: float) -> Verdict:
+    """Decide which models are beaten, and whether a model beats every other one.
+
+    With M models, a model is beaten if an e-value against it reaches (M - 1)/alpha. A model that is
+    better than every other one is beaten with a probability of at most alpha, at whichever look.
+    The winner needs M/alpha against every other model, also against beaten ones.
+    """
+    models = [*dict.fromkeys(m for match in matches for m in (match.model_a, match.model_b))]
+    log_e = {
+        (one, other): match.log_e(one)[-1]
+        for match in matches
+        for one, other in ((match.model_a, match.model_b), (match.model_b, match.model_a))
+    }
+    beaten = {}
+    for model in models:
+        rival = max((other for other in models if other != model), key=lambda o: log_e[o, model])
+        if log_e[rival, model] >= log((len(models) - 1) / alpha):
+            beaten[model] = rival
+    winners = (
+        model
+        for model in models
+        if min(log_e[model, other] for other in models if other != model)
+        >= log(len(models) / alpha)
+    )
+    surviving = [model for model in models if model not in beaten]
+    return Verdict(beaten, surviving, next(winners, ""))
+
+
+def e_value(log_e: float) -> float:
+    """Return E; infinite if it is too large for a number."""
+    return exp(log_e) if log_e < 700 else inf

@@ -1,0 +1,111 @@
+"""A verdict on models from any table of pairwise judgements."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+
+from contstim.experiments.analysis.e_values import (
+    Verdict,
+    e_value,
+    matches_of,
+    read_answers,
+    verdict_of,
+)
+from contstim.files.tables import write_table
+from contstim.options import Help, Reads, WritesTable
+from contstim.reporting.canvas import BLUE, GREY, new_figure, write_figure
+from contstim.reporting.report import Table
+from contstim.steps.step import Outcome, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.figure import Figure
+
+    from contstim.experiments.analysis.e_values import Match
+    from contstim.reporter import Reporter
+
+
+class FindVerdict(Step[Verdict], name="verdict"):
+    """Decide from pairwise judgements which model is the best, valid at every look.
+
+    The judgements are a table with the columns participant, model_a, model_b and preferred (a
+    model's name, or tie), and optionally list (participants who saw the same items). You may add
+    participants and look again as often as you like: a model that is better than every other one is
+    called beaten with a probability of at most --alpha. If no decision is possible yet, the exit
+    status is 3.
+
+    Writes a row for each match: the evidence for both models (E, in euros for a bet of one), the
+    share of answers, and an interval of the difference of shares. A figure shows E by participants.
+
+    Example: `contstim verdict answers.csv --out verdict.csv`
+    """
+
+    answers: Annotated[Path, Reads("The table of judgements.", argument=True)]
+    out: Annotated[Path, WritesTable("The table of matches to write.", beside=(".png",))] = Path(
+        "verdict.csv"
+    )
+    alpha: Annotated[float, Help("Error rate.", above=0, below=1)] = 0.05
+
+    def work(self, reporter: Reporter) -> Outcome[Verdict]:
+        """Compute all e-values, and write them."""
+        matches = matches_of(read_answers(self.answers))
+        verdict = verdict_of(matches, self.alpha)
+        columns: dict[str, list[object]] = defaultdict(list)
+        shown = []
+        for match in matches:
+            a, b, people = match.model_a, match.model_b, int(match.people.sum())
+            e_a, e_b = (e_value(match.log_e(model)[-1]) for model in (a, b))
+            low, high = match.interval(self.alpha)
+            cells = {
+                "model_a": a,
+                "model_b": b,
+                "e_a_beats_b": e_a,
+                "e_b_beats_a": e_b,
+                "share_a": match.share,
+                "difference_low": low,
+                "difference_high": high,
+                "participants": people,
+                "lists": len(match.x),
+            }
+            for name, cell in cells.items():
+                columns[name].append(cell)
+            shown.append((a, b, f"{e_a:.3g}", f"{e_b:.3g}", f"{match.share:.0%}", f"{people:,}"))
+        write_table(self.out, columns)
+        write_figure(partial(evidence_figure, matches, verdict, self.alpha), f"{self.out}.png")
+        header = ("a", "b", "E a beats b", "E b beats a", "share of a", "participants")
+        table = Table(header, shown, texts=2)
+        beaten = [f"{other} beats {model}." for model, other in verdict.beaten.items()]
+        reporter.say(f"{self.out}: {len(matches):,} matches.")
+        facts = {"alpha": self.alpha, "winner": verdict.winner, "beaten": dict(verdict.beaten)}
+        complete = bool(verdict.winner or not verdict.surviving)
+        return Outcome(verdict, facts, complete=complete, parts=[table, *beaten, verdict.text])
+
+
+def evidence_figure(matches: Sequence[Match], verdict: Verdict, alpha: float) -> Figure:
+    """Draw E by number of participants, for the best model against each other model.
+
+    The best model is the winner, or the model whose smallest e-value is the largest.
+    """
+    models = [*dict.fromkeys(m for match in matches for m in (match.model_a, match.model_b))]
+    of_model = {m: [x for x in matches if m in (x.model_a, x.model_b)] for m in models}
+    best = verdict.winner or max(models, key=lambda m: min(x.log_e(m)[-1] for x in of_model[m]))
+    figure = new_figure(4.2, 2.6)
+    axes = figure.subplots()
+    for match in of_model[best]:
+        other = match.model_b if match.model_a == best else match.model_a
+        people = np.concatenate([[0], np.cumsum(match.people)])
+        log10_e = match.log_e(best) / np.log(10)
+        axes.step(people, log10_e, where="post", color=BLUE, lw=1)
+        axes.annotate(
+            other, (people[-1], log10_e[-1]), xytext=(3, 0), textcoords="offset points", va="center"
+        )
+    axes.axhline(np.log10(len(models) / alpha), color=GREY, lw=0.8, ls="--")
+    axes.set_xlabel("participants")
+    axes.set_ylabel(f"log10 of E: {best} beats …")
+    return figure
