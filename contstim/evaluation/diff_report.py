@@ -79,6 +79,14 @@ _MEANING = (
 )
 
 
+_ITEMS = (
+    "Each group is a natural sentence and two sentences that a search made from it with few new "
+    "words, which are highlighted. A model rejects a sentence if it finds it much less likely than "
+    "the natural one, while the other model finds it at least as likely. Sentences that a model "
+    "prefers to the one that it rejects are in bold."
+)
+
+
 def _baseline_text(compared: Sequence[Difference], baseline: str) -> str:
     if not baseline:
         return (
@@ -113,21 +121,32 @@ def summary_table(differences: Sequence[Difference]) -> Table:
 
 def paradigm_table(difference: Difference) -> Table:
     """Tabulate the paradigms on which two models part most, with the accuracies of both."""
-    header = ("paradigm", difference.model_1, difference.model_2, "part")
+    header = ("paradigm", "pairs", difference.model_1, difference.model_2, "part")
     rows = [
-        (name.replace("_", " "), *(f"{share:.0%}" for share in parting.correct), str(parting))
+        (
+            name.replace("_", " "),
+            str(parting.n),
+            *(f"{share:.0%}" for share in parting.correct),
+            str(parting),
+        )
         for name, parting in islice(difference.paradigms.items(), MAX_PARADIGMS)
     ]
     return Table(header, rows)
 
 
 def where_text(difference: Difference) -> str:
-    """Name the value of each property for which two models part most often."""
-    most = (
+    """Name the values for which two models part more often than on average.
+
+    The interval of such a value does not contain the share of all changes.
+    """
+    most = [
         f"{name}: {next(iter(shares))} ({next(iter(shares.values()))})"
         for name, shares in difference.where.items()
-    )
-    return f"They part most often by {'; '.join(most)}."
+        if next(iter(shares.values())).low > difference.changes.share
+    ]
+    if not most:
+        return "They part on no kind of word clearly more often than on others."
+    return f"They part more often than on average by {'; '.join(most)}."
 
 
 def _parts_of_pair(
@@ -154,6 +173,8 @@ def _parts_of_pair(
     yield Heading("Sentences on which they part", 3)
     if not difference.triplets:
         yield Paragraph("The search found none.")
+        return
+    yield Paragraph(_ITEMS, note=True)
     for triplet in difference.triplets:
         yield stimuli_table([triplet])
 
