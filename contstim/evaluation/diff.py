@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from math import nan
+from math import isnan, nan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _RARE, _FREQUENT = 4.0, 5.0  # limits of the classes of word frequency, on the Zipf scale
 _MIN_SENTENCES = 10  # sentences that a value of a property needs to be reported
+_MIN_PAIRS = 5  # minimal pairs that a paradigm needs to be reported
 _DRAWS = 2_000  # bootstrap samples
 
 
@@ -201,7 +202,7 @@ def find_differences(
             name: _by_value(*of_changes, [values[name] for values in properties], _MIN_SENTENCES)
             for name in properties[0]
         }
-        by_paradigm = _by_value(*of_pairs, paradigms, 1)
+        by_paradigm = _by_value(*of_pairs, paradigms, _MIN_PAIRS)
         differences.append(
             Difference(
                 a,
@@ -275,5 +276,7 @@ def _ratio(
     sums = np.vstack([np.ones(n_sentences), draws]) @ np.transpose(counts)  # (1 + draws, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, *of_draws = (sums[:, 0] / sums[:, 1]).tolist()
-    low, high = np.nanpercentile(of_draws, (2.5, 97.5)).tolist()
+    # Not interpolated: a ratio is infinite if the baseline does not part in a sample
+    drawn = [value for value in of_draws if not isnan(value)] or [nan]
+    low, high = np.quantile(drawn, (0.025, 0.975), method="inverted_cdf").tolist()
     return ratio, low, high

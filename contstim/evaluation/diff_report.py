@@ -93,14 +93,18 @@ def _baseline_text(compared: Sequence[Difference], baseline: str) -> str:
             "No baseline was given. With --baseline, for example the same model trained with "
             "another seed, this page also shows how much two models part that should agree."
         )
-    (ratio, low, high), first = compared[0].ratio or (nan, nan, nan), compared[0]
-    if not isfinite(ratio):
-        return f"{first.model_1} and the baseline {baseline} part on none of the changes."
-    return (
-        f"{first.model_1} and {first.model_2} part on {ratio:.1f} times as many changes as "
-        f"{first.model_1} and the baseline {baseline} [{low:.1f}, {high:.1f}] (bootstrap over "
-        "sentences)."
+    return " ".join(
+        f"{d.model_1} and {d.model_2} part on {_ratio_text(d)} times as many changes as "
+        f"{compared[0].model_1} and the baseline {baseline} (bootstrap over sentences)."
+        for d in compared
     )
+
+
+def _ratio_text(difference: Difference) -> str:
+    ratio, low, high = (
+        f"{value:.1f}" if isfinite(value) else "∞" for value in difference.ratio or (nan, nan, nan)
+    )
+    return f"{ratio} [{low}, {high}]"
 
 
 def summary_table(differences: Sequence[Difference]) -> Table:
@@ -241,6 +245,7 @@ def item_rows(
                 "model_reject": reject,
                 **dict(zip(names, row.tolist(), strict=True)),
                 "drop": drop,
+                "drop_unit": triplet.drop_unit,
                 "changed_words": "; ".join(words),
                 "tags": "; ".join(tags.part_of_speech(row_tags[i]) for i in positions),
             }

@@ -136,11 +136,11 @@ def figures_of(
     """Compute means and shares over triplets; keys are row labels for tables.
 
     Args:
-        triplets: one or more triplets.
+        triplets: one or more triplets, whose drops have the same unit.
         flagged: share of triplets with flags; None to omit this row.
         table: table of tags; None to omit the comparisons of synthetic with natural sentences.
-        enough: minimum of both drops of a triplet, nats; a row is the share of triplets that reach
-            it. 0 for `ENOUGH`; None to omit this row.
+        enough: minimum of both drops of a triplet; a row is the share of triplets that reach it. 0
+            for the default; None to omit this row.
     """
     smaller = [min(triplet.drops) for triplet in triplets]
     unit, kind = triplets[0].drop_unit, "log-probability" if triplets[0].in_nats else "score"
@@ -149,9 +149,7 @@ def figures_of(
         f"sum of both drops, {unit}": fmean(triplet.controversiality for triplet in triplets),
     }
     if enough is not None:
-        least = enough or ENOUGH
-        if not triplets[0].in_nats and least == ENOUGH:
-            least = ENOUGH_SDS
+        least = enough or (ENOUGH if triplets[0].in_nats else ENOUGH_SDS)
         figures[f"share with {least:g} {unit} on both sides"] = fmean(s >= least for s in smaller)
     if flagged is not None:
         figures["share with flags"] = flagged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shlex
-from itertools import compress
+from itertools import combinations, compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,6 +37,7 @@ from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.jobs.question import SearchQuestion, SearchRules
 from contstim.optimization.jobs.tasks import SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
+from contstim.optimization.search.verification import refuse_equal_order
 from contstim.options import Models, Seed, Writes, reads_kind
 from contstim.reporting.report import names_for_tables
 from contstim.steps.execution import LOCAL, LOCAL_SCORING, Execution
@@ -49,8 +50,10 @@ from contstim.steps.fields import (
     words_read,
 )
 from contstim.steps.step import ChangedSentences, Outcome, Step
+from contstim.steps.triplets import tell_missing
 from contstim.store import Store
 from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,7 +61,6 @@ if TYPE_CHECKING:
     from contstim.models.base import Scorer
     from contstim.reporter import Reporter
     from contstim.steps.step import Shown
-    from contstim.words.vocabulary import Vocabulary
 
 _N_SENTENCES, _MIN_SENTENCES = 200, 20  # natural sentences to use
 _N_OFFERED = 1_000  # sentences of the embedded English to choose these from
@@ -122,9 +124,11 @@ class FindDifferences(
         return files_of_words(self.settings)
 
     def check(self) -> None:
-        """Check the number of models and the settings."""
+        """Check the number of models, the name of the page and the settings."""
         if len(self.models) < 2:
             raise InputError(f"`models` must name at least 2 models, got {len(self.models)}.")
+        if self.out.suffix in (".html", ".csv"):
+            raise InputError(f"`out` must have no ending, got {self.out}.")
         self.question()
 
     def question(self) -> SearchQuestion:
@@ -140,8 +144,9 @@ class FindDifferences(
         baseline = parse_models(self.baseline)[0].name if self.baseline else ""
         models = load_scorers([*self.models, *filter(None, [self.baseline])], self.loading)
         table, question = tag_table(self.settings.tags), self.question()
-        words, _ = shared_vocabulary(models, default_vocabulary(models))
-        natural = self._natural(words, models, reporter)
+        for one, other in combinations(models, 2):
+            refuse_equal_order(one, other)
+        natural, words = self._natural(models, reporter)
         changes = sample_changes(natural, words, question, self.seed)
         pairs = [
             SentencePair(p.UID, p.pairID, *map(Sentence.parse, (p.sentence_good, p.sentence_bad)))
@@ -162,7 +167,7 @@ class FindDifferences(
                 natural,
                 store,
                 self.execution.new_executor(),
-                SearchContext(self.loading),
+                SearchContext(self.loading, vocabulary=words),
                 task_limit=self.execution.task_timeout,
                 reporter=reporter,
             )
@@ -173,7 +178,8 @@ class FindDifferences(
         )
         units = {model.name: model.convention.unit for model in models}
         rows = [row for d in differences for row in item_rows(d, of_synthetic, table, units)]
-        write_table(self.writes()[0], table_of(rows))
+        write_table(self.writes()[0], table_of(rows, ("natural", "sentence")))
+        tell_missing(results, reporter)
         of_natural = ScoreTable(
             tuple(natural), scores.models, scores.log_probs[scores.rows_of(natural)]
         )
@@ -190,34 +196,48 @@ class FindDifferences(
             "triplets": len(results.triplets),
         }
         parts = [*_shown(differences, baseline), f"Ask people which model is right:\n  {command}"]
-        return Outcome(differences, facts, complete=bool(results.triplets), parts=parts)
+        is_complete = all(pair.triplets for pair in results.pairs)
+        return Outcome(differences, facts, complete=is_complete, parts=parts)
 
     def _natural(
-        self, words: Vocabulary, models: Sequence[Scorer], reporter: Reporter
-    ) -> list[Sentence]:
-        """Return the natural sentences, all different, whose words all models know.
+        self, models: Sequence[Scorer], reporter: Reporter
+    ) -> tuple[list[Sentence], Vocabulary]:
+        """Return natural sentences, all different, whose words all models know, and the words.
 
         Raises:
             InputError: if there are too few.
         """
+        words = default_vocabulary(models)
         if self.text is None:
             offered = generate(_N_OFFERED, seed=self.seed)
         else:
             offered = read_sentence_file(self.text, reporter)
             random.Random(self.seed).shuffle(offered)
+            of_text = Vocabulary.from_sentences(offered, min_count=1)
+            # English words may replace those of an English text
+            further = (of_text,) if self.settings.tags else (of_text, words)
+            words = Vocabulary(
+                tuple(word for vocabulary in further for word in vocabulary.initial),
+                tuple(word for vocabulary in further for word in vocabulary.inner),
+                words.repeatable,
+            )
+        words, _ = shared_vocabulary(models, words)
         usable = [
             sentence
             for sentence in dict.fromkeys(offered)
             if len(sentence) in _WORDS and not words.missing_words(sentence)
         ]
         usable = [usable[row] for row in readable_by(models, usable)[0]][:_N_SENTENCES]
-        if len(usable) < _MIN_SENTENCES:
+        least = max(_MIN_SENTENCES, self.settings.per_pair)
+        if len(usable) < least:
             raise InputError(
-                f"`text` must have at least {_MIN_SENTENCES} sentences of {_WORDS.start} to "
+                f"`text` must have at least {least} sentences of {_WORDS.start} to "
                 f"{_WORDS.stop - 1} words that all models know, got {len(usable)} of "
                 f"{len(offered):,}. Name a text like those on which the models were trained."
             )
-        return usable
+        if self.text is not None:
+            reporter.say(f"{self.text}: {len(usable):,} of {len(offered):,} sentences are used.")
+        return usable, words
 
 
 def _shown(differences: Sequence[Difference], baseline: str) -> Iterator[Shown]:
@@ -230,6 +250,8 @@ def _shown(differences: Sequence[Difference], baseline: str) -> Iterator[Shown]:
             in_nats = difference.triplets[0].in_nats
             numbers = "log-probabilities in nats" if in_nats else "scores"
             yield f"Sentences on which they part, with {numbers}:"
+        else:
+            yield "The search found no sentences on which they part."
         for triplet in difference.triplets[:_N_SHOWN]:
             names = names_for_tables((triplet.model_1, triplet.model_2))
             yield ChangedSentences(triplet.natural, triplet.labelled, names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -38,14 +38,14 @@ from contstim.optimization.selection.question import (
     TripletRules,
     TripletSelection,
 )
-from contstim.optimization.selection.triplets import enough_of, has_enough, select_triplets
+from contstim.optimization.selection.triplets import has_enough, select_triplets
 from contstim.options import Reads, WritesTable, reads_kind
 from contstim.reporting.report import Table
 from contstim.reporting.stimuli_page import figures_table
 from contstim.steps.fields import Reviews, Uncapped, uncapped_words
 from contstim.steps.review import flags_of, report_changes
 from contstim.steps.step import Outcome, Step
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 
 if TYPE_CHECKING:
@@ -226,14 +226,17 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
         )
         chosen = selection.triplets
         write_table(self.out, triplet_columns(chosen))
-        if question.objective == "readable":
-            question = replace(question, enough=enough_of(question, distinct))
         _remark_objective(question, distinct, reporter)
         changed = report_selection(self.out, selection, len(chosen), "triplet", reporter)
         flagged = flags_of(chosen, tags=question.tags)
-        figures = figures_of(chosen, flagged.share, flagged.table, max(question.floor, 0.0))
-        facts = {**changed, "figures": figures}
-        return Outcome(selection, facts, parts=[figures_table(figures)])
+        figures = [
+            figures_of(
+                triplets, flagged.share, flagged.table, max(question.least_drop(triplets[0]), 0.0)
+            )
+            for triplets in grouped((t.drop_unit, t) for t in chosen).values()
+        ]
+        facts = {**changed, "figures": figures[0]}
+        return Outcome(selection, facts, parts=[*map(figures_table, figures)])
 
 
 def _remark_objective(
@@ -251,11 +254,12 @@ def _remark_objective(
             "selection."
         )
         return
-    if low := sum(not has_enough(triplet, question) for triplet in triplets):
-        reporter.say(
-            f"Excluded: {low:,} of {quantity(len(triplets), 'triplet')}, with less than "
-            f"{question.floor:g} {triplets[0].drop_unit} on a side."
-        )
+    for unit, members in grouped((t.drop_unit, t) for t in triplets).items():
+        if low := sum(not has_enough(triplet, question) for triplet in members):
+            reporter.say(
+                f"Excluded: {low:,} of {quantity(len(members), 'triplet')}, with less than "
+                f"{question.least_drop(members[0]):g} {unit} on a side."
+            )
     table = tag_table(question.tags)
     if not table.fits({word for t in triplets for word in t.natural.words}):
         reporter.warn(

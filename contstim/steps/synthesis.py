@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -139,7 +140,9 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         sds = {} if symmetric else _sds_of(models[:n_pair], reporter)
         few_changes = None
         if not symmetric:
-            few_changes = search.few_changes_in_sds if sds else search.few_changes
+            few_changes = search.few_changes
+            if sds and few_changes is not None:
+                few_changes = replace(few_changes, enough=search.sds)
             options |= {"few_changes": few_changes, "judges": models[n_pair:], "sds": sds}
         if not self.as_json:
             options |= {"on_step": tell_step, "on_restart": tell_search}

@@ -37,7 +37,7 @@ from contstim.steps.fields import (
 from contstim.steps.review import flags_of
 from contstim.steps.step import Outcome, Step
 from contstim.store import Store
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -149,9 +149,7 @@ class SearchTriplets(
             shares = (f"{name} {share:.0%}" for name, share in results.refused.items())
             reporter.say(f"Sentences that one judge alone refused: {', '.join(shares)}.")
         seen_facts = tell_contamination(seen, reporter, "natural sentences")
-        for warning in results.shortages:
-            reporter.warn(warning)
-        _tell_missing(results, reporter)
+        tell_missing(results, reporter)
         by_recipe = SINGLE if question.nats else recipe_named(question.recipe).restarts
         facts: dict[str, Any] = {
             "seed": self.seed,
@@ -174,10 +172,12 @@ class SearchTriplets(
             names = (pair.model_1, pair.model_2)
             rows.append((*names, pair.triplets, mean, pair.unchanged, pair.failed))
         parts = [Table(header, rows, texts=2)]
-        if triplets := results.triplets:
+        for unit, triplets in grouped((t.drop_unit, t) for t in results.triplets).items():
             flagged = flags_of(triplets, tags=question.tags)
-            facts["figures"] = figures_of(triplets, flagged.share, flagged.table, question.nats)
-            parts.append(figures_table(facts["figures"]))
+            enough = question.nats if unit == NATS else question.sds
+            figures = figures_of(triplets, flagged.share, flagged.table, enough)
+            facts.setdefault("figures", figures)
+            parts.append(figures_table(figures))
         return Outcome(results, facts, complete=results.complete, parts=parts)
 
 
@@ -208,8 +208,10 @@ def _tell_time(results: TripletResults, reporter: Reporter) -> None:
         reporter.say(f"Searches took {wall:,.0f} s, all workers together{shares}.")
 
 
-def _tell_missing(results: TripletResults, reporter: Reporter) -> None:
+def tell_missing(results: TripletResults, reporter: Reporter) -> None:
     """Report missing triplets and skipped natural sentences, with the reasons."""
+    for warning in results.shortages:
+        reporter.warn(warning)
     if any(pair.missing for pair in results.pairs):
         reporter.warn(
             "Some triplets are missing (see above). Use more natural sentences or a larger "
@@ -236,15 +238,15 @@ def _constraint_facts(
     question: SearchQuestion, results: TripletResults, models: Sequence[Specification]
 ) -> dict[str, Any]:
     """Return facts for the record: the constraints on the sentences, with floors in nats."""
-    question = question.resolved
+    enough_sds, question = question.sds, question.resolved
     names = ("fix", "max_changes", "tags", "same_length", "same_frequency")
-    units, in_sds = {c.unit for c in results.conventions.values()}, question.few_changes_in_sds
+    units = {convention.unit for convention in results.conventions.values()}
     values = {
         **{name: getattr(question, name) for name in names},
         "capitals": "rules" if recipe_named(question.recipe).capitals else "anywhere",
         "frame": question.frame if question.framed else None,
         "enough": question.nats or None,
-        "enough_sds": in_sds.enough if in_sds and units - {NATS} else None,
+        "enough_sds": enough_sds if question.nats and units - {NATS} else None,
         "exclude": sorted({*question.exclude}),
         "plausible": question.floor_quantile if results.floors else None,
         "judge_drop": question.judge_drop if results.judges else None,

@@ -8,6 +8,7 @@ import re
 from contextlib import chdir
 from dataclasses import replace
 from importlib import resources
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +103,9 @@ def new_study(folder: Path, models: Sequence[str] = ()) -> Path:
     title = json.dumps(folder.resolve().name, ensure_ascii=False)
     text = resources.files("contstim.study").joinpath("new_study.toml").read_text("utf-8")
     if models:
+        if len(models) < 2:
+            raise InputError(f"model must name at least 2 models, got {len(models)}.")
+        text = re.sub(r"\nenough = [^\n]*", "", text)  # for the models of the template
         lines = "".join(_model_lines(parse_models(models), folder))
         text = re.sub(r"(?<=\[models\]).*?\n\n", lambda _: f"\n{lines}\n", text, flags=re.DOTALL)
     write_text(path, text.replace('"TITLE"', title))
@@ -110,11 +114,20 @@ def new_study(folder: Path, models: Sequence[str] = ()) -> Path:
 
 def _model_lines(models: Sequence[Specification], folder: Path) -> Iterator[str]:
     """Yield a line of TOML for each model; paths are relative to the folder of the study."""
+    names: dict[str, None] = {}
     for name, model in zip(short_names([m.name for m in models]), models, strict=True):
+        name = re.sub(r"[^\w.-]+", "-", name.rpartition("/")[2]).strip("-")
+        numbered = (f"{name}-{i}" for i in count(2))
+        name = next(n for n in chain([name], numbered) if n not in names)
+        names[name] = None
+        # The location is at the beginning, after the family, and the argument at the end
         text = model.specification
-        for part in (model.location, model.argument):
+        for part, pattern in ((model.location, r"^([a-z0-9]+:)?{}"), (model.argument, r"(:){}$")):
             if part and (is_file(part) or is_folder(part)):
-                text = text.replace(part, os.path.relpath(part, folder))
+                match = re.search(pattern.format(re.escape(part)), text)
+                assert match is not None, "The specification has its location and argument"
+                path = os.path.relpath(part, folder)
+                text = f"{text[: match.start()]}{match[1] or ''}{path}{text[match.end() :]}"
         yield f"{json.dumps(name)} = {json.dumps(text, ensure_ascii=False)}\n"
 
 

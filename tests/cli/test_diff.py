@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contstim.errors import InputError
+from contstim.errors import InputError, ModelError
 from contstim.models.catalog import load_models
-from contstim.study.study_file import read_study
+from contstim.study.study_file import new_study, read_study
 from contstim.words.sentence import Sentence
 from tests.cli.running import invoke
+from tests.models.tiny import Folder, specification
 
 pytestmark = pytest.mark.usefixtures("unsaved")
 
@@ -53,10 +54,42 @@ def test_page_table_and_study(
     assert (tmp_path / "diff.html").read_text(encoding="utf-8") == page
 
 
+@pytest.mark.slow
+def test_three_scorers_of_two_units_and_a_text_with_words_that_the_lexicon_lacks(
+    trained: Path, tiny_checkpoint: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [f"Name{letter}" for letter in "abcdefghijklmnop"]
+    Path("text.txt").write_text("".join(f"{n} saw the dog in {m}\n" for n in names for m in names))
+    models = [f"kenlm:{trained}/3gram.arpa+slor:{trained}/1gram.arpa"]
+    models += [specification(tiny_checkpoint, name) for name in ("gpt2", "llama")]
+    done = invoke("diff", *models[1:], "--text", "text.txt", "--per-pair", "1", "--enough", "0.1")
+    assert "text.txt: 200 of 256 sentences are used" in done.stderr
+    done = invoke("diff", *models, "--per-pair", "1", "--enough", "0.05", "--out", "three")
+    assert done.exit_code == 0
+    with Path("three.csv").open(encoding="utf-8") as file:
+        rows = [*csv.DictReader(file)]
+    assert len(rows) == 6
+    units = {(row["model_accept"], row["model_reject"]): row["drop_unit"] for row in rows}
+    for pair, unit in units.items():
+        assert unit == ("standard deviations" if any("slor" in m for m in pair) else "nats")
+    assert f"score_{models[0]}" in rows[0]
+    # Models without names get names that a study file allows
+    new_study(Path("study"), [models[0], models[1]])
+    study = read_study(Path("study"))
+    assert all(Path("study", model.specification.partition(":")[2]) for model in study.models)
+    with pytest.raises(InputError, match="at least 2 models, got 1"):
+        new_study(Path("other"), models[:1])
+
+
 def test_unsuitable_input(trained: Path, tmp_path: Path) -> None:
     model, text = f"kenlm:{trained / '2gram.arpa'}", tmp_path / "text.txt"
     text.write_text("Xylophones quack loudly\n" * 30)
     out = ["--out", str(tmp_path / "diff")]
+    with pytest.raises(InputError, match="--out must have no ending"):
+        invoke("diff", model, f"x={model}+mean", "--out", tmp_path / "diff.html")
+    with pytest.raises(ModelError, match="rank all sentences of equal length alike"):
+        invoke("diff", model, f"{model}+mean", *out)
     with pytest.raises(InputError, match=r"at least 2 models, got 1"):
         invoke("diff", model, *out)
     with pytest.raises(InputError, match=r"--text must have at least 20 .* got 0 of 30"):

@@ -8,7 +8,14 @@ from statsmodels.stats.proportion import proportion_confint
 
 from contstim.english import generate
 from contstim.english.words import tag_table
-from contstim.evaluation.diff import Change, Difference, Parting, find_differences, sample_changes
+from contstim.evaluation.diff import (
+    Change,
+    Difference,
+    Parting,
+    _ratio,
+    find_differences,
+    sample_changes,
+)
 from contstim.items.minimal_pair_scores import SentencePair
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Triplet
@@ -87,6 +94,14 @@ def test_a_baseline_is_compared_with_the_first_model_and_gives_a_ratio() -> None
     assert ratio == pytest.approx(ab.changes.share / ac.changes.share)
     assert low < ratio < high
     assert ac.ratio == (1, 1, 1)
+
+
+def test_a_baseline_that_hardly_parts_gives_an_interval_without_an_upper_limit() -> None:
+    rare = np.zeros(60, np.bool_)
+    rare[0] = True
+    ratio, low, high = _ratio(np.arange(60) % 2 == 0, rare, np.arange(60), seed=1)
+    assert (ratio, high) == (30, np.inf)
+    assert 0 < low < ratio
 
 
 def test_intervals_are_wilsons_with_the_effective_sample_size() -> None:

@@ -25,7 +25,7 @@ from contstim.models.vocabularies import EndMarks, WordList, counts_path, spelli
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from contstim.files.arrays import BoolArray, FloatArray
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 
@@ -124,6 +124,11 @@ class NgramModel(LanguageModel):
         ids, size = (BEGIN, *self.tables.ids(sentence.words).tolist()), self.tables.order - 1
         contexts = (ids[max(0, i - size) : i] for i in range(1, len(ids) + 1))
         return [*map(self._replacement_scores.entropy_after, contexts)]
+
+    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
+        """See `Scorer.token_counts`: words, and the end of the sentence if it is scored."""
+        marked = self._end_marks.with_marks(sentences)
+        return np.array([len(sentence) + 1 for sentence in marked], np.int64)
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.completed_word_log_probs`; terms of whole words need no correction."""

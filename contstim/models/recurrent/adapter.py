@@ -106,6 +106,11 @@ class RecurrentModel(LanguageModel):
         pairs = zip(sentences, map(np.atleast_2d, rows), strict=True)
         return [self._end_marks.terms(sentence, *row) for sentence, row in pairs]
 
+    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
+        """See `Scorer.token_counts`: words, and the end of the sentence if it is scored."""
+        marked = self._end_marks.with_marks(sentences)
+        return np.array([len(sentence) + self.end_scored for sentence in marked], np.int64)
+
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.completed_word_log_probs`; terms of whole words need no correction."""
         return self.token_log_probs(sentences)

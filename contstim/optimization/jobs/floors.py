@@ -111,7 +111,7 @@ def find_sds(
 ) -> dict[str, float]:
     """Return the standard deviation of each model's scores of natural sentences.
 
-    Stored values are used again, so that sentences may be added later without a new search. If all
+    As with floors, stored values are used again if a stored search began from a sentence. If all
     units are nats, none is needed, and the result is empty.
 
     Raises:
@@ -119,11 +119,12 @@ def find_sds(
     """
     if all(profiles[model].convention.is_log_probability for model in models):
         return {}
+    goes_on = not store.naturals().isdisjoint(sentence.text for sentence in sentences)
     sds: dict[str, float] = {}
     tasks: list[ScoringTask] = []
     for model in models:
         key = profiles[model].convention.fingerprint, describe_words(profiles[model].words)
-        stored = store.floors(*key, _SD)
+        stored = store.floors(*key, _SD) if goes_on else {}
         if stored:
             sds[model] = stored[0]
         else:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from contstim.errors import ContstimError, ModelError, VocabularyError
+from contstim.items.matching import ENOUGH_SDS
 from contstim.jobs.worker_context import WorkerContext, WorkerTask
 from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost, Tally, counting
@@ -152,7 +153,7 @@ class InspectionTask(WorkerTask[SearchContext]):
             model.convention,
             context.usable_words(model),
             model.training_text,
-            bool(model.convention.context_tokens),
+            bool(model.convention.context_tokens) and model.convention.is_log_probability,
             unknown_words(model, self.sentences),
             model.order_fingerprint,
         )
@@ -173,6 +174,7 @@ class TripletTask(WorkerTask[SearchContext]):
             the sentence that it accepts; None for no floors.
         sds: standard deviations of both models' scores of natural sentences; None if both units are
             nats.
+        enough_sds: required drops in standard deviations; only with `sds`.
     """
 
     question: SearchQuestion
@@ -183,6 +185,7 @@ class TripletTask(WorkerTask[SearchContext]):
     judges: tuple[tuple[str, str], ...] = ()
     floors: tuple[float, float] | None = None
     sds: tuple[float, float] | None = None
+    enough_sds: float = ENOUGH_SDS
 
     @property
     def seed(self) -> int:
@@ -203,7 +206,7 @@ class TripletTask(WorkerTask[SearchContext]):
             "judges": self.judges,
             "floors": self.floors,
             "exclude": sorted(self.question.excluded),
-            **({"sds": self.sds} if self.sds else {}),
+            **({"sds": self.sds, "enough_sds": self.enough_sds} if self.sds else {}),
             **self.question.key,
         }
         return digest([json.dumps(facts, sort_keys=True)])
@@ -236,8 +239,9 @@ class TripletTask(WorkerTask[SearchContext]):
                 )
         if reason:
             return Outcome("inadmissible", reason)
-        question = self.question
-        few_changes = question.few_changes if self.sds is None else question.few_changes_in_sds
+        few_changes = self.question.few_changes
+        if few_changes is not None and self.sds is not None:
+            few_changes = replace(few_changes, enough=self.enough_sds)
         if few_changes is not None and self.floors is not None and self.sds is None:
             # The model whose natural sentences are likelier
             better = models[int(self.floors[1] > self.floors[0])]

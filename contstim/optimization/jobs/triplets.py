@@ -82,6 +82,7 @@ def find_triplets(
     for text in question.fix:
         if not any(fixed_positions(text, sentence) for sentence in sentences):
             raise InputError(f"fix: no sentence has the word or position {text!r}.")
+    enough_sds = question.sds
     question, store = question.resolved, TripletStore(database)
     names = {model.specification: model.name for model in models}
     ordered = sorted(names)
@@ -92,6 +93,8 @@ def find_triplets(
             tell_vocabulary(name, profile.convention.rule, profile.unknown, reporter)
         # Separately: a judge may be one of the models under another specification
         profiles |= _inspect([j for j in named_judges if j not in profiles], (), workers)
+        for judge, name in named_judges.items():
+            profiles[judge].convention.require_log_probability(name, "A judge")
         panel = [*named_judges] or _default_panel(question, profiles, ordered, store)
         words: dict[ModelPair, Vocabulary] = {}
         judges: dict[ModelPair, tuple[str, ...]] = {}
@@ -107,7 +110,7 @@ def find_triplets(
         walks = _walks(question, profiles, sentences, words)
         floors = find_floors(question, profiles, ordered, sentences, store, workers, reporter)
         sds = find_sds(profiles, ordered, sentences, store, workers)
-        searches = Searches(question, profiles, words, floors, store, judges, sds)
+        searches = Searches(question, profiles, words, floors, store, judges, sds, enough_sds)
         table = None if so_far is None else triplets_writer(so_far, names)
         together = executor.shares_models
         queue = TripletQueue(searches, walks, reporter, together=together, write_table=table)

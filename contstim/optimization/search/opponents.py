@@ -74,6 +74,10 @@ class Opponent(LanguageModel):
         draft = self.scorer.draft(effort)
         return None if draft is None else type(self)(draft, self._sd)
 
+    def for_another_search(self) -> Self:
+        """See `Scorer.for_another_search`."""
+        return type(self)(self.scorer.for_another_search(), self._sd)
+
     def forget_prefixes(self) -> None:
         """See `Scorer.forget_prefixes`."""
         self.scorer.forget_prefixes()
@@ -108,8 +112,11 @@ def natural_sd(scorer: Scorer, sentences: Iterable[Sentence]) -> float:
 
 
 def pooled_sd(name: str, sentences: Sequence[Sentence], scores: FloatArray) -> float:
-    """Return the standard deviation of scores within numbers of words; see `natural_sd`."""
-    rows = sorted(range(len(sentences)), key=lambda row: len(sentences[row]))
+    """Return the standard deviation of scores within numbers of words; see `natural_sd`.
+
+    Impossible sentences are ignored.
+    """
+    rows = sorted(np.flatnonzero(np.isfinite(scores)).tolist(), key=lambda row: len(sentences[row]))
     groups = [scores[[*group]] for _, group in groupby(rows, lambda row: len(sentences[row]))]
     n_free = sum(len(group) - 1 for group in groups)
     squares = sum(float(np.square(group - group.mean()).sum()) for group in groups)
@@ -117,6 +124,7 @@ def pooled_sd(name: str, sentences: Sequence[Sentence], scores: FloatArray) -> f
     if not 0 < sd < np.inf:
         raise ModelError(
             f"The scores of natural sentences under {name} must vary, got the standard deviation "
-            f"{sd:g} among {len(sentences)} sentences. Use more or longer natural sentences."
+            f"{sd:g} among {len(rows)} sentences. Use several natural sentences with the same "
+            "number of words."
         )
     return float(sd)

@@ -167,11 +167,9 @@ class SearchSettings:
         return FewChanges(self.nats, self.max_changes, self.judge_drop, self.max_scored)
 
     @property
-    def few_changes_in_sds(self) -> FewChanges | None:
-        """The goal in standard deviations, if the unit of a score is not nats."""
-        goal = self.few_changes
-        is_default = goal is not None and goal.enough == ENOUGH
-        return replace(goal, enough=ENOUGH_SDS) if goal and is_default else goal
+    def sds(self) -> float:
+        """Required decrease in standard deviations, if the unit of a score is not nats."""
+        return ENOUGH_SDS if self.enough is None else self.enough
 
     def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
         """Return the constraints of a search that starts from a natural sentence.

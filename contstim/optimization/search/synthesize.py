@@ -203,10 +203,12 @@ def _solve(
     """Run the searches of one direction; see `synthesize`."""
     if few_changes is not None and restarts not in (None, SINGLE):
         raise InputError("A search with `few_changes` is a single one: leave out `restarts`.")
-    is_scaled = any(unit != 1 for unit in problem.units)
-    if is_scaled and recipe.name != DEFAULT.name:
-        raise InputError(f"The recipe {recipe.name} needs log-probabilities in nats.")
-    if few_changes is not None and is_scaled:
+    if problem.in_sds and recipe.name != DEFAULT.name:
+        raise InputError(
+            f"The recipe {recipe.name} needs log-probabilities in nats. Use the recipe "
+            f"{DEFAULT.name}, or language models without a transform."
+        )
+    if few_changes is not None and problem.in_sds:
         few_changes = replace(few_changes, enough=few_changes.enough * NATS_PER_SD)
     if few_changes is None:
         if problem.n_judges:

@@ -48,6 +48,7 @@ class Problem:
         roles: role of each model: `accept`, `reject` or `judge`, in that order.
         candidates: allowed words and natural sentence.
         units: score of each model that counts as a nat; 1 for log-probabilities in nats.
+        in_sds: whether opponents are compared in standard deviations.
         gains: expected gains of words. A search for few new words adds them, and shares them with
             the search in the other direction.
     """
@@ -56,6 +57,7 @@ class Problem:
     roles: tuple[str, ...]
     candidates: Candidates
     units: tuple[float, ...]
+    in_sds: bool
     gains: ExpectedGains = field(default_factory=dict)
 
     @property
@@ -103,6 +105,8 @@ def prepare(
         raise InputError(f"Models must have different names, got {', '.join(names)}.")
     if seed < 0:
         raise InputError(f"seed must be 0 or more, not {seed}.")
+    if sds and (missing := [m.name for m in (*accepts, *rejects) if m.name not in sds]):
+        raise InputError(f"`sds` must have all opponents, got none for {', '.join(missing)}.")
     models = [
         Opponent(scorer, sds[scorer.name])
         if sds and scorer.name in sds
@@ -112,7 +116,7 @@ def prepare(
     units = tuple(model.unit if isinstance(model, Opponent) else 1.0 for model in models)
     roles = ("accept",) * len(accepts) + ("reject",) * len(rejects) + ("judge",) * len(panel)
     candidates = _make_candidates(as_sentence(natural), vocabulary, constraints)
-    return Problem(tuple(models), roles, candidates, units)
+    return Problem(tuple(models), roles, candidates, units, bool(sds))
 
 
 def refuse_equal_order(one: Scorer, other: Scorer) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from contstim.errors import InputError
 from contstim.files.documents import FORMAT, write_json
 from contstim.files.tables import ShownAsTable, columns_of, frame_of
-from contstim.items.matching import ENOUGH
+from contstim.items.matching import ENOUGH, ENOUGH_SDS
 from contstim.items.stimuli import ControversialMinimalPair, Pair, Triplet, triplet_columns
 from contstim.optimization.selection.solver import EXACT, SOLVER, solver_version
 from contstim.options import Help, Reads, check_ranges
@@ -156,6 +156,11 @@ class TripletRules:
         if self.objective != "readable":
             return -inf
         return ENOUGH if self.enough is None else self.enough
+
+    def least_drop(self, triplet: Triplet) -> float:
+        """Return the minimum of both drops of a triplet, in their unit; see `floor`."""
+        in_sds = self.enough is None and not triplet.in_nats
+        return ENOUGH_SDS if in_sds and self.objective == "readable" else self.floor
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ import numpy as np
 from contstim.english.words import tag_table
 from contstim.errors import InfeasibleError, InputError
 from contstim.files.tables import join_names
-from contstim.items.matching import ENOUGH_SDS, match
+from contstim.items.matching import match
 from contstim.items.reviews import ItemKind
 from contstim.items.scores import doubled_ranks
 from contstim.items.stimuli import repeated_item
@@ -79,8 +79,14 @@ def select_triplets(
     started = perf_counter()
     question = question or TripletQuestion()
     triplets = usable_triplets(triplets)
-    if question.objective == "readable":  # so that the certificate contains the value
-        question = replace(question, enough=enough_of(question, triplets))
+    units = {triplet.drop_unit for triplet in triplets}
+    if question.objective == "readable" and units == {"nats"}:
+        question = replace(question, enough=question.floor)  # so that the certificate contains it
+    if question.objective != "readable" and len(units) > 1:
+        raise InputError(
+            f"`objective` {question.objective} needs drops of one unit, got {join_names(units)}. "
+            "Use readable, or select triplets of each unit separately."
+        )
     needs = demand(question, by_model_pair(triplets))
     rules = build_rules(triplets, question, needs, tokens or {})
     costs, values, unit = triplet_costs(triplets, question, sum(needs.values()))
@@ -129,9 +135,9 @@ def _infeasible(
     able = Counter((t.model_1, t.model_2) for t in triplets if has_enough(t, question))
     total = Counter((t.model_1, t.model_2) for t in triplets)
     if enough := [f"{'-'.join(p)} {able[p]} of {n}" for p, n in total.items() if able[p] < n]:
+        least = {f"{question.least_drop(t):g} {t.drop_unit}": None for t in triplets}
         message += (
-            f" Triplets with at least {question.floor:g} {triplets[0].drop_unit} on each side: "
-            f"{join_names(enough)}. "
+            f" Triplets with at least {' or '.join(least)} on each side: {join_names(enough)}. "
             "If these are too few, lower `enough`."
         )
     return InfeasibleError(message)
@@ -193,16 +199,9 @@ def by_model_pair(triplets: Sequence[Triplet]) -> dict[ModelPair, list[int]]:
     return grouped(((t.model_1, t.model_2), index) for index, t in enumerate(triplets))
 
 
-def enough_of(question: TripletQuestion, triplets: Sequence[Triplet]) -> float:
-    """Return the required drops; the default depends on the unit of the drops."""
-    if question.enough is None and not all(triplet.in_nats for triplet in triplets):
-        return ENOUGH_SDS
-    return question.floor
-
-
 def has_enough(triplet: Triplet, question: TripletQuestion) -> bool:
-    """Return True if both drops of a triplet are at least `floor` of the question."""
-    return min(triplet.drops) >= question.floor
+    """Return True if both drops of a triplet are at least `least_drop` of the question."""
+    return min(triplet.drops) >= question.least_drop(triplet)
 
 
 def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
@@ -299,8 +298,8 @@ def build_rules(
     for pair, count in needs.items():
         able = [index for index in pairs[pair] if has_enough(triplets[index], question)]
         if low := sorted({*pairs[pair]} - {*able}):
-            unit = triplets[low[0]].drop_unit
-            name = f"{'-'.join(pair)} triplets of less than {question.floor:g} {unit} on a side"
+            least, unit = question.least_drop(triplets[low[0]]), triplets[low[0]].drop_unit
+            name = f"{'-'.join(pair)} triplets of less than {least:g} {unit} on a side"
             rules.append(LinearRule(name, low, [1] * len(low), 0, 0, "enough"))
         rules.extend(_quantile_rules(triplets, able, pair, count, question.quantiles))
         if question.token_balance is not None:

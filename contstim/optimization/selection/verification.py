@@ -159,7 +159,10 @@ def verify_triplets(
         is_same = is_same and source is not None and source.drops == triplet.drops
         is_same &= abs(triplet.controversiality - sum(triplet.drops)) <= _ROUNDING
         _require(is_same, f"{triplet.triplet_id} was not given, or has changed")
-        _require(min(triplet.drops) >= question.floor, f"{triplet.triplet_id} has too few nats")
+        _require(
+            min(triplet.drops) >= question.least_drop(triplet),
+            f"{triplet.triplet_id} has too few {triplet.drop_unit}",
+        )
     _require(not repeated_item(chosen), "a triplet is used more than once")
     candidates = grouped(((t.model_1, t.model_2), t) for t in triplets)
     numbers = Counter((triplet.model_1, triplet.model_2) for triplet in chosen)
@@ -189,7 +192,7 @@ def _check_spread(
     number = question.quantiles
     if not number or not chosen:
         return
-    enough = [t for t in candidates if min(t.drops) >= question.floor]
+    enough = [t for t in candidates if min(t.drops) >= question.least_drop(t)]
     for name in ("log_prob_natural_model_1", "log_prob_natural_model_2"):
         ordered = np.sort([getattr(triplet, name) for triplet in enough])
         # A value belongs to the first quantile whose upper edge is not below it

@@ -1,5 +1,6 @@
 """Searches between scorers of different units, against plain computation."""
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -7,10 +8,10 @@ import numpy as np
 import pytest
 
 from contstim.english import generate
-from contstim.errors import InputError, ModelError
+from contstim.errors import InfeasibleError, InputError, ModelError
 from contstim.files.tables import write_table
 from contstim.items.reviews import changed_positions
-from contstim.items.stimuli import read_triplets, triplet_columns
+from contstim.items.stimuli import Triplet, read_triplets, triplet_columns
 from contstim.models.base import Scorer
 from contstim.models.catalog import load_scorer
 from contstim.models.ngram.adapter import NgramModel
@@ -19,6 +20,7 @@ from contstim.optimization.search.few_changes import FewChanges
 from contstim.optimization.search.near_pairs import near_pairs
 from contstim.optimization.search.opponents import natural_sd
 from contstim.optimization.search.recipes import GOLAN2023
+from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import Synthesis, synthesize, synthesize_triplet
 from contstim.optimization.selection.question import TripletQuestion
 from contstim.optimization.selection.triplets import select_triplets
@@ -161,6 +163,24 @@ def test_triplets_keep_their_units_in_tables_and_selections(
     assert triplet.controversiality == sum(triplet.drops)
     question = TripletQuestion(per_pair=1, quantiles=0, enough=0.2)
     assert select_triplets([triplet], question).triplets == (triplet,)
+
+
+def test_drops_of_two_units_have_their_own_limits() -> None:
+    n, one, two = map(Sentence.parse, ("The dog ran.", "The cat ran.", "The dog sat."))
+    nats = Triplet("t1", "a", "b", n, one, two, -1.0, -1.0, -7.0, -1.0, -1.0, -7.0, 12.0)
+    n, one, two = map(Sentence.parse, ("We eat fish.", "We eat bread.", "You eat fish."))
+    sds = Triplet("t2", "a", "c", n, one, two, -1.0, -1.0, -1.6, -1.0, -1.0, -1.6, 1.2)
+    sds = replace(sds, sd_1=1.0, sd_2=1.0, unit_1="nats", unit_2="nats per word")
+    few = replace(nats, triplet_id="t3", log_prob_synthetic_1_model_1=-3.0, controversiality=8.0)
+    question = TripletQuestion(per_pair=1, quantiles=0)
+    chosen = select_triplets([nats, sds], question).triplets
+    assert [triplet.triplet_id for triplet in chosen] == ["t1", "t2"]
+    with pytest.raises(InfeasibleError, match=r"5 nats or 0\.5 standard deviations"):
+        select_triplets([few, sds], question)
+    with pytest.raises(InputError, match="needs drops of one unit"):
+        select_triplets([nats, sds], replace(question, objective="controversiality"))
+    assert SearchSettings(enough=5.0).sds == 5
+    assert SearchSettings().sds == 0.5
 
 
 def test_near_pairs_weigh_gains_by_standard_deviations(
