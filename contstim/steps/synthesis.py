@@ -177,14 +177,17 @@ def _sds_of(models: Sequence[Scorer], reporter: Reporter) -> dict[str, float]:
     """Return the standard deviation of each model's scores; empty if all units are nats."""
     if all(model.convention.is_log_probability for model in models):
         return {}
-    sentences = generate(MAX_SENTENCES, seed=0)
+    # Words that a model does not know would all have the same score
+    generated = generate(2 * MAX_SENTENCES, seed=0)
+    sentences = [s for s in generated if all(m.knows(s.words).all() for m in models)]
+    sentences = sentences[:MAX_SENTENCES]
     sds = {model.name: natural_sd(model, sentences) for model in models}
     listed = ", ".join(
         f"{sd:.3g} {m.convention.unit} ({m.name})"
         for m, sd in zip(models, sds.values(), strict=True)
     )
     reporter.say(
-        f"Standard deviations of {MAX_SENTENCES} sentences of the embedded English: {listed}."
+        f"Standard deviations of {len(sentences)} sentences of the embedded English: {listed}."
     )
     return sds
 

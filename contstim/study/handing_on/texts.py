@@ -44,7 +44,7 @@ TO_FILL_IN = "To fill in: "
 
 _OR_TOOLS = "https://developers.google.com/optimization/"
 # Settings that the record of the searches contains only if they are set
-_SEARCH = (*(field.name for field in fields(SearchQuestion)), "capitals", "plausible")
+_SEARCH = (*(field.name for field in fields(SearchQuestion)), "capitals", "plausible", "enough_sds")
 
 
 def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:
