@@ -116,7 +116,7 @@ def _model_lines(models: Sequence[Specification], folder: Path) -> Iterator[str]
     """Yield a line of TOML for each model; paths are relative to the folder of the study."""
     names: dict[str, None] = {}
     for name, model in zip(short_names([m.name for m in models]), models, strict=True):
-        name = re.sub(r"[^\w.-]+", "-", name.rpartition("/")[2]).strip("-")
+        name = re.sub(r"[^\w.-]+", "-", name).strip("-")
         numbered = (f"{name}-{i}" for i in count(2))
         name = next(n for n in chain([name], numbered) if n not in names)
         names[name] = None
