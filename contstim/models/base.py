@@ -134,7 +134,7 @@ class Replacements:
         # No exact values; equal estimates; no bounds
         return cls(np.full(n_words, np.nan), np.zeros(n_words), np.full(n_words, np.inf))
 
-    def mapped(self, function: Callable[[FloatArray], FloatArray]) -> Replacements:
+    def map_scores(self, function: Callable[[FloatArray], FloatArray]) -> Replacements:
         """Apply an increasing function of the scores of each word, (n_words,)."""
         exact, estimate, upper_bound = map(function, (self.exact, self.estimate, self.upper_bound))
         return Replacements(exact, estimate, upper_bound)

@@ -309,7 +309,7 @@ class Transformed(Scorer):
         """See `Scorer.replacements`: a transform increases with the log-probability."""
         baseline, sizes = self._replaced(sentence, position, words)
         plain = self._model.replacements(sentence, position, words)
-        return plain.mapped(lambda log_probs: (log_probs - baseline) / sizes)
+        return plain.map_scores(lambda log_probs: (log_probs - baseline) / sizes)
 
     def replacement_scores(
         self, sentence: Sentence, position: int, words: Sequence[str]

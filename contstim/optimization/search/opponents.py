@@ -61,7 +61,7 @@ class Opponent(LanguageModel):
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `Scorer.replacements`; scaled."""
         values = self.scorer.replacements(sentence, position, words)
-        return values.mapped(lambda scores: scores / self.unit)
+        return values.map_scores(lambda scores: scores / self.unit)
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
