@@ -48,6 +48,7 @@ class Die(WorkerTask[WorkerContext]):
     def perform(self, context: WorkerContext) -> None:
         del context
         os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(60)  # another thread may receive the signal, a little later
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class Stop(WorkerTask[WorkerContext]):
     def perform(self, context: WorkerContext) -> None:
         del context
         os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(1)  # as above
 
 
 @dataclass(frozen=True)
