@@ -70,12 +70,15 @@ def diff_report(
 
 _MEANING = (
     "Rank correlation: Spearman's, over the scores of {} ({}). Reordered: share of all pairs of "
-    "these sentences that the two models order differently. Changes: {}, each with a random word "
-    "of the same part of speech in place of one word; the share of changes for which one model "
+    "these sentences that the two models order differently. Both also depend on the lengths of the "
+    "sentences. Changes: {}, each with a random word of the same part of speech and of similar "
+    "length and frequency in place of one word; the share of changes for which one model "
     "prefers the natural and the other model the changed sentence. Minimal pairs: {} of a "
     "grammatical and an ungrammatical sentence; the share of pairs of which only one model prefers "
     "the grammatical sentence. Brackets contain 95 % intervals, which generalise to other "
-    "sentences (Wilson 1927, with the effective sample size of Korn & Graubard 1998)."
+    "sentences, for minimal pairs of the same paradigms (Wilson 1927, with the effective sample "
+    "size of Korn & Graubard 1998). They are not corrected for the number of values: one that is "
+    "just above the average may be there by chance."
 )
 
 
@@ -141,13 +144,14 @@ def paradigm_table(difference: Difference) -> Table:
 def where_text(difference: Difference) -> str:
     """Name the values for which two models part more often than on average.
 
-    The interval of such a value does not contain the share of all changes.
+    The intervals of these values are above the share of all changes. They are not corrected for the
+    number of values.
     """
-    most = [
-        f"{name}: {next(iter(shares))} ({next(iter(shares.values()))})"
-        for name, shares in difference.where.items()
-        if next(iter(shares.values())).low > difference.changes.share
-    ]
+    most = []
+    for name, shares in difference.where.items():
+        values = (f"{v} ({x})" for v, x in shares.items() if x.low > difference.changes.share)
+        if listed := ", ".join(values):
+            most.append(f"{name}: {listed}")
     if not most:
         return "They part on no kind of word clearly more often than on others."
     return f"They part more often than on average by {'; '.join(most)}."
