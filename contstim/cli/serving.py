@@ -63,6 +63,14 @@ def collect(
     participants: Annotated[
         int, typer.Option(min=0, help="Maximum number of participants; 0 closes the study.")
     ] = 10_000,
+    per_group: Annotated[
+        int,
+        typer.Option(
+            "--participants-per-group",
+            min=1,
+            help="Maximum number of participants of each group, such as people_per_list of waves.",
+        ),
+    ] = 10_000,
     behind_proxy: Annotated[
         bool,
         typer.Option(
@@ -172,6 +180,7 @@ def collect(
         stored.StudyOptions(
             dropout=dropout,
             participants=participants,
+            per_group=per_group,
             code=code,
             redirect=redirect,
             accept_platform_ids=accept_platform_ids,

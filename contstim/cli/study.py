@@ -85,15 +85,21 @@ def run(
     def end(stage: StudyStage, record: Record) -> None:
         remark(f"{stage.name}: done in {record.seconds:,.1f} s", quiet=quiet)
 
-    done = run_study(
-        read,
-        first=first,
-        last=until,
-        overwrite=overwrite,
-        reporter=ProgressBars(quiet=quiet),
-        begin=begin,
-        end=end,
-    )
+    again = True
+    while again:
+        done = run_study(
+            read,
+            first=first,
+            last=until,
+            overwrite=overwrite,
+            reporter=ProgressBars(quiet=quiet),
+            begin=begin,
+            end=end,
+        )
+        # If a wave lacks items, the study now searches more triplets
+        earlier, read, first = read, read_study(study), None
+        again = bool(done.incomplete) and until is None
+        again &= [stage.step for stage in read.stages] != [s.step for s in earlier.stages]
     for name in done.edited:
         warn(f"{name} was changed by hand; later stages use the changed file.")
     counts = f"{quantity(len(done.done), 'stage')} done, {len(done.unchanged):,} unchanged."

@@ -29,6 +29,7 @@ _PLACES = {
     "select minimal-pairs": "selection:SelectMinimalPairs",
     "review": "review:WriteReviewPage",
     "design": "design:MakeDesign",
+    "waves": "waves:DesignWaves",
     "power": "simulation:SimulatePower",
     "simulate": "simulation:SimulateResponses",
     "analyze": "analysis:AnalyzeResponses",

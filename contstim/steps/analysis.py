@@ -99,6 +99,12 @@ class OfAnswers(Step[Value], name=""):
         return admission, gather(design, answers, table, partial=unfinished)
 
 
+STOPPED = (
+    "Data were collected in waves until a verdict: shares, p-values and intervals of this analysis "
+    "ignore that the answers decided when to stop. Use the verdict of the waves instead."
+)
+
+
 class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     """Compare models by their agreement with people, with noise ceilings, intervals and tests.
 
@@ -183,6 +189,8 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
             primary=next((measure for measure in MEASURES if measure.name == self.primary), None),
             progress=partial(reporter.progress, "comparing"),
         )
+        if Path(f"{self.trials}.waves.csv").is_file():
+            analysis = replace(analysis, limits=(STOPPED,))
         reporter.warn(analysis.origin.warning)
         # Natural sentences in a training text may bias the comparison of the models
         testing = (trial for trial in design if trial.condition in TESTING)

@@ -28,7 +28,7 @@ from contstim.reporting.canvas import write_figure
 from contstim.reporting.stimuli_page import figures_table
 from contstim.steps.fields import Reviews, read_sentence_file
 from contstim.steps.review import flags_of, report_changes
-from contstim.steps.step import Outcome, Step
+from contstim.steps.step import Outcome, Step, Value
 from contstim.wording import quantity
 from contstim.words.frequencies import WordFrequencies, read_frequencies
 from contstim.words.sentence import Sentence
@@ -41,7 +41,19 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
 
 
-class MakeDesign(Step[Design], name="design", version=5):
+class TrialsStep(Step[Value], name=""):
+    """Base of steps that write the trials of an experiment."""
+
+    out: Any
+    scale: Annotated[
+        Scale, Help("Scale of answers: confidence (1-6), choice (1-2) or slider (0-100).")
+    ] = Scale.CONFIDENCE
+    seconds_per_trial: Annotated[float, Help("Duration of a trial, seconds.", at_least=0)] = (
+        SECONDS_PER_TRIAL
+    )
+
+
+class MakeDesign(TrialsStep[Design], name="design", version=5):
     """Turn stimuli into the trials of an experiment, and assign them to groups.
 
     Each triplet gives a trial of its two synthetic sentences; with `--twins` it also gives trials
@@ -93,15 +105,9 @@ class MakeDesign(Step[Design], name="design", version=5):
         ),
     ] = None
     twins: Annotated[bool, Help("Add trials of condition natural-synthetic.")] = False
-    scale: Annotated[
-        Scale, Help("Scale of answers: confidence (1-6), choice (1-2) or slider (0-100).")
-    ] = Scale.CONFIDENCE
     seconds: Annotated[
         float, Help("Time limit of the search for an assignment, seconds.", at_least=0.0)
     ] = 60.0
-    seconds_per_trial: Annotated[float, Help("Duration of a trial, seconds.", at_least=0)] = (
-        SECONDS_PER_TRIAL
-    )
     text: Annotated[
         Path | None, Help("Text, counts or model for word frequencies.", kind="training text")
     ] = None

@@ -18,7 +18,7 @@ from contstim.experiments.platforms.platform import (
 from contstim.experiments.responses.alignment import Imported, keep_one, kept_columns
 from contstim.experiments.responses.questionnaire import COLUMNS, questions_beside, write_answers
 from contstim.experiments.responses.table import origin_of, scale_of, write_responses
-from contstim.files.files import visible_files
+from contstim.files.files import is_record, visible_files
 from contstim.files.tables import write_table
 from contstim.items.stimuli import on_scale, read_trials, trial_columns
 from contstim.options import AnswerScale, Help, Reads, Writes, WritesTable
@@ -126,7 +126,7 @@ class ImportResponses(Step[Imported], name="import", version=2):
         reader = self.reader
         if reader.files and not self.files:
             raise InputError(f"`files` must not be empty. Name {reader.files}")
-        files = _data_files(self.files)
+        files = data_files(self.files)
         if len(files) > 1 and not reader.several:
             raise InputError(f"`files` must name one file, got {len(files)}.")
         if reader.files and (self.trials is None) == (self.trials_out is None):
@@ -185,7 +185,7 @@ class ImportResponses(Step[Imported], name="import", version=2):
         return Outcome(imported, facts, parts=[str(report)])
 
 
-def _data_files(paths: Iterable[Path]) -> list[Path]:
+def data_files(paths: Iterable[Path]) -> list[Path]:
     """Return the paths, with a folder replaced by the files in it that have a usual ending.
 
     Raises:
@@ -194,7 +194,7 @@ def _data_files(paths: Iterable[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         inside = visible_files(path) if path.is_dir() else [path]
-        data = [file for file in inside if file == path or file.suffix.lower() in _DATA]
+        data = [f for f in inside if f == path or (f.suffix.lower() in _DATA and not is_record(f))]
         if not data:
             raise InputError(f"{path} contains no data: no file ends in {', '.join(_DATA)}.")
         files += data

@@ -11,6 +11,7 @@ import numpy as np
 
 from contstim.experiments.analysis.e_values import (
     Verdict,
+    best_of,
     e_value,
     matches_of,
     read_answers,
@@ -56,48 +57,52 @@ class FindVerdict(Step[Verdict], name="verdict"):
         """Compute all e-values, and write them."""
         matches = matches_of(read_answers(self.answers))
         verdict = verdict_of(matches, self.alpha)
-        columns: dict[str, list[object]] = defaultdict(list)
-        shown = []
-        for match in matches:
-            a, b, people = match.model_a, match.model_b, int(match.people.sum())
-            e_a, e_b = (e_value(match.log_e(model)[-1]) for model in (a, b))
-            low, high = match.interval(self.alpha)
-            cells = {
-                "model_a": a,
-                "model_b": b,
-                "e_a_beats_b": e_a,
-                "e_b_beats_a": e_b,
-                "share_a": match.share,
-                "difference_low": low,
-                "difference_high": high,
-                "participants": people,
-                "lists": len(match.x),
-            }
-            for name, cell in cells.items():
-                columns[name].append(cell)
-            shown.append((a, b, f"{e_a:.3g}", f"{e_b:.3g}", f"{match.share:.0%}", f"{people:,}"))
-        write_table(self.out, columns)
-        write_figure(partial(evidence_figure, matches, verdict, self.alpha), f"{self.out}.png")
-        header = ("a", "b", "E a beats b", "E b beats a", "share of a", "participants")
-        table = Table(header, shown, texts=2)
-        beaten = [f"{other} beats {model}." for model, other in verdict.beaten.items()]
+        parts = write_matches(matches, verdict, self.alpha, self.out)
         reporter.say(f"{self.out}: {len(matches):,} matches.")
         facts = {"alpha": self.alpha, "winner": verdict.winner, "beaten": dict(verdict.beaten)}
-        complete = bool(verdict.winner or not verdict.surviving)
-        return Outcome(verdict, facts, complete=complete, parts=[table, *beaten, verdict.text])
+        return Outcome(verdict, facts, complete=not verdict.open, parts=parts)
+
+
+def write_matches(
+    matches: Sequence[Match], verdict: Verdict, alpha: float, out: Path
+) -> list[Table | str]:
+    """Write a table of all matches and a figure (`….png`), and return parts to print."""
+    columns: dict[str, list[object]] = defaultdict(list)
+    shown = []
+    for match in matches:
+        a, b, people = match.model_a, match.model_b, int(match.people.sum())
+        e_a, e_b = (e_value(match.log_e(model)[-1]) for model in (a, b))
+        low, high = match.interval(alpha)
+        cells = {
+            "model_a": a,
+            "model_b": b,
+            "e_a_beats_b": e_a,
+            "e_b_beats_a": e_b,
+            "share_a": match.share,
+            "difference_low": low,
+            "difference_high": high,
+            "participants": people,
+            "lists": len(match.x),
+        }
+        for name, cell in cells.items():
+            columns[name].append(cell)
+        shown.append((a, b, f"{e_a:.3g}", f"{e_b:.3g}", f"{match.share:.0%}", f"{people:,}"))
+    write_table(out, columns)
+    write_figure(partial(evidence_figure, matches, verdict, alpha), f"{out}.png")
+    header = ("a", "b", "E a beats b", "E b beats a", "share of a", "participants")
+    beaten = [f"{other} beats {model}." for model, other in verdict.beaten.items()]
+    return [Table(header, shown, texts=2), *beaten, verdict.text]
 
 
 def evidence_figure(matches: Sequence[Match], verdict: Verdict, alpha: float) -> Figure:
-    """Draw E by number of participants, for the best model against each other model.
-
-    The best model is the winner, or the model whose smallest e-value is the largest.
-    """
+    """Draw E by number of participants, for the best model against each other model."""
     models = [*dict.fromkeys(m for match in matches for m in (match.model_a, match.model_b))]
-    of_model = {m: [x for x in matches if m in (x.model_a, x.model_b)] for m in models}
-    best = verdict.winner or max(models, key=lambda m: min(x.log_e(m)[-1] for x in of_model[m]))
+    best = best_of(matches, verdict)
     figure = new_figure(4.2, 2.6)
     axes = figure.subplots()
-    for match in of_model[best]:
+    for match in matches:
+        if best not in (match.model_a, match.model_b):
+            continue
         other = match.model_b if match.model_a == best else match.model_a
         people = np.concatenate([[0], np.cumsum(match.people)])
         log10_e = match.log_e(best) / np.log(10)

@@ -32,7 +32,7 @@ from contstim.reporting.report import (
 )
 from contstim.reporting.templates import passages
 from contstim.steps.analysis import AnalyzeResponses
-from contstim.steps.design import MakeDesign
+from contstim.steps.design import TrialsStep
 from contstim.steps.platforms import ExportTrials
 from contstim.steps.review import WriteReviewPage
 from contstim.steps.simulation import SimulateResponses
@@ -172,7 +172,7 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
         facts: facts of the study.
         is_done: whether all its stages are done.
     """
-    study, design = facts.study, facts.study.step(MakeDesign)
+    study, design = facts.study, facts.study.step(TrialsStep)
     file = link(Path(study.path.name))
     pages = [step.out for step in study.steps(WriteReviewPage) if step.out.is_file()]
     exporting = study.step(ExportTrials)
@@ -188,6 +188,9 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
     elif texts and not of_people and unfilled_warning(texts):
         step = ("edit the texts that participants read: ", link(texts / "consent.md"))
         step += (", ", link(texts / "debrief.md"))
+    elif export and facts.waves and not facts.waves["is_over"]:
+        step = (facts.waves["status"], " Name the answers as data under [waves] in ", file)
+        step += (", and run it again",)
     elif export and not of_people:
         how = code(f"contstim collect {export}") if texts else link(export, export.as_posix())
         step = ("collect answers: ", how, ", and name them in a section import.NAME of ", file)

@@ -38,6 +38,7 @@ from contstim.steps.review import WriteReviewPage
 from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
 from contstim.steps.simulation import SimulatePower
 from contstim.steps.triplets import SearchTriplets
+from contstim.steps.waves import DesignWaves
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
@@ -67,7 +68,11 @@ def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
     if verdict := facts.analysis.get("verdict"):
         report = link(_analysis_folder(facts) / "report.html", "The whole report")
         yield Paragraph((strong("Result: "), f"{verdict} ", report, "."))
-    figures = [*_figures_of_analysis(facts)] if verdict else []
+    elif verdict := facts.waves.get("verdict"):
+        yield Paragraph((strong("Result of the waves: "), verdict))
+    figures = [*_figures_of_analysis(facts)] if facts.analysis.get("verdict") else []
+    if facts.wave_step and verdict:
+        figures.append(Path(f"{facts.wave_step.out}.verdict.csv.png"))
     if facts.trials:
         power = facts.study.step(SimulatePower)
         figures += [power.writes()[-1]] if power else []
@@ -299,6 +304,36 @@ def _design(facts: StudyFacts) -> Iterator[Part]:
     yield Paragraph((link(design.out, "All trials"), "; ", summary, "."))
 
 
+def _waves(facts: StudyFacts) -> Iterator[Part]:
+    step, record = facts.study.step(DesignWaves), facts.waves
+    if not step or not record:
+        return
+    yield Paragraph((strong(record["verdict"] or record["status"]),))
+    if record["verdict"]:
+        alternative = "evidence by number of participants"
+        yield from _picture(Path(f"{step.out}.verdict.csv.png"), alternative)
+        text = f"{quantity(record['finished'], 'participant')} finished"
+        text += f", {record['excluded']} of them excluded. {record['status']}"
+        if record["further_people"]:
+            people = quantity(record["further_people"], "more participant")
+            text += f" About {people} are needed if the evidence grows as it did so far."
+        yield Paragraph((text,))
+        text = "Shares of answers are biased, because waves stop when a difference is large."
+        yield Paragraph((link(Path(f"{step.out}.verdict.csv"), "All matches"), ". ", text))
+    names = ("wave", "people", "matches", "items")
+    after = {row["wave"]: row for row in record["history"]}
+    rows = []
+    dropped: set[str] = set()
+    for wave in record["waves"]:
+        look = after.get(wave["wave"], {"surviving": [], "beaten": {}})
+        new = {model: rival for model, rival in look["beaten"].items() if model not in dropped}
+        dropped |= {*new}
+        beaten = "; ".join(f"{rival} beats {model}" for model, rival in new.items())
+        numbers = (f"{wave[name]:,}" for name in names)
+        rows.append((*numbers, beaten, ", ".join(look["surviving"])))
+    yield Table((*names, "dropped after it", "remaining"), rows, notes=2, is_wide=True)
+
+
 def _picture(path: Path, alternative: str) -> Iterator[Part]:
     if path.is_file():
         yield Picture(path.stem, path.read_bytes(), alternative)
@@ -395,6 +430,7 @@ SECTIONS: dict[str, tuple[Callable[[StudyFacts], Iterator[Part]], frozenset[str]
     "Reviews": (_reviews, frozenset({"review"})),
     "The experiment": (_design, frozenset({"design"})),
     "What a participant will see": (_participant, frozenset({"design", "export"})),
+    "Waves": (_waves, frozenset({"waves"})),
     "What the experiment can show": (_power, frozenset({"power"})),
     "Who agrees with people": (_people, frozenset({"simulate", "import", "analyze"})),
     "What was left out": (_left_out, frozenset({"vocabulary", "sentences", "triplets"})),

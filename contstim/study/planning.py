@@ -26,6 +26,7 @@ from contstim.experiments.analysis.families import (
     every_contrast,
     read_contrasts,
 )
+from contstim.experiments.design.waves import expected_size
 from contstim.files.tables import columns_of, frame_of
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import read_stimuli
@@ -40,6 +41,7 @@ from contstim.steps.sentences import FindSentences
 from contstim.steps.simulation import SimulatePower, SimulateResponses
 from contstim.steps.triplets import SearchTriplets
 from contstim.steps.vocabulary import MakeVocabulary
+from contstim.steps.waves import DesignWaves
 from contstim.store.times import times_beside
 from contstim.study.amounts import StudyNumbers, count_missing, natural_supply, too_few
 from contstim.study.states import stage_states
@@ -349,9 +351,25 @@ def _hopeless(study: Study, numbers: StudyNumbers) -> Iterator[str]:
             yield family.caution("groups", settings.fdr)
 
 
+def _expected_waves(step: DesignWaves, n_models: int) -> str:
+    """Return sentences about the expected numbers of people, items and hours."""
+    size = expected_size(step.rules, n_models, seed=step.seed)
+    trials = step.rules.trials_per_person + step.catch_per_list
+    hours = [people * trials * step.seconds_per_trial / 3600 for people in size.people]
+    return (
+        f"Waves need about {size.people[0]:,} people (in one of five studies more than "
+        f"{size.people[1]:,}), {hours[0]:,.0f} ({hours[1]:,.0f}) hours of answers, and "
+        f"{size.items[0]:,} ({size.items[1]:,}) triplets of a pair of models. In simulations with "
+        f"models and items like those of Golan et al. (2023), {size.decided:.0%} of the studies "
+        f"have a verdict after at most {step.rules.max_people:,} people."
+    )
+
+
 def _tests(study: Study, numbers: StudyNumbers) -> str:
     """Return sentences about the tests of the analysis and what they can show."""
     groups, settings = numbers.groups, _analysis(study)
+    if (waves := study.step(DesignWaves)) and numbers.models > 1:
+        return _expected_waves(waves, numbers.models)
     if not groups or numbers.models < 2:
         return ""
     family, needed = over_groups(study, groups), "a section [power] shows how many it needs."

@@ -15,11 +15,14 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, replace
 from itertools import product
+from math import comb
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ContstimError, InputError
+from contstim.experiments.design.waves import WaveRules
 from contstim.files.files import path_inside
+from contstim.files.records import Record, record_path
 from contstim.options import Models, Reads, Writes
 from contstim.steps import BY_DEFAULT, step_named, step_names
 from contstim.steps.generation import GenerateSentences
@@ -182,6 +185,7 @@ class _Wiring:
             "questions": QUESTIONS if study.questions else None,
             "planned participants": self.planned_participants,
             "twins": (design and design["twins"]) or None,
+            "items of waves": self._items_of_waves(),
         }
         self.drafts = [_draft(section) for section in sections if not _list_alternatives(section)]
         for section in sections:
@@ -191,6 +195,18 @@ class _Wiring:
             if kinds and not choices:
                 listed = ", ".join(kinds)
                 problems.add(section.key, f"no section writes any of {listed}: name a file.")
+
+    def _items_of_waves(self) -> int | None:
+        """Return the number of triplets of a pair of models that the next wave needs, if any."""
+        waves = next((s.values for s in self._sections if s.key == ("waves",)), None)
+        if waves is None:
+            return None
+        trials = self._study.folder / (waves.get("out") or path_inside(RESULTS, "trials.csv"))
+        record = Record.from_file(record_path(trials))
+        if record is not None and "triplets_per_pair" in record.facts:
+            return int(record.facts["triplets_per_pair"])
+        rules = WaveRules(**{name: waves[name] for name in vars(WaveRules()) if name in waves})
+        return rules.items_per_match(max(1, comb(len(self._study.models), 2)))
 
     def find(
         self,

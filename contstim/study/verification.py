@@ -26,6 +26,7 @@ from contstim.files.records import Record, path_from
 from contstim.files.tables import join_names
 from contstim.models.specifications import hub_commit
 from contstim.reporter import SILENT, Reporter
+from contstim.steps.waves import DesignWaves, recomputed_history
 from contstim.study.handing_on.manifest import (
     ENVIRONMENT,
     MANIFEST,
@@ -135,7 +136,7 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
     for done, name in enumerate(names, start=1):
         now[name] = checksum(name, to_edit.get(name, ())) if Path(name).exists() else ""
         reporter.progress("checking", done, len(names))
-    files = [*_Chain(folder, records, now).checked(), *remarks]
+    files = [*_Chain(folder, records, now).checked(), *remarks, *_verdicts(folder, records)]
     recorded = {*map(Path, now), *(folder / remark.path for remark in remarks)}
     files += _unrecorded(folder, visible, recorded)
     manifest = read_manifest(folder)
@@ -154,6 +155,21 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
     order = list(FileState)
     files.sort(key=lambda file: (order.index(file.state), file.path))
     return FolderCheck(tuple(files), _done_again(folder, now))
+
+
+def _verdicts(folder: Path, records: Iterable[Record]) -> Iterator[CheckedFile]:
+    """Compute the verdicts of waves again from the answers, and yield those that differ."""
+    for record in records:
+        if record.step == DesignWaves.name:
+            out = record.path.with_name(record.path.name.removesuffix(".meta.json"))
+            try:
+                same = recomputed_history(out, record.facts) == record.facts["history"]
+                why = "its answers give other verdicts than its record states."
+            except ContstimError as error:
+                same, why = False, f"its verdicts cannot be computed: {error}"
+            if not same:
+                name = path_from(folder, Path(f"{out}.answers.csv"))
+                yield CheckedFile(name, FileState.EDITED, why)
 
 
 def _unrecorded(

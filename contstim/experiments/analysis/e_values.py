@@ -18,20 +18,24 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import combinations
-from math import exp, inf, log
+from math import ceil, exp, inf, log
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.analysis.ratings import roles
+from contstim.experiments.responses.table import UNRATED
 from contstim.files.tables import read_rows, text
-from contstim.items.stimuli import optional_text
+from contstim.items.stimuli import Condition, optional_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from contstim.experiments.responses.table import Response
     from contstim.files.arrays import FloatArray
+    from contstim.items.stimuli import Trial
 
 BETS = np.array([0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 0.95])
 """Parts of the money that the eight bets stake in each round."""
@@ -61,7 +65,7 @@ class Answer:
     list: str = ""
 
 
-def read_answers(path: Path | str) -> tuple[Answer, ...]:
+def read_answers(path: Path | str, *, may_be_empty: bool = False) -> tuple[Answer, ...]:
     """Read a table with the columns of `Answer`; further columns are ignored.
 
     Raises:
@@ -69,7 +73,7 @@ def read_answers(path: Path | str) -> tuple[Answer, ...]:
             models or prefers a third one, or a participant saw several lists.
     """
     readers = {"str": (text, "text"), "list": (optional_text, "text")}
-    answers = read_rows(path, Answer, readers)
+    answers = read_rows(path, Answer, readers, may_be_empty=may_be_empty)
     lists: dict[str, str] = {}
     for row, answer in enumerate(answers):
         models = (answer.model_a, answer.model_b)
@@ -85,6 +89,20 @@ def read_answers(path: Path | str) -> tuple[Answer, ...]:
         if lists.setdefault(answer.participant, answer.list) != answer.list:
             raise InputError(f"{path}, row {row}: {answer.participant} must have one list.")
     return answers
+
+
+def answers_of(trials: Iterable[Trial], responses: Iterable[Response]) -> Iterator[Answer]:
+    """Yield the judgement of each rated trial that compares two models; a group is a list."""
+    trial_of = {trial.trial_id: trial for trial in trials}
+    for response in responses:
+        trial = trial_of[response.trial_id]
+        if response.rating == UNRATED or not trial.model_1:
+            continue
+        is_twin = trial.condition is Condition.NATURAL_SYNTHETIC
+        accepts_2, accepts_1 = roles(trial) if is_twin else (trial.model_1, trial.model_2)
+        preferred = (TIE, accepts_1, accepts_2)[response.choice]
+        models = (trial.model_1, trial.model_2)
+        yield Answer(response.participant, *models, preferred, str(response.group))
 
 
 def log_e_values(x: FloatArray) -> FloatArray:
@@ -144,10 +162,15 @@ class Match:
         return highest if surplus(highest) >= 0 else float(brentq(surplus, lowest, highest))
 
 
-def matches_of(answers: Iterable[Answer]) -> list[Match]:
-    """Return every match, in the order of the models' and lists' first answers."""
+def matches_of(answers: Iterable[Answer], names: Iterable[str] = ()) -> list[Match]:
+    """Return every match.
+
+    Args:
+        answers: judgements; lists are in the order of their first answers.
+        names: names of the models, in order; others follow in the order of their first answers.
+    """
     signs: dict[str, dict[str, dict[tuple[str, str], list[float]]]] = defaultdict(dict)
-    models: dict[str, None] = {}
+    models = dict.fromkeys(names)
     for answer in answers:
         models |= dict.fromkeys((answer.model_a, answer.model_b))
         people = signs[answer.list or f"{answer.participant} alone"]
@@ -179,11 +202,15 @@ class Verdict:
         beaten: dropped model → the model that beats it with the largest e-value.
         surviving: models that no other model beats.
         winner: model that beats every other one; empty for none.
+        alike: pairs of models that differ by less than the margin.
+        open: matches whose further answers can complete the verdict.
     """
 
     beaten: Mapping[str, str]
     surviving: Sequence[str]
     winner: str
+    alike: Sequence[tuple[str, str]] = ()
+    open: Sequence[tuple[str, str]] = ()
 
     @property
     def text(self) -> str:
@@ -192,15 +219,24 @@ class Verdict:
             return f"{self.winner} beats every other model."
         if not self.surviving:
             return "No model beats all others: each model is beaten by another one."
-        return f"Undecided between {', '.join(self.surviving)}."
+        if self.open:
+            return f"Undecided between {', '.join(self.surviving)}."
+        pairs = (f"{a} and {b} differ by less than the margin" for a, b in self.alike)
+        return f"No model beats all others: {'; '.join(pairs)}."
 
 
-def verdict_of(matches: Sequence[Match], alpha: float) -> Verdict:
+def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> Verdict:
     """Decide which models are beaten, and whether a model beats every other one.
 
     With M models, a model is beaten if an e-value against it reaches (M - 1)/alpha. A model that is
     better than every other one is beaten with a probability of at most alpha, at whichever look.
     The winner needs M/alpha against every other model, also against beaten ones.
+
+    Args:
+        matches: all matches.
+        alpha: error rate.
+        margin: two models are alike if the whole interval of the difference of their shares is
+            closer to zero than this; 0 for never.
     """
     models = [*dict.fromkeys(m for match in matches for m in (match.model_a, match.model_b))]
     log_e = {
@@ -213,14 +249,53 @@ def verdict_of(matches: Sequence[Match], alpha: float) -> Verdict:
         rival = max((other for other in models if other != model), key=lambda o: log_e[o, model])
         if log_e[rival, model] >= log((len(models) - 1) / alpha):
             beaten[model] = rival
-    winners = (
-        model
-        for model in models
-        if min(log_e[model, other] for other in models if other != model)
-        >= log(len(models) / alpha)
-    )
+    wins = {pair for pair, value in log_e.items() if value >= log(len(models) / alpha)}
+    winners = (a for a in models if all((a, b) in wins for b in models if a != b))
     surviving = [model for model in models if model not in beaten]
-    return Verdict(beaten, surviving, next(winners, ""))
+    pairs = [(match.model_a, match.model_b) for match in matches]
+    alike = [
+        (match.model_a, match.model_b)
+        for match in matches
+        if margin and max(map(abs, match.interval(alpha))) < margin
+    ]
+    # One survivor still has to beat the dropped models
+    last = surviving[0] if len(surviving) == 1 else ""
+    undecided = [
+        (a, b)
+        for a, b in pairs
+        if ({a, b} <= {*surviving} or last in (a, b)) and not {(a, b), (b, a)} & wins
+    ]
+    winner = next(winners, "")
+    still_open = [] if winner else [pair for pair in undecided if pair not in alike]
+    return Verdict(beaten, surviving, winner, alike, still_open)
+
+
+def best_of(matches: Sequence[Match], verdict: Verdict) -> str:
+    """Return the winner, or else the model whose smallest e-value is the largest."""
+    models = [*dict.fromkeys(m for match in matches for m in (match.model_a, match.model_b))]
+    of_model = {m: [x for x in matches if m in (x.model_a, x.model_b)] for m in models}
+    return verdict.winner or max(
+        models, key=lambda model: min(match.log_e(model)[-1] for match in of_model[model])
+    )
+
+
+def further_people(matches: Sequence[Match], verdict: Verdict, alpha: float) -> int | None:
+    """Return how many more people a verdict for the best model needs if evidence grows as so far.
+
+    None if a match gives no evidence for the best model, or the verdict is complete.
+    """
+    best, further = best_of(matches, verdict), 0
+    n_models = len({model for match in matches for model in (match.model_a, match.model_b)})
+    for match in matches:
+        if best not in (match.model_a, match.model_b) or not verdict.open:
+            continue
+        log_e, people = match.log_e(best)[-1], match.people.sum()
+        missing = log(n_models / alpha) - log_e
+        if missing > 0:
+            if log_e <= 0:
+                return None
+            further = max(further, ceil(missing / log_e * people))
+    return further or None
 
 
 def e_value(log_e: float) -> float:

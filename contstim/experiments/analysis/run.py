@@ -66,6 +66,7 @@ class Analysis(ShownAsTable):
         rivals_left_out: messages on omitted rivals and trials.
         paradigms: people, models and the grammar on minimal pairs; see `by_paradigm`.
         primary: measure that was named as the primary outcome, over all trials together.
+        limits: further warnings about the tests.
     """
 
     admission: Admission
@@ -86,6 +87,7 @@ class Analysis(ShownAsTable):
     rivals_left_out: tuple[str, ...] = ()
     paradigms: list[Row] = field(default_factory=list)
     primary: Measure | None = None
+    limits: tuple[str, ...] = ()
 
     @property
     def main(self) -> Result:
@@ -111,7 +113,7 @@ class Analysis(ShownAsTable):
             if interval.population != BOTH
         )
         return (
-            *filter(None, [self.admission.partial_note]),
+            *filter(None, [*self.limits, self.admission.partial_note]),
             *_empty_answers(self.ratings),
             *family_cautions(families, units, rate),
             *items,

@@ -78,6 +78,7 @@ class Recorder:
     Args:
         path: path of the database; created when missing.
         fingerprint: fingerprint of the study.
+        extends: function of another fingerprint that returns whether the study has all its groups.
         server: description of this server, for messages to other servers.
 
     Raises:
@@ -85,7 +86,13 @@ class Recorder:
             in use by another server (which the message names), or cannot be used.
     """
 
-    def __init__(self, path: Path, fingerprint: str, server: str = "") -> None:
+    def __init__(
+        self,
+        path: Path,
+        fingerprint: str,
+        server: str = "",
+        extends: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self.path = path
         try:
             with ExitStack() as resources:
@@ -97,7 +104,7 @@ class Recorder:
                 _require_one_name(path)
                 self._connection = resources.enter_context(writable_connection(path))
                 _lock(path, file)  # only after SQLite has locked the file; see `_lock`
-                _initialize(self._connection, path, fingerprint, server)
+                _initialize(self._connection, path, fingerprint, server, extends)
                 self._secret = stored_key(self._connection, "secret")
                 self._files = {file: _identity(file) for file in (path, Path(f"{path}-wal"))}
                 self._resources = resources.pop_all()
@@ -261,7 +268,13 @@ def _has_tables(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
 
 
-def _initialize(connection: sqlite3.Connection, path: Path, fingerprint: str, server: str) -> None:
+def _initialize(
+    connection: sqlite3.Connection,
+    path: Path,
+    fingerprint: str,
+    server: str,
+    extends: Callable[[str], bool],
+) -> None:
     """Create the tables of a new database, and store the server's description.
 
     Raises:
@@ -274,7 +287,10 @@ def _initialize(connection: sqlite3.Connection, path: Path, fingerprint: str, se
         values = {"fingerprint": fingerprint, **keys}
         connection.executemany("INSERT INTO study VALUES (?, ?)", values.items())
     connection.execute("INSERT OR REPLACE INTO study VALUES ('server', ?)", (server,))
-    if stored_key(connection, "fingerprint") != fingerprint:
+    stored = stored_key(connection, "fingerprint")
+    if stored != fingerprint and extends(stored):  # a later wave has further groups
+        connection.execute("UPDATE study SET value = ? WHERE name = 'fingerprint'", (fingerprint,))
+    elif stored != fingerprint:
         raise StoreError(
             f"{path} contains answers to trials of another study. Name another database."
         )

@@ -47,6 +47,7 @@ class StudyOptions:
         dropout: minutes without a request after which a participant no longer counts when groups
             are filled, but still counts for `participants`.
         participants: maximum number of participants; further applicants are refused.
+        per_group: maximum number of participants of a group; those who dropped out do not count.
         code: completion code; None: the code of the exported experiment. If there is neither a code
             nor a redirect, each participant gets an individual code.
         redirect: address after completion; None: the redirect of the exported experiment.
@@ -57,6 +58,7 @@ class StudyOptions:
 
     dropout: float = 30
     participants: int = 10_000
+    per_group: int = 10_000
     code: str | None = None
     redirect: str | None = None
     accept_platform_ids: bool = False
@@ -146,7 +148,7 @@ def join(
     name, stored_name = _find_known(connection, request, applicant, options)
     if stored_name is not None:
         return resume(connection, ParticipantRequest(participant=stored_name), now)
-    if _is_full(connection, options):
+    if _is_full(connection, groups, options, now):
         sentence = "This study has all the participants it needs. Thank you."
         raise RequestRefusal(403, sentence, full=True)
     seed = secrets.randbelow(2**31)
@@ -165,18 +167,20 @@ def join(
 
 def is_open(
     connection: sqlite3.Connection,
+    groups: Collection[str],
     request: JoinRequest,
     applicant: Applicant,
     options: StudyOptions,
+    now: float,
 ) -> bool:
-    """Return true if the applicant can take part or resume.
+    """Return true if the applicant can take part or resume; arguments as for `join`.
 
     Raises:
         RequestRefusal: if the applicant has withdrawn, lacks a required token, began in another
             browser, or is artificial and the server admits only people.
     """
     _, stored_name = _find_known(connection, request, applicant, options)
-    return stored_name is not None or not _is_full(connection, options)
+    return stored_name is not None or not _is_full(connection, groups, options, now)
 
 
 def _find_known(
@@ -222,9 +226,13 @@ def _find_known(
     return name, str(stored_name)
 
 
-def _is_full(connection: sqlite3.Connection, options: StudyOptions) -> bool:
+def _is_full(
+    connection: sqlite3.Connection, groups: Collection[str], options: StudyOptions, now: float
+) -> bool:
     (number,) = connection.execute("SELECT count(*) FROM participant").fetchone()
-    return bool(number >= options.participants)
+    filled = _filled(connection, now - 60 * options.dropout)
+    is_full = all(filled.get(group, 0) >= options.per_group for group in groups)
+    return bool(number >= options.participants) or is_full
 
 
 def withdrawn_refusal() -> RequestRefusal:
@@ -240,14 +248,19 @@ def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: f
     places of participants who dropped out or failed the check of the instructions are free; if
     those who dropped out resume, they are counted again.
     """
-    filled = dict(
+    filled = _filled(connection, since)
+    return min(groups, key=lambda group: filled.get(group, 0))
+
+
+def _filled(connection: sqlite3.Connection, since: float) -> dict[str, int]:
+    """Return group → number of participants that `least_filled` counts."""
+    return dict(
         connection.execute(
             "SELECT study_group, count(*) FROM participant "
             "WHERE completed IS NOT NULL OR (seen >= ? AND NOT failed) GROUP BY study_group",
             (since,),
         ).fetchall()
     )
-    return min(groups, key=lambda group: filled.get(group, 0))
 
 
 def resume(

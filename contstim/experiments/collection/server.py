@@ -97,7 +97,7 @@ def serve(
         name, number = listening.getsockname()[:2]
         url = f"http://[{name}]:{number}/" if ":" in name else f"http://{name}:{number}/"
         server = f"the server at {url} (process {os.getpid()})"
-        with closing(Recorder(database, study.fingerprint, server)) as recorder:
+        with closing(Recorder(database, study.fingerprint, server, study.extends)) as recorder:
             token, token_file = admin_token(database)
             key, limits = link_key(database), RequestLimits()
             service = Service(root, study, recorder, token, key, options=options, limits=limits)

@@ -162,6 +162,7 @@ class Service:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._folder, self._study, self._recorder = folder, study, recorder
+        self._changed = _time_of(folder / STUDY_FILE)
         self._token, self._options, self._limits, self._clock = token, options, limits, clock
         self._link_key = link_key
         self._code = options.code or study.code
@@ -189,9 +190,14 @@ class Service:
 
     async def open(self, request: Request) -> Response:
         """Report, before consent, whether the applicant can take part."""
-        self._limit_opening(address(request), self._clock())
+        now = self._clock()
+        self._limit_opening(address(request), now)
         body, applicant = await self._read_join_request(request)
-        is_open = await self._recorder.run(participants.is_open, body, applicant, self._options)
+        await self._read_further_groups()
+        groups = self._study.trials
+        is_open = await self._recorder.run(
+            participants.is_open, groups, body, applicant, self._options, now
+        )
         return json_response({"open": is_open})
 
     async def join(self, request: Request) -> Response:
@@ -199,6 +205,7 @@ class Service:
         now = self._clock()
         self._limit_joining(address(request), now)
         body, applicant = await self._read_join_request(request)
+        await self._read_further_groups()
         joined = await self._recorder.run(
             participants.join, self._study.trials, body, applicant, self._options, now
         )
@@ -264,6 +271,23 @@ class Service:
         kind = _TYPES.guess_type(file.name)[0] or "application/octet-stream"
         return FileResponse(file, media_type=kind, headers=headers)
 
+    async def _read_further_groups(self) -> None:
+        """Read the exported study again if it has changed, such as by the next wave."""
+        path = self._folder / STUDY_FILE
+        changed = _time_of(path)
+        if changed == self._changed:
+            return
+        self._changed = changed
+        try:
+            study = await asyncio.to_thread(read_study, self._folder)
+        except InputError as error:
+            _LOG.warning("The changed study is not used: %s", error)
+            return
+        if not await asyncio.to_thread(study.extends, self._study.fingerprint):
+            _LOG.warning("%s has other trials than at the start: restart the server.", path)
+            return
+        self._study = study
+
     async def _read_join_request(self, request: Request) -> tuple[JoinRequest, Applicant]:
         """Read a request to take part, and the identity in it."""
         body = check_fields(await read_json(request, self._limits), JoinRequest)
@@ -286,6 +310,14 @@ class Service:
     def _participant_response(self, state: Mapping[str, Any], *, status: int) -> Response:
         secret = self._recorder.participant_secret(state["participant"])
         return json_response({**state, "secret": secret}, status)
+
+
+def _time_of(path: Path) -> int:
+    """Return the time of the last change of a file, nanoseconds; 0 if it is missing."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:  # it is being replaced
+        return 0
 
 
 def json_response(content: object, status: int = 200, wait: float | None = None) -> Response:

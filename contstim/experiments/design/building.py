@@ -172,7 +172,7 @@ def build_design(
     unchanged = _unchanged_fillers(accepted, natural, placed, counts)
     rng = np.random.default_rng([seed, 1])  # independent of the assignment's stream
     rejected = frozenset() if review is None else review.rejected_words
-    drawn = _draw_fillers(
+    drawn = draw_fillers(
         natural, [*placed, *unchanged], counts - Counter(map(_slot, unchanged)), rejected, rng
     )
     all_trials = sorted(
@@ -402,7 +402,7 @@ def _unchanged_fillers(
     return unchanged
 
 
-def _draw_fillers(
+def draw_fillers(
     natural: Sequence[Sentence],
     other_trials: Sequence[Trial],
     missing: Mapping[tuple[Condition, int], int],

@@ -29,7 +29,9 @@ _WITHOUT_EFFECT = {"frame": "none", "enough": 0}
 class SearchRules(SearchSettings):
     """Settings of a study's searches: number of triplets, search, constraints on sentences."""
 
-    per_pair: Annotated[int, Help("Number of triplets for each pair of models.", at_least=1)] = 100
+    per_pair: Annotated[
+        int, Help("Number of triplets for each pair of models.", at_least=1, kind="items of waves")
+    ] = 100
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,10 +24,11 @@ from contstim.items.reviews import Decision, ItemKind, Review, read_reviews
 from contstim.items.scale import Scale
 from contstim.items.stimuli import CONTROVERSIAL, Condition, Kind, read_trials
 from contstim.steps.analysis import AnalyzeResponses
-from contstim.steps.design import MakeDesign, word_frequencies
+from contstim.steps.design import MakeDesign, TrialsStep, word_frequencies
 from contstim.steps.platforms import ExportTrials
 from contstim.steps.sentences import FindSentences
 from contstim.steps.simulation import SimulatePower
+from contstim.steps.waves import DesignWaves
 from contstim.study.handing_on.materials import MaterialFacts, Row
 from contstim.study.planning import contrasts_of, over_groups
 from contstim.study.study import RESULTS
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from contstim.experiments.analysis.families import ModelContrast
+    from contstim.experiments.design.waves import WaveRules
     from contstim.experiments.responses.questionnaire import Question
     from contstim.experiments.responses.table import Response
     from contstim.items.stimuli import Trial
@@ -120,12 +122,29 @@ class StudyFacts(MaterialFacts):
         rejected = (item for item in decisions if item.decision is Decision.REJECT)
         return Counter(item.reason.strip() or "(no reason given)" for item in rejected)
 
+    # Waves
+
+    @cached_property
+    def waves(self) -> Row:
+        """The record of the last wave; empty without waves."""
+        return self.record(DesignWaves)
+
+    @property
+    def wave_step(self) -> DesignWaves | None:
+        """The step of [waves]; None if the study has no such section."""
+        return self.study.step(DesignWaves)
+
+    @property
+    def wave_rules(self) -> WaveRules | None:
+        """The sizes of waves; None if the study has no waves."""
+        return None if self.wave_step is None else self.wave_step.rules
+
     # Trials
 
     @cached_property
     def trials(self) -> Sequence[Trial]:
         """The trials of all groups."""
-        return self._items(MakeDesign, read_trials)
+        return self._items(TrialsStep, read_trials)
 
     @cached_property
     def groups(self) -> int:
@@ -239,7 +258,7 @@ class StudyFacts(MaterialFacts):
     @property
     def scale(self) -> Scale:
         """Scale of answers: that of the design; if this is the default, that of the responses."""
-        design = self.study.step(MakeDesign)
+        design = self.study.step(TrialsStep)
         if design is not None and design.scale is not Scale.CONFIDENCE:
             return Scale(design.scale)
         return self.responses[0].scale if self.responses else Scale.CONFIDENCE

@@ -8,6 +8,7 @@ import math
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -314,13 +315,21 @@ class PageStudy(BaseModel):
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of all groups, trials and sentences, independent of their order."""
+        return self._fingerprint(len(self.trials))
+
+    def _fingerprint(self, n_groups: int) -> str:
+        """Return the fingerprint of the first groups."""
         canonical = [
             [group, sorted([t.trial_id, [t.sentence_1, t.sentence_2]] for t in self.groups[group])]
-            for group in self.trials
+            for group in islice(self.trials, n_groups)
         ]
         if self.scale is not Scale.CONFIDENCE:
             canonical.append([self.scale, []])
         return hashlib.sha256(json.dumps(canonical).encode()).hexdigest()
+
+    def extends(self, fingerprint: str) -> bool:
+        """Return whether this is the study of a fingerprint, possibly with further groups."""
+        return any(self._fingerprint(n) == fingerprint for n in range(len(self.trials), 0, -1))
 
     @property
     def script(self) -> str:

@@ -156,6 +156,8 @@ class Experiment {
       groups,
     };
     const joined = await contstim.retrying(() => this.backend.join(wish), screens.delayed);
+    // The server has read a later wave than this page
+    if (!this.study.groups[joined.group]) return location.reload();
     this.record = this.merged(joined, wish);
     this.keep.write(this.record);
     this.outbox = new contstim.Outbox(this.backend, this.record, this.keep);

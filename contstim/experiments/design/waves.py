@@ -1,0 +1,321 @@
+"""Waves of participants: each wave gets new items of the matches that are still open.
+
+    wave 1   all pairs of models       24 people, each with 36 new items
+    wave 2   pairs of models that no other model beats yet
+    …        until a model beats every other one, or the largest number of people
+
+A list is all items of one participant or, with `people_per_list`, of several. The verdict of
+`contstim.experiments.analysis.e_values` is valid at every look, whatever its earlier results
+decided about the next wave, because each item is new to all participants of other lists.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from itertools import combinations, cycle, islice
+from math import ceil
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
+
+import numpy as np
+
+from contstim.errors import InfeasibleError
+from contstim.experiments.analysis.e_values import Match, Verdict, verdict_of
+from contstim.experiments.design.building import draw_fillers, triplet_trials
+from contstim.experiments.design.population import PUBLISHED_KINDS
+from contstim.files.tables import read_rows, text, whole_number
+from contstim.items.stimuli import Condition, Trial, content_id
+from contstim.options import Help
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from contstim.files.arrays import FloatArray
+    from contstim.items.stimuli import Triplet
+    from contstim.words.sentence import Sentence
+
+    ModelPair: TypeAlias = tuple[str, str]
+    Play: TypeAlias = Callable[[ModelPair, int, int], FloatArray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaveRules:
+    """Sizes of waves, and the rule that ends them."""
+
+    people_per_wave: Annotated[int, Help("Participants in a wave.", at_least=1)] = 24
+    trials_per_person: Annotated[
+        int, Help("Trials that compare two models, for each participant.", at_least=1)
+    ] = 36
+    people_per_list: Annotated[
+        int, Help("Participants who see the same items; they count as one.", at_least=1)
+    ] = 1
+    max_people: Annotated[int, Help("Participants in all waves.", at_least=1)] = 300
+    alpha: Annotated[
+        float, Help("Probability of dropping the best model by mistake.", above=0, below=1)
+    ] = 0.05
+    margin: Annotated[
+        float,
+        Help(
+            "Stop a match if the shares of answers for the two models differ by less than this.",
+            at_least=0,
+            at_most=1,
+        ),
+    ] = 0.0
+
+    def lists(self, people: int) -> int:
+        """Return the number of lists of the next wave, after a number of people."""
+        remaining = min(self.people_per_wave, self.max_people - people)
+        return max(0, ceil(remaining / self.people_per_list))
+
+    def items_per_match(self, n_matches: int) -> int:
+        """Return the number of items that the first wave needs of each match."""
+        return ceil(self.lists(0) * self.trials_per_person / n_matches)
+
+
+class TooFewItemsError(InfeasibleError):
+    """A match has too few unused items for the next wave.
+
+    Args:
+        message: the message.
+        needed: number of triplets that each pair of models needs, with those already used.
+    """
+
+    def __init__(self, message: str, needed: int) -> None:
+        super().__init__(message)
+        self.needed = needed
+
+
+@dataclass(frozen=True)
+class Wave:
+    """A designed wave; a row of the table of waves.
+
+    Attributes:
+        wave: number of the wave, from 1.
+        first_list, last_list: numbers of its lists, which are groups of trials.
+        people: number of participants to collect.
+        matches: number of pairs of models that its trials compare.
+        items: number of its trials, without catch trials.
+        sha256: checksum of the identifiers of its trials.
+    """
+
+    TABLE: ClassVar[str] = "waves"
+
+    wave: int
+    first_list: int
+    last_list: int
+    people: int
+    matches: int
+    items: int
+    sha256: str
+
+    @classmethod
+    def of(cls, number: int, trials: Sequence[Trial], people: int) -> Wave:
+        """Describe the trials of a wave."""
+        groups = [trial.group for trial in trials]
+        compared = [trial for trial in trials if trial.model_1]
+        names = "\n".join(sorted(f"{trial.group} {trial.trial_id}" for trial in trials))
+        matches = {frozenset((trial.model_1, trial.model_2)) for trial in compared}
+        checksum = hashlib.sha256(names.encode()).hexdigest()
+        size = (len(matches), len(compared))
+        return cls(number, min(groups), max(groups), people, *size, checksum)
+
+    def trials_of(self, trials: Iterable[Trial]) -> list[Trial]:
+        """Return the trials of this wave among those of all waves."""
+        return [t for t in trials if self.first_list <= t.group <= self.last_list]
+
+
+def read_waves(path: Path) -> tuple[Wave, ...]:
+    """Read the table of waves."""
+    readers = {"int": (whole_number, "a whole number"), "str": (text, "text")}
+    return read_rows(path, Wave, readers)
+
+
+def design_wave(
+    rules: WaveRules,
+    matches: Sequence[ModelPair],
+    triplets: Iterable[Triplet],
+    earlier: Sequence[Trial],
+    people: int,
+    *,
+    natural: Sequence[Sentence] = (),
+    catch_per_list: int = 0,
+    rejected: Collection[str] = (),
+    seed: int = 0,
+) -> list[Trial]:
+    """Design the next wave: new items of the open matches, in equal numbers.
+
+    Triplets are used in the order of their table, which must not depend on answers. All lists of a
+    wave have the same catch trials.
+
+    Args:
+        rules: sizes of waves.
+        matches: open matches.
+        triplets: triplets of all pairs of models.
+        earlier: trials of earlier waves, whose items are not used again.
+        people: number of participants of earlier waves.
+        natural: sentences for catch trials.
+        catch_per_list: number of catch trials of a participant.
+        rejected: identifiers of rejected triplets.
+        seed: seed of the catch trials.
+
+    Raises:
+        TooFewItemsError: if a match has too few unused items.
+        InfeasibleError: if there are too few sentences for catch trials.
+    """
+    shown = {trial.source_id for trial in earlier} | {*rejected}
+    pools: dict[frozenset[str], list[Triplet]] = defaultdict(list)
+    used = Counter(frozenset((t.model_1, t.model_2)) for t in earlier if t.model_1)
+    for triplet in triplets:
+        if triplet.triplet_id not in shown:
+            pools[frozenset((triplet.model_1, triplet.model_2))].append(triplet)
+    n_lists, first = rules.lists(people), max((t.group for t in earlier), default=0) + 1
+    turns = cycle(frozenset(match) for match in matches)
+    schedule = [[*islice(turns, rules.trials_per_person)] for _ in range(n_lists)]
+    _check_pools(schedule, pools, used)
+    trials = []
+    for group, turn in enumerate(schedule, first):
+        texts: set[str] = set()
+        for match in turn:
+            # The first item none of whose sentences is in the list
+            item = next(
+                (t for t in pools[match] if texts.isdisjoint(s.bare for s in t.sentences)), None
+            )
+            if item is None:
+                raise TooFewItemsError(
+                    f"List {group} needs another item of {' × '.join(sorted(match))}: all "
+                    f"{len(pools[match])} unused ones share a sentence with other items of the "
+                    "list. Raise `per_pair` in [triplets], and run again.",
+                    used[match] + sum(turn.count(match) for turn in schedule) + n_lists,
+                )
+            pools[match].remove(item)
+            texts |= {sentence.bare for sentence in item.sentences}
+            trials += [replace(t, group=group) for t in triplet_trials(item, twins=False)]
+    missing = Counter({(Condition.CATCH, first): catch_per_list})
+    rng = np.random.default_rng([seed, first])
+    catch = [*draw_fillers(natural, [*earlier, *trials], missing, frozenset(), rng)]
+    for group in range(first, first + n_lists):
+        trials += [
+            replace(t, group=group, trial_id=content_id("trial", group, t.sentence_1, t.sentence_2))
+            for t in catch
+        ]
+    return sorted(trials, key=lambda trial: (trial.group, trial.condition, trial.trial_id))
+
+
+def _check_pools(
+    schedule: Iterable[Iterable[frozenset[str]]],
+    pools: Mapping[frozenset[str], Sequence[Triplet]],
+    used: Mapping[frozenset[str], int],
+) -> None:
+    """Check that each match has as many unused items as the schedule needs.
+
+    Raises:
+        TooFewItemsError: if a match has too few; the message names the necessary number.
+    """
+    needed = Counter(match for turn in schedule for match in turn)
+    missing = {m: n - len(pools[m]) for m, n in needed.items() if n > len(pools[m])}
+    if missing:
+        match = max(missing, key=lambda m: missing[m])
+        total = max(needed[m] + used[m] for m in missing)
+        raise TooFewItemsError(
+            f"Too few unused items for the next wave, such as {' × '.join(sorted(match))}: "
+            f"{needed[match]} needed, {len(pools[match])} found. Each pair of models needs {total} "
+            "triplets in total. In a study, remove per_pair from [triplets]: the study searches "
+            "what it needs. Without a study, run `triplets` with this number first.",
+            total,
+        )
+
+
+def simulate_waves(
+    rules: WaveRules, models: Sequence[str], play: Play
+) -> tuple[Verdict, int, dict[ModelPair, FloatArray]]:
+    """Run waves until the verdict or the largest number of people.
+
+    Args:
+        rules: sizes of waves.
+        models: names of the models.
+        play: function of a match, a number of lists and their trials of this match that returns
+            the outcomes of the lists, (n_lists,), from -1 to 1.
+
+    Returns:
+        The verdict, the number of people, and the outcomes of each match.
+    """
+    pairs = [*combinations(models, 2)]
+    outcomes: dict[ModelPair, FloatArray] = {pair: np.empty(0) for pair in pairs}
+    verdict, people = Verdict({}, models, "", open=pairs), 0
+    while verdict.open and (n_lists := rules.lists(people)):
+        turns = cycle(range(len(verdict.open)))
+        counts = np.zeros((n_lists, len(verdict.open)), int)
+        for row in counts:
+            np.add.at(row, [*islice(turns, rules.trials_per_person)], 1)
+        for pair, column in zip(verdict.open, counts.T, strict=True):
+            new = [play(pair, int((column == n).sum()), int(n)) for n in set(column.tolist()) if n]
+            outcomes[pair] = np.concatenate([outcomes[pair], *new])
+        people += n_lists * rules.people_per_list
+        matches = [Match(*pair, x, np.ones(len(x)), 0.5) for pair, x in outcomes.items()]
+        verdict = verdict_of(matches, rules.alpha, rules.margin)
+    return verdict, people, outcomes
+
+
+@dataclass(frozen=True)
+class ExpectedSize:
+    """People and items until a verdict, in simulated studies.
+
+    Attributes:
+        people: median number of people, and the 80th percentile.
+        items: the same for the number of items of the match with the most items.
+        decided: share of the simulated studies with a verdict.
+    """
+
+    people: tuple[int, int]
+    items: tuple[int, int]
+    decided: float
+
+
+def expected_size(
+    rules: WaveRules, n_models: int, *, simulations: int = 100, seed: int = 0
+) -> ExpectedSize:
+    """Simulate studies with models and items like those of Golan et al. (2023).
+
+    The models of a simulated study are drawn from the nine models of experiment 1, with the
+    accuracies on pairs of synthetic sentences and the variance of items that were measured there.
+    """
+    from scipy.special import ndtr
+
+    rng = np.random.default_rng(seed)
+    item_sd, *accuracies = PUBLISHED_KINDS[Condition.SYNTHETIC_SYNTHETIC][1:]
+    strengths = _strengths(np.array(accuracies)) * np.sqrt(1 + item_sd**2)
+    models = [str(number) for number in range(n_models)]
+    people, items, decided = [], [], 0
+    for _ in range(simulations):
+        chosen = rng.choice(strengths, n_models, replace=n_models > len(strengths))
+
+        def play(
+            pair: ModelPair, n_lists: int, n_trials: int, chosen: FloatArray = chosen
+        ) -> FloatArray:
+            signal = chosen[int(pair[0])] - chosen[int(pair[1])]
+            p = ndtr(signal + item_sd * rng.standard_normal((n_lists, n_trials)))
+            answers = rng.binomial(rules.people_per_list, p) / rules.people_per_list
+            return np.asarray(2 * answers.mean(axis=1) - 1)
+
+        verdict, number, outcomes = simulate_waves(rules, models, play)
+        people.append(number)
+        most = max(map(len, outcomes.values()))
+        items.append(most * ceil(rules.trials_per_person / len(outcomes)))
+        decided += not verdict.open
+    median, most_people = np.percentile(people, (50, 80)).tolist()
+    typical, most_items = np.percentile(items, (50, 80)).tolist()
+    sizes = (ceil(median), ceil(most_people)), (ceil(typical), ceil(most_items))
+    return ExpectedSize(*sizes, decided / simulations)
+
+
+def _strengths(accuracies: FloatArray) -> FloatArray:
+    """Return strengths whose differences predict each model's mean accuracy against all others."""
+    from scipy.special import ndtr
+
+    strengths = np.zeros(len(accuracies))
+    for _ in range(200):
+        shares = ndtr(strengths[:, None] - strengths).sum(axis=1) - 0.5
+        strengths += accuracies - shares / (len(accuracies) - 1)
+    return strengths
