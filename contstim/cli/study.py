@@ -98,8 +98,8 @@ def run(
         )
         # If a wave lacks items, the study now searches more triplets
         earlier, read, first = read, read_study(study), None
-        again = bool(done.incomplete) and until is None
-        again &= [stage.step for stage in read.stages] != [s.step for s in earlier.stages]
+        before, now = ([s.step.options() for s in planned.stages] for planned in (earlier, read))
+        again = bool(done.incomplete) and until is None and before != now
     for name in done.edited:
         warn(f"{name} was changed by hand; later stages use the changed file.")
     counts = f"{quantity(len(done.done), 'stage')} done, {len(done.unchanged):,} unchanged."

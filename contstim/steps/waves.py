@@ -30,7 +30,7 @@ from contstim.experiments.responses.admission import Exclusions, admit
 from contstim.experiments.responses.alignment import Imported, keep_one
 from contstim.experiments.responses.table import read_responses, write_responses
 from contstim.files.tables import columns_of, write_table
-from contstim.items.reviews import read_reviews
+from contstim.items.reviews import Decision, read_reviews
 from contstim.items.stimuli import read_stimuli, read_trials, read_triplets, trial_columns
 from contstim.options import Help, Reads, Seed, WritesTable, reads_kind
 from contstim.steps.design import TrialsStep
@@ -96,7 +96,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     ] = ""
     rules: WaveRules = WaveRules()
     exclusions: Exclusions = Exclusions()
-    catch_per_list: Annotated[int, Help("Catch trials for each participant.", at_least=0)] = 4
+    catch_per_group: Annotated[int, Help("Catch trials for each participant.", at_least=0)] = 4
     seed: Seed = 0
     review: Reviews = ()
 
@@ -106,9 +106,9 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         """Check the platform, and that catch trials and rules have their files."""
         if self.exclusions.require and self.exclusions.participants is None:
             raise InputError("`require` needs `participants`. Set both, or neither.")
-        if self.catch_per_list and self.sentences is None:
+        if self.catch_per_group and self.sentences is None:
             raise InputError(
-                "Catch trials need natural sentences. Set `sentences`, or set `catch_per_list` "
+                "Catch trials need natural sentences. Set `sentences`, or set `catch_per_group` "
                 "to 0."
             )
         if self.platform and import_step(self.platform) is None:
@@ -156,10 +156,10 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         excluded = {} if admission is None else admission.excluded
         if admission is not None:
             reporter.warn(admission.origin.warning)
-        used = Counter(frozenset((t.model_1, t.model_2)) for t in trials if t.model_1)
+        found = Counter((t.model_1, t.model_2) for t in self._triplets)
         facts: dict[str, Any] = {
             **asdict(self.rules),
-            "models": names,
+            "compared_models": names,
             "waves": [asdict(wave) for wave in waves],
             "history": history_of(waves, answers, names, self.rules),
             "finished": len(finished),
@@ -168,7 +168,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             "verdict": verdict.text if responses else "",
             "status": status,
             "is_over": is_over,
-            "triplets_per_pair": needed or max(used.values()),
+            "triplets_per_pair": needed or max(found.values()),
             "seed": self.seed,
         }
         parts = parts if responses else []
@@ -177,6 +177,26 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     @cached_property
     def _triplets(self) -> Sequence[Triplet]:
         return read_triplets(self.triplets)
+
+    @cached_property
+    def _decided(self) -> Mapping[str, bool]:
+        """Triplet → whether it was rejected; without triplets that await a decision."""
+        review = read_reviews(self.review)
+        items = (item for last in review.last_decisions.values() for item in last)
+        decided = [item for item in items if item.decision is not Decision.NONE]
+        names = {name for item in decided for name in (item.item_id, item.source_id)}
+        return {name: name in review.rejected for name in names}
+
+    @property
+    def _rejected(self) -> list[str]:
+        """Identifiers of rejected triplets."""
+        return [name for name, rejected in self._decided.items() if rejected] if self.review else []
+
+    @property
+    def _undecided(self) -> list[str]:
+        """Identifiers of triplets that await a reviewer's decision."""
+        names = (triplet.triplet_id for triplet in self._triplets)
+        return [name for name in names if self.review and name not in self._decided]
 
     def _people(self, people: int) -> int:
         return min(self.rules.people_per_wave, self.rules.max_people - people)
@@ -209,18 +229,27 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         self, matches: Sequence[tuple[str, str]], earlier: Sequence[Trial], people: int
     ) -> list[Trial]:
         """Return the trials of the next wave."""
-        review = read_reviews(self.review) if self.review else None
-        trials = design_wave(
-            self.rules,
-            matches,
-            self._triplets,
-            earlier,
-            people,
-            natural=[] if self.sentences is None else read_stimuli(self.sentences),
-            catch_per_list=self.catch_per_list,
-            rejected=() if review is None else review.rejected,
-            seed=self.seed,
-        )
+        undecided = self._undecided
+        try:
+            trials = design_wave(
+                self.rules,
+                matches,
+                self._triplets,
+                earlier,
+                people,
+                natural=[] if self.sentences is None else read_stimuli(self.sentences),
+                catch_per_group=self.catch_per_group,
+                rejected={*self._rejected, *undecided},
+                seed=self.seed,
+            )
+        except TooFewItemsError as error:
+            if not undecided:
+                raise
+            raise TooFewItemsError(
+                f"The next wave waits for decisions about {quantity(len(undecided), 'triplet')}: "
+                "review them, and name the file of decisions in `review`.",
+                0,
+            ) from error
         return [replace(trial, scale=self.scale) for trial in trials]
 
     def _responses(self, trials: Sequence[Trial], reporter: Reporter) -> Sequence[Response]:
@@ -288,7 +317,9 @@ def recomputed_history(out: Path, record: Mapping[str, Any]) -> list[dict[str, A
     """Compute the verdict after each wave again, from the answers next to the table of trials."""
     rules = WaveRules(**{name: record[name] for name in vars(WaveRules())})
     answers = read_answers(Path(f"{out}.answers.csv"), may_be_empty=True)
-    return history_of(read_waves(Path(f"{out}.waves.csv")), answers, record["models"], rules)
+    return history_of(
+        read_waves(Path(f"{out}.waves.csv")), answers, record["compared_models"], rules
+    )
 
 
 def _finished(trials: Sequence[Trial], responses: Sequence[Response]) -> dict[str, int]:

@@ -354,7 +354,7 @@ def _hopeless(study: Study, numbers: StudyNumbers) -> Iterator[str]:
 def _expected_waves(step: DesignWaves, n_models: int) -> str:
     """Return sentences about the expected numbers of people, items and hours."""
     size = expected_size(step.rules, n_models, seed=step.seed)
-    trials = step.rules.trials_per_person + step.catch_per_list
+    trials = step.rules.trials_per_person + step.catch_per_group
     hours = [people * trials * step.seconds_per_trial / 3600 for people in size.people]
     return (
         f"Waves need about {size.people[0]:,} people (in one of five studies more than "

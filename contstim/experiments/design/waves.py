@@ -29,7 +29,7 @@ from contstim.items.stimuli import Condition, Trial, content_id
 from contstim.options import Help
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from contstim.files.arrays import FloatArray
@@ -140,7 +140,7 @@ def design_wave(
     people: int,
     *,
     natural: Sequence[Sentence] = (),
-    catch_per_list: int = 0,
+    catch_per_group: int = 0,
     rejected: Collection[str] = (),
     seed: int = 0,
 ) -> list[Trial]:
@@ -156,7 +156,7 @@ def design_wave(
         earlier: trials of earlier waves, whose items are not used again.
         people: number of participants of earlier waves.
         natural: sentences for catch trials.
-        catch_per_list: number of catch trials of a participant.
+        catch_per_group: number of catch trials of a participant.
         rejected: identifiers of rejected triplets.
         seed: seed of the catch trials.
 
@@ -166,14 +166,16 @@ def design_wave(
     """
     shown = {trial.source_id for trial in earlier} | {*rejected}
     pools: dict[frozenset[str], list[Triplet]] = defaultdict(list)
-    used = Counter(frozenset((t.model_1, t.model_2)) for t in earlier if t.model_1)
+    found = Counter[frozenset[str]]()
     for triplet in triplets:
+        match = frozenset((triplet.model_1, triplet.model_2))
+        found[match] += 1
         if triplet.triplet_id not in shown:
-            pools[frozenset((triplet.model_1, triplet.model_2))].append(triplet)
+            pools[match].append(triplet)
     n_lists, first = rules.lists(people), max((t.group for t in earlier), default=0) + 1
-    turns = cycle(frozenset(match) for match in matches)
+    turns = cycle(frozenset(pair) for pair in matches)
     schedule = [[*islice(turns, rules.trials_per_person)] for _ in range(n_lists)]
-    _check_pools(schedule, pools, used)
+    _check_pools(schedule, pools, found)
     trials = []
     for group, turn in enumerate(schedule, first):
         texts: set[str] = set()
@@ -187,12 +189,12 @@ def design_wave(
                     f"List {group} needs another item of {' × '.join(sorted(match))}: all "
                     f"{len(pools[match])} unused ones share a sentence with other items of the "
                     "list. Raise `per_pair` in [triplets], and run again.",
-                    used[match] + sum(turn.count(match) for turn in schedule) + n_lists,
+                    found[match] + n_lists,
                 )
             pools[match].remove(item)
             texts |= {sentence.bare for sentence in item.sentences}
             trials += [replace(t, group=group) for t in triplet_trials(item, twins=False)]
-    missing = Counter({(Condition.CATCH, first): catch_per_list})
+    missing = Counter({(Condition.CATCH, first): catch_per_group})
     rng = np.random.default_rng([seed, first])
     catch = [*draw_fillers(natural, [*earlier, *trials], missing, frozenset(), rng)]
     for group in range(first, first + n_lists):
@@ -206,7 +208,7 @@ def design_wave(
 def _check_pools(
     schedule: Iterable[Iterable[frozenset[str]]],
     pools: Mapping[frozenset[str], Sequence[Triplet]],
-    used: Mapping[frozenset[str], int],
+    found: Mapping[frozenset[str], int],
 ) -> None:
     """Check that each match has as many unused items as the schedule needs.
 
@@ -217,7 +219,7 @@ def _check_pools(
     missing = {m: n - len(pools[m]) for m, n in needed.items() if n > len(pools[m])}
     if missing:
         match = max(missing, key=lambda m: missing[m])
-        total = max(needed[m] + used[m] for m in missing)
+        total = max(found[m] + n for m, n in missing.items())
         raise TooFewItemsError(
             f"Too few unused items for the next wave, such as {' × '.join(sorted(match))}: "
             f"{needed[match]} needed, {len(pools[match])} found. Each pair of models needs {total} "
@@ -229,17 +231,14 @@ def _check_pools(
 
 def simulate_waves(
     rules: WaveRules, models: Sequence[str], play: Play
-) -> tuple[Verdict, int, dict[ModelPair, FloatArray]]:
-    """Run waves until the verdict or the largest number of people.
+) -> Iterator[tuple[Verdict, int, dict[ModelPair, FloatArray]]]:
+    """Yield the verdict, the number of people and the outcomes of each match after each wave.
 
     Args:
         rules: sizes of waves.
         models: names of the models.
         play: function of a match, a number of lists and their trials of this match that returns
             the outcomes of the lists, (n_lists,), from -1 to 1.
-
-    Returns:
-        The verdict, the number of people, and the outcomes of each match.
     """
     pairs = [*combinations(models, 2)]
     outcomes: dict[ModelPair, FloatArray] = {pair: np.empty(0) for pair in pairs}
@@ -255,7 +254,7 @@ def simulate_waves(
         people += n_lists * rules.people_per_list
         matches = [Match(*pair, x, np.ones(len(x)), 0.5) for pair, x in outcomes.items()]
         verdict = verdict_of(matches, rules.alpha, rules.margin)
-    return verdict, people, outcomes
+        yield verdict, people, outcomes
 
 
 @dataclass(frozen=True)
@@ -299,7 +298,7 @@ def expected_size(
             answers = rng.binomial(rules.people_per_list, p) / rules.people_per_list
             return np.asarray(2 * answers.mean(axis=1) - 1)
 
-        verdict, number, outcomes = simulate_waves(rules, models, play)
+        *_, (verdict, number, outcomes) = simulate_waves(rules, models, play)
         people.append(number)
         most = max(map(len, outcomes.values()))
         items.append(most * ceil(rules.trials_per_person / len(outcomes)))

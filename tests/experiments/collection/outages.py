@@ -40,17 +40,23 @@ class Outcome:
 
 
 def under_kills(
-    server: CollectProcess, people: ArtificialParticipants, run: RunSettings, kills: int, seed: int
+    server: CollectProcess,
+    people: ArtificialParticipants,
+    run: RunSettings,
+    kills: int,
+    seed: int,
+    *,
+    withdrawals: float = 1 / 3,
 ) -> Outcome:
     """Kill the server at random moments; start it again at once.
 
-    Before every third kill somebody joins, answers and withdraws: by an ID, a name or a code.
+    Before a share of the kills somebody joins, answers and withdraws: by an ID, a name or a code.
     """
     chance = random.Random(seed)
     marks: list[str] = []
 
     def outage() -> None:
-        if chance.random() < 1 / 3:
+        if chance.random() < withdrawals:
             marks.extend(_withdrawal(server, len(marks)))
         time.sleep(chance.uniform(0.05, 0.8))
         server.stop()

@@ -1,0 +1,214 @@
+"""`contstim waves`: answers in pieces, twice, after kills. Outside witness: `contstim verdict`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.analysis.e_values import read_answers
+from contstim.experiments.design.waves import read_waves
+from contstim.experiments.responses.table import Response, write_responses
+from contstim.files.tables import columns_of, read_table, write_table
+from contstim.items.reviews import Decision, undecided_items, write_review
+from contstim.items.stimuli import Condition, Trial, Triplet, read_trials, trial_columns
+from contstim.steps.verdict import FindVerdict
+from contstim.steps.waves import DesignWaves
+from contstim.study.verification import verify_folder
+from tests.experiments.stimuli import natural, some_triplets
+from tests.steps.records import record_of
+
+MODELS = ("a", "b", "c")
+ORDER = {"a": 0, "b": 1, "c": 2}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_table(tmp_path / "triplets.csv", columns_of(Triplet, some_triplets(40, MODELS)))
+    lines = "\n".join(sentence.text for sentence in natural(40))
+    (tmp_path / "natural.txt").write_text(lines, encoding="utf-8")
+    (tmp_path / "answers").mkdir()
+    return tmp_path
+
+
+def waves(folder: Path, **settings: object) -> DesignWaves:
+    files = {"triplets": folder / "triplets.csv", "sentences": folder / "natural.txt"}
+    rules = {"people_per_wave": 4, "trials_per_person": 6, "max_people": 40}
+    data = (folder / "answers",) if [*(folder / "answers").iterdir()] else ()
+    about = {"out": folder / "trials.csv", "data": data, **files, **rules, **settings}
+    return DesignWaves.of(about)
+
+
+def best_first(trial: Trial) -> int:
+    """Rating of someone who agrees with the first of two models in alphabetical order."""
+    if trial.condition is Condition.CATCH:
+        return 1
+    # model_1 rejects sentence_1
+    return 6 if ORDER[trial.model_1] < ORDER[trial.model_2] else 1
+
+
+def answered(
+    trials: Iterable[Trial], lists: Iterable[int], rate: Callable[[Trial], int] = best_first
+) -> list[Response]:
+    wanted = {*lists}
+    return [
+        Response(f"p{t.group}", t.group, t.trial_id, rate(t), 1, 0, 900.0)
+        for t in trials
+        if t.group in wanted
+    ]
+
+
+def write(folder: Path, name: str, responses: list[Response]) -> None:
+    write_responses(folder / "answers" / f"{name}.csv", responses)
+
+
+def test_waves_until_the_verdict_and_its_witness(folder: Path) -> None:
+    step = waves(folder)
+    step.run()
+    shown = read_trials(step.out)
+    assert {trial.group for trial in shown} == {1, 2, 3, 4}
+    # Settings may change before anyone has answered
+    waves(folder, people_per_wave=3).run()
+    assert {trial.group for trial in read_trials(step.out)} == {1, 2, 3}
+    for n in range(1, 9):
+        verdict = waves(folder).run()
+        trials = read_trials(step.out)
+        designed = read_waves(Path(f"{step.out}.waves.csv"))
+        assert [wave.wave for wave in designed] == [*range(1, len(designed) + 1)]
+        if not verdict.open:
+            break
+        last = designed[-1]
+        assert read_trials(Path(f"{step.out}.wave.csv")) == tuple(last.trials_of(trials))
+        write(folder, f"{n}", answered(trials, range(last.first_list, last.last_list + 1)))
+    assert (verdict.winner, verdict.beaten) == ("a", {"b": "a", "c": "a"})
+    record = record_of(step.out)
+    assert record["finished"] == 4 * len(designed)
+    # b and c are not compared any more when one of them is dropped
+    by_wave = {row["wave"]: row for row in record["history"]}
+    assert by_wave[1]["surviving"] == ["a", "b", "c"]
+    assert by_wave[len(designed)]["winner"] == "a"
+    table = read_table(Path(f"{step.out}.verdict.csv"))
+    again = FindVerdict(answers=Path(f"{step.out}.answers.csv"), out=folder / "again.csv")
+    assert again.run().winner == "a"
+    assert {n: c for n, c in table.items() if n.startswith("e_")} == {
+        n: c for n, c in read_table(folder / "again.csv").items() if n.startswith("e_")
+    }
+
+
+def test_pieces_copies_and_kills_change_nothing(folder: Path) -> None:
+    step = waves(folder)
+    step.run()
+    responses = answered(read_trials(step.out), range(1, 5))
+    for n, piece in enumerate((responses[:13], responses[13:30])):
+        write(folder, f"{n}", piece)
+        waves(folder).run()
+        assert len(read_waves(Path(f"{step.out}.waves.csv"))) == 1
+    write(folder, "2", responses[30:])
+    write(folder, "copy", responses)  # everything a second time
+    waves(folder).run()
+    files = {path: path.read_bytes() for path in folder.glob("trials.csv*.csv")}
+    # Killed after the table of waves was written, and before the trials
+    trials = read_trials(step.out)
+    wave_2 = Path(f"{step.out}.waves.csv").read_bytes()
+    for name in ("0", "1", "copy"):
+        (folder / "answers" / f"{name}.csv").unlink()
+    write(folder, "2", responses)
+    write_table(step.out, trial_columns([t for t in trials if t.group <= 4]))
+    assert Path(f"{step.out}.waves.csv").read_bytes() == wave_2
+    waves(folder).run()
+    assert {path: path.read_bytes() for path in files} == files
+
+
+def test_a_participant_of_two_lists_is_refused(folder: Path) -> None:
+    step = waves(folder)
+    step.run()
+    trials = read_trials(step.out)
+    second = [replace(r, participant="p1") for r in answered(trials, [2])]
+    write(folder, "1", [*answered(trials, [1]), *second])
+    with pytest.raises(InputError, match="two lists"):
+        waves(folder).run()
+
+
+def test_changed_trials_are_refused(folder: Path) -> None:
+    step = waves(folder)
+    step.run()
+    write(folder, "1", answered(read_trials(step.out), range(1, 5)))
+    text = step.out.read_text(encoding="utf-8").replace(",4,", ",3,", 1)
+    text = text.replace('"4"', '"3"', 1) if text == step.out.read_text(encoding="utf-8") else text
+    step.out.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="wave 1"):
+        waves(folder).run()
+
+
+def test_failed_catch_trials_exclude_and_the_wave_still_ends(folder: Path) -> None:
+    step = waves(folder)
+    step.run()
+    trials = read_trials(step.out)
+    careless = answered(trials, [4], lambda trial: 7 - best_first(trial))
+    write(folder, "1", answered(trials, [1, 2, 3]) + careless)
+    waves(folder).run()
+    record = record_of(step.out)
+    assert (record["finished"], record["excluded"], len(record["waves"])) == (4, 1, 2)
+    lists = {answer.list for answer in read_answers(Path(f"{step.out}.answers.csv"))}
+    assert lists == {"1", "2", "3"}
+
+
+def test_the_largest_number_of_people_ends_the_waves(folder: Path) -> None:
+    step = waves(folder, max_people=4)
+    step.run()
+    write(folder, "1", answered(read_trials(step.out), range(1, 5)))
+    verdict = waves(folder, max_people=4).run()
+    record = record_of(step.out)
+    assert (record["is_over"], len(record["waves"]), bool(verdict.open)) == (True, 1, True)
+    assert record["further_people"] > 0
+
+
+def test_a_pool_that_is_too_small_still_shows_the_verdict(folder: Path) -> None:
+    write_table(folder / "triplets.csv", columns_of(Triplet, some_triplets(10, MODELS)))
+    step = waves(folder)
+    step.run()
+    write(folder, "1", answered(read_trials(step.out), range(1, 5)))
+    waves(folder).run()
+    record = record_of(step.out)
+    assert (record["complete"], record["triplets_per_pair"], len(record["waves"])) == (False, 16, 1)
+    assert record["history"][0]["surviving"] == ["a", "b", "c"]
+
+
+def test_verify_computes_the_verdicts_again(folder: Path) -> None:
+    step = waves(folder)
+    step.run()
+    write(folder, "1", answered(read_trials(step.out), range(1, 5)))
+    waves(folder).run()
+    assert not verify_folder(folder).wrong
+    record, survivor = Path(f"{step.out}.meta.json"), '"surviving": [\n        "'
+    text = record.read_text(encoding="utf-8")
+    assert f"{survivor}a" in text
+    record.write_text(text.replace(f"{survivor}a", f"{survivor}z"), encoding="utf-8")
+    wrong = [Path(file.path).name for file in verify_folder(folder).wrong]
+    assert wrong == ["trials.csv.answers.csv"]
+
+
+def test_a_wave_waits_for_decisions_and_uses_no_rejected_item(folder: Path) -> None:
+    items = undecided_items(some_triplets(40, MODELS), "ann")
+    reject, keep = Decision.REJECT, Decision.KEEP
+    half = [i for n, i in enumerate(items) if n % 40 < 14]
+    decided = [replace(i, decision=reject if n % 2 else keep) for n, i in enumerate(half)]
+    write_review(folder / "review.csv", decided)
+    step = waves(folder, review=(folder / "review.csv",), trials_per_person=3)
+    step.run()
+    shown = read_trials(step.out)
+    kept = {item.item_id for item in decided if item.decision is keep}
+    assert {trial.source_id for trial in shown if trial.model_1} <= kept
+    write(folder, "1", answered(shown, range(1, 5)))
+    step = waves(folder, review=(folder / "review.csv",), trials_per_person=3)
+    step.run()
+    record = record_of(step.out)
+    assert len(record["waves"]) == 1
+    assert "decisions about 78 triplets" in record["status"]
+    decided += [replace(i, decision=keep) for i in items if i not in half]
+    write_review(folder / "review.csv", decided)
+    waves(folder, review=(folder / "review.csv",), trials_per_person=3).run()
+    assert len(record_of(step.out)["waves"]) == 2
