@@ -41,10 +41,9 @@ class Tally:
 
     Attributes:
         total: total cost of networks.
-        seconds: computing time, from inputs to log-probabilities, or from the first request to a
-            server to the last response. The time of a batch with calls of several searches is split
-            between them.
-        others_seconds: time in which this search waited while other searches ran; see `merging`.
+        seconds: computing time of networks on this machine, or the time in which requests to a
+            server were answered. Searches that share a batch share its time.
+        others_seconds: time in which this search waited for other searches; see `merging`.
     """
 
     def __init__(self, report: Callable[[], None] | None = None) -> None:
@@ -54,7 +53,7 @@ class Tally:
         self.others_seconds = 0.0
 
     def add(self, cost: Cost) -> None:
-        """Add a cost to the total."""
+        """Add a cost to the total, and report it."""
         self.total += cost
         if self._report is not None:
             self._report()
@@ -68,11 +67,9 @@ _ACTIVE: ContextVar[tuple[Tally, ...]] = ContextVar("tallies", default=())
 def counting(tally: Tally) -> Iterator[Tally]:
     """Add the costs of networks within a `with` statement to a tally.
 
-    Such statements can be nested. A tally counts each cost once, even if nested statements use the
-    same tally.
+    If nested statements use the same tally, it counts each cost once.
     """
     active = _ACTIVE.get()
-    # A part of a search may use the tally of the whole search, which is already active
     token = _ACTIVE.set(active if tally in active else (*active, tally))
     try:
         yield tally
@@ -99,7 +96,7 @@ def timed() -> Iterator[None]:
 
 
 def report_waiting(seconds: float) -> None:
-    """Report seconds within a `timed` statement in which other searches ran."""
+    """Move seconds of a `timed` statement in which other searches ran to `others_seconds`."""
     for tally in _ACTIVE.get():
         tally.seconds -= seconds
         tally.others_seconds += seconds

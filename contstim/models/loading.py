@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     DeviceMap: TypeAlias = Literal["auto"] | Mapping[str, str | int]
 else:
     DeviceMap = Literal["auto"]  # the only value in commands and study files
-"""`auto` fills the GPUs, then memory, then disk. In Python also a mapping from names of parts of
-the network to devices, such as `{"transformer": 0, "lm_head": "cpu"}`."""
+"""`auto` fills the GPUs, then memory, then disk. Python also accepts a mapping from parts of the
+network to devices, such as `{"transformer": 0, "lm_head": "cpu"}`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class Loading:
         bool, Help("Allow transformers to run Python code of a checkpoint. Read the code first.")
     ] = False
 
-    weights: bool = True  # False: load only tokenizers and shapes, which cannot score
+    weights: bool = True  # if False, load only tokenizers and shapes; the model cannot score
 
     def resolved(self) -> Loading:
         """Return the options with `auto` replaced by the actual device and precision.
@@ -101,7 +101,7 @@ def require_packages(user: str, extra: str, *packages: str) -> None:
 
     Args:
         user: option or file that needs the packages, for the message.
-        extra: extra of contstim that installs the packages, such as `big`.
+        extra: optional dependency group of contstim with the packages, such as `big`.
         packages: names of the packages.
 
     Raises:

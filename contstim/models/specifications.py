@@ -2,10 +2,10 @@
 
     [NAME=][family:]location[:REVISION][@rule][+transform][?context=TEXT]
 
-Examples are `kenlm:trigram.arpa`, `hf:gpt2@chain+mean` and `small=hf:gpt2:main`. The name is used
-in columns, files and figures. The text before the first `=` is the name unless it contains a `:` or
-a `/`; then the `=` is a part of the location, as in `server:host/api?tokenizer=gpt2` or
-`./a=b.arpa`. A revision is a branch, a tag or a commit of a model on the hub.
+Examples are `kenlm:trigram.arpa`, `hf:gpt2@chain+mean` and `small=hf:gpt2:main`. The name is the
+text before the first `=`. If this text contains a `:` or a `/`, there is no name, and the `=`
+belongs to the location, as in `server:host/api?tokenizer=gpt2` or `./a=b.arpa`. A revision is a
+branch, a tag or a commit of a model on the hub.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RESERVED_NAMES = frozenset(
     condition trial_id group
     """.split()
 )
-"""Names of columns and rows of tables, in lower case. `NAME=…` with such a name is refused."""
+"""Names of columns and rows of tables, in lower case; models must not have these names."""
 
 _MAX_NAME_LENGTH = 60  # characters: names become parts of file names, which may have 255 bytes
 
@@ -50,7 +50,7 @@ class Specification:
         family: name of the family.
         location: file, folder, or name on the hub with its revision, such as `gpt2:main`.
         rule: scoring rule; empty for the default.
-        transform: key of `TRANSFORMS`, or empty.
+        transform: key of `TRANSFORMS`; empty for none.
         argument: argument of the transform, such as a file.
         context: text that a causal model reads before the first word; None for the default.
     """
@@ -95,8 +95,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "electra-large-generator": ("hf:google/electra-large-generator", "masked transformer"),
     "gpt2-xl": ("hf:gpt2-xl", "causal transformer"),
 }
-"""Models of the 2023 study. A key can be used as a location; a value is a specification and a
-summary."""
+"""Specifications and summaries of the models of the 2023 study. A key can be used as a location."""
 
 _CONTEXT = re.compile(r"(.+)\?context=([\w.~%-]*)", re.DOTALL | re.ASCII)
 _SPECIFICATION = re.compile(
@@ -161,8 +160,7 @@ def with_contexts(models: Iterable[str], contexts: Iterable[str]) -> dict[str, s
     """Set the contexts of models, given as `NAME=TEXT`.
 
     Returns:
-        Given specification of each model → specification with its context. Models without a
-        `NAME=TEXT` do not change.
+        Specification with its context, by the given specification, for all models.
 
     Raises:
         ModelError: if a context is not `NAME=TEXT`, NAME is not the name of a model, two contexts
@@ -188,20 +186,17 @@ def with_contexts(models: Iterable[str], contexts: Iterable[str]) -> dict[str, s
 def parse_model(model: str | Specification, name: str = "") -> Specification:
     """Parse `[NAME=][family:]location[:REVISION][@rule][+transform][?context=TEXT]`.
 
-    A parsed model is returned unchanged.
-
     The location may be a key of `CATALOGUE`. Without a family, the file ending or a file in the
     folder determines the family.
 
     Args:
-        model: text to parse. If `name` is given, the text has no name, and every `=` in it belongs
-            to a path or an address.
+        model: text to parse; a parsed model is returned unchanged. If `name` is given, every `=` in
+            the text belongs to a path or an address.
         name: name of the model; by default the part before the `=`, or otherwise the text.
 
     Raises:
-        ModelError: if `model` is not a text or is malformed, the part before the `=` is not a valid
-            name, or there is no such family, rule or transform; the message lists valid values. Or
-            if models of the family read no context.
+        ModelError: if `model` is not a text or is malformed, the name is invalid, there is no such
+            family, rule or transform, or models of the family read no context.
     """
     if isinstance(model, Specification):
         return model
@@ -240,7 +235,7 @@ def with_ending(specification: str, rule: str, transform: str) -> str:
         transform: transform with its argument, such as `mean` or `slor:FILE`; empty for none.
 
     Raises:
-        ModelError: if there is no such rule or transform; the message lists valid values.
+        ModelError: if there is no such rule or transform.
     """
     plain = parse_model(specification, specification)
     name, _, argument = transform.partition(":")
@@ -289,7 +284,7 @@ def parse_models(specifications: Models) -> list[Specification]:
             "Each model must have a different name, got several models named "
             f"{', '.join(twice)}. Remove one, or name them as NAME=MODEL."
         )
-    # Refuse two names for one model, since the model would be compared with itself
+    # Refuse one model under two names, since it would be compared with itself
     model_by_location: dict[Specification, Specification] = {}
     for model in models:
         # `a.arpa` and `./a.arpa` are the same file; `gpt2` and `gpt2:main` are the same revision
@@ -323,7 +318,6 @@ def _check_name(name: str, text: str) -> None:
 
 
 def _family_of(location: str) -> str:
-    """Return the name of the family that a location implies; empty if it implies none."""
     # First by the file ending, since this reads no file
     for family in FAMILIES.values():
         if family.endings and location.endswith(family.endings):
@@ -340,11 +334,7 @@ def _family_of(location: str) -> str:
 
 
 def hub_commit(location: str) -> str:
-    """Return the commit of a model in the local cache of the hub; empty if it is not cached.
-
-    Args:
-        location: name on the hub, with an optional revision.
-    """
+    """Return the commit of a hub model (`name[:revision]`) in the local cache; empty if missing."""
     # …/models--NAME/snapshots/COMMIT/config.json
     path = cached_file(location, "config.json")
     return path.parent.name if path else ""
