@@ -85,11 +85,9 @@ class Convention:
         return self.unit == NATS
 
     def require_log_probability(self, name: str, purpose: str) -> None:
-        """Refuse a model whose scores are not log-probabilities.
+        """Check that scores are log-probabilities.
 
-        Args:
-            name: name of the model.
-            purpose: task that needs log-probabilities, as a noun phrase for the message.
+        For the message, `purpose` is a noun phrase for the task that needs log-probabilities.
 
         Raises:
             ModelError: if the scores have another unit.
@@ -113,9 +111,9 @@ class Replacements:
         exact: score; nan if unknown.
         estimate: value that correlates with the score; searches calibrate it by regression.
         upper_bound: upper bound of the score; +inf if unknown.
-        prefix_log_prob: log-probability of the words before the position, for a left-to-right
-            network on this machine; otherwise nan. Each upper bound is then `prefix_log_prob` plus
-            an upper bound of log p(word | words before).
+        prefix_log_prob: log p(words before the position), for a left-to-right network on this
+            machine; otherwise nan. For such a network, `upper_bound` is `prefix_log_prob` plus an
+            upper bound of log p(word | words before).
     """
 
     exact: FloatArray
@@ -166,7 +164,7 @@ class TokenScore(NamedTuple):
 
 
 class Continuation(NamedTuple):
-    """Words of a sentence from a 0-based position on, to score given the words before them."""
+    """Part of a sentence to score: the words from index `start` on, given the words before."""
 
     sentence: Sentence
     start: int
@@ -214,10 +212,9 @@ class Scorer(ABC):
     """
 
     reports_passes: bool = False
-    """Whether the model reports all its passes to `models.costs`, or has no network.
+    """Whether `models.costs` counts all passes of the model; True for models without a network.
 
-    If a model does not, its number of passes is unknown. A limit on passes then allows only one
-    search.
+    If the number of passes is unknown, a limit on passes allows only one search.
     """
 
     is_black_box: bool = False
@@ -236,7 +233,7 @@ class Scorer(ABC):
 
     @property
     def order_fingerprint(self) -> str:
-        """Fingerprint that is equal if two scorers rank sentences of equal length identically."""
+        """Fingerprint, shared only by scorers that rank sentences of equal length identically."""
         return self.convention.fingerprint
 
     @abstractmethod
@@ -308,10 +305,7 @@ class Scorer(ABC):
         )
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """Return the reason why each sentence cannot be scored, (n_sentences,); None if it can.
-
-        This runs no network.
-        """
+        """Return the reason why each sentence cannot be scored, (n_sentences,); None if it can."""
         return [None] * len(sentences)
 
     def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
@@ -327,10 +321,10 @@ class Scorer(ABC):
         return np.zeros(len(sentences))
 
     def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
-        """Return lower bounds of scores, (n_sentences,), nats.
+        """Return lower bounds of scores, (n_sentences,), nats; None if the rule has none.
 
         If the score is the log of a mean probability over orders, the bound is the mean of the
-        log-probabilities over the same orders (evidence lower bound). None for all other rules.
+        log-probabilities over the same orders (evidence lower bound).
 
         Raises:
             ModelError: see `scores`.
@@ -390,8 +384,8 @@ class LanguageModel(Scorer):
     * Scores are natural logs, finite or -inf, and not positive.
     * `continuation_log_probs` is the sum of the log-probabilities of words given the words before
       them, or it always raises an error, even for an empty list.
-    * In float32 on the CPU, these values have an error of at most 1e-4 nats or 1e-6 of the score,
-      whichever is larger.
+    * In float32 on the CPU, the error of both is at most 1e-4 nats or 1e-6 of the score, whichever
+      is larger.
     """
 
     @abstractmethod
@@ -489,10 +483,6 @@ def require_language_model(
     model: Scorer, purpose: str = "A function that loads a language model"
 ) -> LanguageModel:
     """Return the model if its scores are log-probabilities.
-
-    Args:
-        model: scorer to check.
-        purpose: task that needs log-probabilities, as a noun phrase for the message.
 
     Raises:
         ModelError: see `Convention.require_log_probability`; or if the model is not a

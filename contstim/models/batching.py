@@ -59,12 +59,9 @@ class Budget:
     def lower(self, n_rows: int, length: int, *, width: int = 1) -> None:
         """Set the budget to half the size of a batch that did not fit into memory.
 
-        (The batch may have been far below the budget, so half of the budget may be too much.)
-
-        Args:
-            n_rows: number of rows of the batch.
-            length: number of tokens of its longest row.
-            width: see `forward_in_batches`.
+        The batch has `n_rows` rows of at most `length` tokens; for `width`, see
+        `forward_in_batches`. It may have been far below the budget, so half of the budget may be
+        too much.
         """
         if torch.device(self.device).type == "cuda":
             torch.cuda.empty_cache()

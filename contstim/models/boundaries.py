@@ -42,16 +42,12 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     If the tokenizer marks the beginnings of words (WordPiece, byte-level BPE, SentencePiece),
     `BOUNDARY` contains the word-initial tokens and the end marks of all scripts, with or without
     closing signs. If it marks the ends of words (`</w>`), `BOUNDARY` contains the word-final tokens
-    except the end marks. Special tokens (including the unknown token) and outputs without a token
-    have no class.
+    except the end marks. Special tokens (including the unknown token) have no class, nor do outputs
+    of the network that are no tokens of the tokenizer.
 
     The most frequent mark in the vocabulary, `##`, `Ġ`, `▁` or `</w>`, determines the kind of
     tokenizer. In the vocabulary `[CLS] dog ##s sleep .`, `##` marks continuations. So `dog`,
     `sleep` and `.` are `BOUNDARY`, `##s` is `WITHIN`, and `[CLS]` has no class.
-
-    Args:
-        tokenizer: `transformers` tokenizer.
-        n_tokens: number of outputs of the model, which may exceed the tokenizer's vocabulary.
 
     Raises:
         ModelError: if no token has a mark, so that word boundaries are unknown.
@@ -89,10 +85,6 @@ def word_completing(tokenizer: Any, n_tokens: int) -> BoolArray:
 
     These are word-initial tokens, end marks, white space, special tokens and outputs without a
     token. The tokenizer must mark where words begin.
-
-    Args:
-        tokenizer: `transformers` tokenizer.
-        n_tokens: number of outputs of the model.
 
     Raises:
         ModelError: if the tokenizer marks the ends of words, or has no marks.
@@ -135,7 +127,7 @@ class Normaliser:
 
     def __init__(self, classes: IntArray | None, device: torch.device | str = "cpu") -> None:
         self.classes = classes
-        # Number of logits to normalise at once; on a CPU, so many that its caches (4 MB) hold them
+        # Number of logits to normalise at once; on a CPU, they fit into its caches of about 4 MB
         self._logits_at_once = 2**20 if torch.device(device).type == "cpu" else 2**28
         # Tokens of each class, and index of each token within its class
         self._members: dict[int, Tensor] = {}

@@ -115,12 +115,9 @@ def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:
 
 
 def is_chat_mark(token: int, tokenizer: Any, *, by_name: bool = False) -> bool:
-    """Return True if a token opens or closes a turn of a chat.
+    """Return True if a token opens or closes a turn, by its name or in the chat template.
 
-    Args:
-        token: id of the token.
-        tokenizer: `transformers` tokenizer.
-        by_name: whether to consider only the token's name, not the chat template.
+    With `by_name`, only the name is considered.
     """
     sign = str(tokenizer.convert_ids_to_tokens(token))
     name = _name(sign)

@@ -34,15 +34,12 @@ class Cost:
 
 
 class Tally:
-    """Running total of costs.
-
-    Args:
-        report: function called after each batch, for example for a progress bar.
+    """Running total of costs; `report` is called after each batch.
 
     Attributes:
         total: total cost of networks.
-        seconds: computing time of networks on this machine, or the time in which requests to a
-            server were answered. Searches that share a batch share its time.
+        seconds: computing time of networks; for a server, the time until it has answered. Searches
+            that share a batch share its time.
         others_seconds: time in which this search waited for other searches; see `merging`.
     """
 
@@ -96,7 +93,7 @@ def timed() -> Iterator[None]:
 
 
 def report_waiting(seconds: float) -> None:
-    """Move seconds of a `timed` statement in which other searches ran to `others_seconds`."""
+    """Move seconds of a `timed` statement to `others_seconds`, since other searches ran."""
     for tally in _ACTIVE.get():
         tally.seconds -= seconds
         tally.others_seconds += seconds

@@ -132,7 +132,7 @@ def family_named(name: str, model: str = "") -> Family:
     """Return the built-in or installed family with this name.
 
     Args:
-        name: name of the family; empty if a model has no known family, which raises the error.
+        name: name of the family; no family has an empty name.
         model: specification of the model, for the message.
 
     Raises:

@@ -99,10 +99,8 @@ def _check_choice(field: str, value: str, choices: Any) -> None:
 def require_packages(user: str, extra: str, *packages: str) -> None:
     """Check that packages are installed.
 
-    Args:
-        user: option or file that needs the packages, for the message.
-        extra: optional dependency group of contstim with the packages, such as `big`.
-        packages: names of the packages.
+    For the message, `user` is the option or file that needs the packages, and `extra` the extra of
+    contstim that installs them, such as `big`.
 
     Raises:
         ModelError: if a package is not installed.

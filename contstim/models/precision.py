@@ -65,10 +65,6 @@ def tolerance_of(
     It is constant in float32. Below float32 and for quantized networks, a few sentences are scored
     one by one and in one batch. The tolerance is four times the largest relative difference, and at
     least the rounding error of the precision.
-
-    Args:
-        network: network to test.
-        log_probs: function that scores sentences, nats.
     """
     coarse = any(_is_coarse(tensor.dtype) for tensor in network.parameters())
     if not coarse and not quantization_of(network):

@@ -69,16 +69,9 @@ def _remote_method(method: _Method) -> _Method:
 
 
 class RemoteModel(LanguageModel):
-    """Scorer that workers have loaded.
+    """Scorer that workers have loaded; it is a language model only if its unit is nats.
 
-    It may be no language model: the unit of its convention decides. It is intended for scoring; a
-    search would wait for a worker at each step.
-
-    Args:
-        model: parsed specification.
-        convention: convention of the model, as reported by a worker.
-        training_text: file with hashes of the training sentences; None if unknown.
-        answer: function that lets workers execute calls.
+    It is intended for scoring; a search would wait for a worker at each step.
     """
 
     def __init__(

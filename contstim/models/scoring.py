@@ -284,14 +284,7 @@ class ModelScores:
         fields: Collection[Wanted] = (),
         progress: Progress | None = None,
     ) -> ModelScores:
-        """Compute the requested results of a model, and add its scores.
-
-        Args:
-            model: loaded model.
-            log_probs: scores, (n_sentences,); None if terms are requested instead.
-            sentences: scored sentences.
-            fields: requested results.
-            progress: see `token_terms`.
+        """Compute the requested optional results of a model, and combine them with its scores.
 
         Raises:
             ModelError: if the model cannot score a sentence.
@@ -328,12 +321,12 @@ def term_table(
     Rows are ordered by sentence, model and position. The columns are:
 
     * sentence, model
-    * position: 0-based position of the word; the sentence's end has that after the last word
+    * position: 0-based; the end of the sentence has the position after the last word
     * word
-    * tokens: number of tokens; without `by_word`, instead `token`
+    * tokens: number of tokens of the word; or token, without `by_word`
     * log_prob, surprisal (nats), surprisal_bits
-    * entropy: before the first token, nats; None if unknown
-    * frequency: Zipf value in English, without punctuation; None if unknown
+    * entropy: of the prediction of the first token, nats; None if unknown
+    * frequency: Zipf value of the word in English, without punctuation; None if unknown
     """
     rows, table = [], tag_table(None)
     bare = {word: _AROUND_WORDS.sub("", word) for s in sentences for word in s.words}
@@ -396,10 +389,6 @@ def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str,
 
     Models that are not in the record are omitted; without a record, the result is empty.
 
-    Args:
-        scores: path of the table.
-        models: names of its columns.
-
     Raises:
         InputError: if the record cannot be read, or does not belong to a table of scores.
     """
@@ -422,10 +411,8 @@ def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str,
 def require_log_probabilities(scores: Path | str, models: Iterable[str], purpose: str) -> None:
     """Refuse a score table if its record gives a unit other than nats for a model.
 
-    Args:
-        scores: path of the table.
-        models: names of columns; those that are not in the record are accepted.
-        purpose: task that needs log-probabilities, as a noun phrase for the message.
+    Models that are not in the record are accepted. For `purpose`, see
+    `Convention.require_log_probability`.
 
     Raises:
         ModelError: if the scores of a model have another unit.

@@ -103,7 +103,7 @@ _SPECIFICATION = re.compile(
     r"(?:\+(?P<transform>[a-z]+)(?::(?P<argument>.+))?)?"
 )
 
-# One letter before a colon is a drive of Windows
+# A single letter before a colon is a drive of Windows, not a name
 _WITH_REVISION = re.compile(
     r"(?P<name>[\w-][\w.-]{1,95}(?:/[\w.-]{1,96})?):(?P<revision>[^/\\:][^\\:]*)", re.ASCII
 )
@@ -160,7 +160,7 @@ def with_contexts(models: Iterable[str], contexts: Iterable[str]) -> dict[str, s
     """Set the contexts of models, given as `NAME=TEXT`.
 
     Returns:
-        Specification with its context, by the given specification, for all models.
+        For each given specification, the specification with its context.
 
     Raises:
         ModelError: if a context is not `NAME=TEXT`, NAME is not the name of a model, two contexts
@@ -269,9 +269,6 @@ def _check_ending(model: Specification) -> None:
 
 def parse_models(specifications: Models) -> list[Specification]:
     """Parse the specifications of one model or several models, without loading them.
-
-    Args:
-        specifications: one text or several texts; parsed models are returned unchanged.
 
     Raises:
         ModelError: if a name or a model occurs twice; or see `parse_model`.

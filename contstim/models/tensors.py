@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 def placement_options(loading: Loading, offload: str) -> dict[str, Any]:
     """Return options of `from_pretrained` for precision, device map and quantization.
 
-    Args:
-        loading: resolved options, see `Loading.resolved`.
-        offload: folder for offloaded weights that cannot be read from the checkpoint's files.
+    `offload` is a folder for offloaded weights that cannot be read from the checkpoint's files.
     """
     import torch
 
@@ -157,11 +155,9 @@ def fingerprint_of_tokenizer(tokenizer: Any) -> str:
 
 
 def fingerprint_of_network(network: Any, *descriptions: str) -> str:
-    """Return a hash of the weights and precision of a `torch` module, and of descriptions.
+    """Return a hash of a `torch` module's weights and precision, and of descriptions.
 
-    Args:
-        network: network to hash.
-        descriptions: texts such as the configuration and the vocabulary, in a fixed order.
+    Descriptions are texts in a fixed order, such as the configuration and the vocabulary.
     """
 
     def digest(item: tuple[str, Any]) -> str:

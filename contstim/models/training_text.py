@@ -130,9 +130,7 @@ def contamination(
 ) -> dict[str, Contamination | None]:
     """Return the sentences that each model was trained on; None if its training text is unknown.
 
-    Args:
-        texts: file of training hashes of each model, by the model's name.
-        sentences: sentences of the study; duplicates count once.
+    `texts` are files of training hashes, by name of the model. Duplicate sentences count once.
 
     Raises:
         ModelError: if the hashes of a training text are damaged.
@@ -163,13 +161,7 @@ def read_contamination(
 ) -> dict[str, Contamination | None]:
     """Read from a table's record which sentences each model was trained on.
 
-    Args:
-        scores: path of the table.
-        models: names of its columns.
-        sentences: sentences of the study.
-
-    Returns:
-        Contamination by name of the model; None if the record or the entry of the model is missing.
+    The result is None for a model that is not in the record, and for all models without a record.
     """
     hashes = dict.fromkeys(map(_hex, sentences))
     results: dict[str, Contamination | None] = dict.fromkeys(models)
@@ -190,9 +182,7 @@ def contamination_warnings(
 ) -> list[str]:
     """Return warnings about training sentences; models with equal sentences share a warning.
 
-    Args:
-        results: contamination by name of the model.
-        noun: plural noun for the sentences, such as `selected sentences`.
+    `noun` is a plural noun for the sentences, such as `selected sentences`.
     """
     groups = grouped((r.hashes, r) for r in results.values() if r is not None and r.hashes)
     return [

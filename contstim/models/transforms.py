@@ -9,8 +9,8 @@ Two transforms make the scores of a language model comparable between sentences:
 
     +mean   log p / number of tokens that the scoring rule scores
     +slor   (log p - unigram log p of the words) / number of words (Pauls & Klein 2012; Lau et al.
-            2017). If the unigram model has no rule, as in +slor:FILE@lower, it uses the rule of the
-            language model. If it reads end marks, their unigram log p is subtracted as well.
+            2017). The unigram model may have a rule, as in +slor:FILE@lower; by default it uses
+            that of the language model. If it reads end marks, their log p is subtracted as well.
 
 Transformed scores are not log-probabilities. Searches measure differences of these scores in
 standard deviations over natural sentences.
@@ -87,10 +87,6 @@ class InLetterCase(LanguageModel):
     """A word-level model that reads every word in lower case, or in capitals.
 
     `vocabulary` returns words in lower case; words that can start a sentence begin with a capital.
-
-    Args:
-        model: word-level model.
-        case: key of `LETTER_CASES`.
     """
 
     def __init__(self, model: LanguageModel, case: str) -> None:
@@ -108,7 +104,7 @@ class InLetterCase(LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """Convention of the wrapped model; its rule and fingerprint include the letter case."""
+        """Convention of the wrapped model, with the letter case in its rule and fingerprint."""
         plain, case = self._model.convention, self.case
         fingerprint = f"{plain.fingerprint}-{case}"
         return replace(plain, rule=f"{plain.rule}@{case}", fingerprint=fingerprint)
@@ -197,11 +193,7 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
 def tell_vocabulary(name: str, rule: str, unknown: UnknownWords, reporter: Reporter) -> None:
     """Report whether a model reads end marks, and report or warn about unknown words.
 
-    Args:
-        name: name of the model.
-        rule: rule of the model's convention.
-        unknown: result of `unknown_words`.
-        reporter: receiver of the messages.
+    `rule` is that of the model's convention.
     """
     if reads_end_mark(rule):
         reporter.say(
@@ -251,10 +243,7 @@ def apply_transform(scorer: Scorer, specification: Specification) -> Transformed
 class Transformed(Scorer):
     """Scorer that transforms the log-probabilities of a language model; see the top of this file.
 
-    Args:
-        model: language model.
-        name: name in columns and files.
-        unigram: n-gram model of order 1 for `+slor`; None for `+mean`.
+    The transform is `+slor` if there is a unigram model, otherwise `+mean`.
     """
 
     def __init__(

@@ -96,12 +96,9 @@ class WordList:
     def from_sentences(
         cls, sentences: Iterable[Sentence], *, size: int | None = None, min_count: int = 1
     ) -> WordList:
-        """Select the most frequent words of a text; ties keep the order of first occurrence.
+        """Select the `size` most frequent words of a text; ties keep the order of occurrence.
 
-        Args:
-            sentences: sentences of the text.
-            size: number of words; by default all words that are frequent enough, at most 20,000.
-            min_count: minimum count of a word.
+        By default, all words with at least `min_count` occurrences are selected, at most 20,000.
 
         Raises:
             InputError: if the text has fewer frequent words than `size`, or none.
@@ -142,9 +139,9 @@ class WordList:
         return np.not_equal(self.numbers(words), UNKNOWN)
 
     def vocabulary(self, min_count: int) -> Vocabulary:
-        """Return the words with at least this count at the start of sentences, and elsewhere.
+        """Return the words that occur at least `min_count` times.
 
-        A word is allowed at the start of a sentence, or elsewhere, if it has this count there.
+        A word is allowed at the start of sentences, or elsewhere, if it has this count there.
 
         Raises:
             VocabularyError: if no word is frequent enough.
@@ -290,11 +287,7 @@ def default_vocabulary(models: Sequence[Scorer], min_count: int = DEFAULT_MIN_CO
 
 @dataclass(frozen=True)
 class EndMarks:
-    """End marks that a model reads as words.
-
-    Attributes:
-        marks: single characters; empty if the model reads no end marks.
-    """
+    """End marks, single characters, that a model reads as words."""
 
     marks: frozenset[str] = frozenset()
 

@@ -320,14 +320,9 @@ def _writes_bytes(tokenizer: Any) -> bool:
 def _match_words(
     tokenizer: Any, sentence: Sentence, text: str, encoded: Any, number: int
 ) -> tuple[Encoding, bool]:
-    """Return the encoding of a text, and whether a token joins the last word and the end mark.
+    """Return the encoding of a text, and whether a token spans the last word and the end mark.
 
-    Args:
-        tokenizer: `transformers` tokenizer.
-        sentence: sentence of the text.
-        text: encoded text.
-        encoded: result of the tokenizer for several texts.
-        number: index of the text among these texts.
+    `encoded` is the result of the tokenizer for several texts; `number` is the index of this text.
     """
     ids = encoded["input_ids"][number]
     special = np.array(encoded["special_tokens_mask"][number], np.bool_)
@@ -469,11 +464,7 @@ class WordTokens:
 def words_in_places(
     encode: Callable[[Sequence[Sentence]], Sequence[Encoding]],
 ) -> SizedCache[[tuple[str, ...], Place], WordTokens]:
-    """Return a function that tokenizes words in a kind of position, and caches their tokens.
-
-    Args:
-        encode: function that tokenizes whole sentences.
-    """
+    """Return a function that tokenizes words in a kind of position, and caches their tokens."""
     tokenized_in: dict[Place, dict[str, tuple[Tokens, Tokens]]] = {}
 
     def look_up(words: tuple[str, ...], kind: Place) -> WordTokens:
@@ -483,7 +474,7 @@ def words_in_places(
         encodings = encode([frame.replace(position, word) for word in new])
         for word, encoding in zip(new, encodings, strict=True):
             tokenized[word] = word_and_rest(encoding, position)
-        if len(tokenized) > WORDS:  # drop all words, which is simpler than to choose some
+        if len(tokenized) > WORDS:  # drop all words
             del tokenized_in[kind]
         return WordTokens.of(tokenized[word] for word in words)
 

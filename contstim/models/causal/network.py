@@ -68,9 +68,7 @@ _NOTHING = Prefix((), 0.0, np.empty(0), None)
 class CausalNetwork:
     """Causal network that returns normalised log-probabilities.
 
-    Args:
-        checkpoint: checkpoint of a causal network.
-        by_words: whether to normalise each token within its class, see `boundaries`.
+    With `by_words`, each token is normalised within its class, see `boundaries`.
     """
 
     def __init__(self, checkpoint: Checkpoint, *, by_words: bool) -> None:
@@ -119,12 +117,8 @@ class CausalNetwork:
     ) -> FloatArray:
         """Return log p(token | prefix and the row's earlier tokens), (n_rows, longest row), nats.
 
-        Values are 0 beyond the end of a row. Rows with the same first tokens share passes.
-
-        Args:
-            prefix: tokens before each row.
-            rows: rows of at least one token each.
-            entropies: whether to return also entropies, (n_rows, longest row, 2), nats.
+        Rows have at least one token. Values are 0 beyond the end of a row. Rows with the same first
+        tokens share passes. With `entropies`, the result is (n_rows, longest row, 2), nats.
         """
         value = partial(self._normaliser.log_probs, entropies=entropies)
         values = self._within_rows(prefix, rows, value, (2,) if entropies else ())
@@ -139,13 +133,9 @@ class CausalNetwork:
     def masses(self, prefix: Prefix, rows: Sequence[Tokens], tokens: BoolArray) -> FloatArray:
         """Return log p(the next token is one of `tokens`) before each token, nats.
 
-        The shape is (n_rows, longest row). Values are 0 before the first token, where they are not
-        computed, and beyond the end of a row.
-
-        Args:
-            prefix: tokens before each row.
-            rows: rows of at least one token each.
-            tokens: mask of the vocabulary, (n_vocabulary,).
+        `tokens` is a mask of the vocabulary, (n_vocabulary,). The shape of the result is (n_rows,
+        longest row). Values are 0 before the first token, where they are not computed, and beyond
+        the end of a row.
         """
         chosen = batching.to_device(np.flatnonzero(tokens), self._device)
 
@@ -214,13 +204,9 @@ class CausalNetwork:
     def call(
         self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False
     ) -> NetworkCall:
-        """Return a call for the logits of rows after a prefix, and the cache of prefix and row.
+        """Return a call for the logits of rows (b, l) after a prefix, and the cache of both.
 
-        Args:
-            prefix: tokens before each row.
-            ids: tokens of the rows, (b, l).
-            attention: see `NetworkCall`.
-            keeps: whether to return the cache; requires b = 1.
+        The cache is returned only if `keeps` is True, which requires b = 1.
         """
         compute, about = partial(self._forward, prefix, ids, attention), (prefix, keeps)
         return NetworkCall(
@@ -275,11 +261,7 @@ class CausalNetwork:
     ) -> tuple[Tensor, Any]:
         """Return logits (b, l, V) of rows (b, l) after the prefix, and the cache of both.
 
-        Args:
-            prefix: tokens before each row.
-            ids: tokens of the rows, (b, l).
-            attention: see `NetworkCall`.
-            n_positions: number of last tokens whose logits are computed; None for all l.
+        If `n_positions` is set, only the logits of this number of last tokens are computed.
         """
         n_positions = n_positions or ids.shape[1]
         n_before = len(prefix.ids)
@@ -392,7 +374,7 @@ def _with_states(cache: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 
 def shared_paths(rows: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:
-    """Return the rows that are not prefixes of other rows, and the index of each row's extension.
+    """Return paths (rows that are not the beginning of another row), and each row's path index.
 
     For the rows (1,), (1, 2) and (3,), the paths are (3,) and (1, 2), and the indices 1, 1 and 0.
     """

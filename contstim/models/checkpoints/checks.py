@@ -90,12 +90,9 @@ def check_weights(
 ) -> None:
     """Refuse a network with weights that are missing, unused or not finite.
 
-    Args:
-        location: location of the checkpoint.
-        kind: kind of the network, as a noun phrase.
-        model: network.
-        report: loading report of `transformers`, with the names of missing and unexpected weights.
-        new_head: whether the head is new, so that weights of the old head are unused.
+    `kind` is a noun phrase for the network, and `report` the loading report of `transformers`, with
+    the names of missing and unexpected weights. With `new_head`, weights of the old head are
+    unused.
 
     Raises:
         ModelError: if there are such weights, or integers without quantization.

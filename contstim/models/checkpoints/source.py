@@ -359,8 +359,7 @@ def first_line(error: BaseException) -> str:
 def gguf_file(location: str) -> Path | None:
     """Return the GGUF file at a location; None if there is none.
 
-    Args:
-        location: path of the file, or of a folder with one GGUF file and no other weights.
+    The location is the file, or a folder with one GGUF file and no other weights.
 
     Raises:
         ModelError: if a folder without other weights has several GGUF files.

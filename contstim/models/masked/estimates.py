@@ -99,15 +99,7 @@ def estimate(
       plan never asks for the token in these passes, its log-probability in an extra pass is used.
 
     Estimates for a mixture use the terms of the mean of the logs. The score is exact if no pass
-    shows the word.
-
-    Args:
-        network: network that answers the questions.
-        plan_of: function that returns the rule's plan for a pattern.
-        context: function that selects the tokens to hide in the extra pass.
-        sentence: sentence as tokens.
-        position: position of the word to replace.
-        words: candidates as tokens.
+    shows the word. `context` selects the tokens to hide in the extra pass.
     """
     exact, estimates, upper = np.full((3, len(words)), np.nan)
     groups = words.by_length
@@ -211,7 +203,7 @@ def _sum_terms(
         return partial(add, parts, selected, log_p_of_tokens.double())
 
     def sums_of_words(i: int, log_probs: Tensor, selected: IntArray, spots: IntArray) -> Tensor:
-        # Entry (g, s): weight of the s-th spot of the frame's word in group g
+        # Entry (g, s): weight of the s-th used spot in group g
         used, index = np.unique(spots, return_inverse=True)
         weights = np.zeros((len(totals[i]), len(used)), np.float32)
         np.add.at(weights, (group[selected], index), weight[selected])
@@ -272,11 +264,6 @@ def _mixture_answers(
     network: MaskedNetwork, frame: _Frame, used: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Ask for the other words of the sentence, and for the used tokens at each mask.
-
-    Args:
-        network: network that answers the questions.
-        frame: sentence with masks, and its passes.
-        used: distinct token ids of all candidates, (n_used,).
 
     Returns:
         Answers to the plan's questions, (n_questions,), nats, -inf for questions that are not

@@ -48,9 +48,7 @@ class MaskedNetwork:
     called `attention` or, if this changes the logits of a trial, after the body of the network. If
     this changes the logits as well, all positions are computed.
 
-    Args:
-        checkpoint: checkpoint of a masked model.
-        by_words: whether to normalise each token within its class, see `boundaries`.
+    With `by_words`, each token is normalised within its class, see `boundaries`.
 
     Raises:
         ModelError: if the tokenizer has no mask token; also see `token_classes`.

@@ -39,15 +39,16 @@ word has two tokens, 3 and 4; the special tokens are 0 and 6. Each cell lists th
 
 Words of several tokens. `chain` uncovers the tokens of a word directly after one another, in all
 orders. For example, the word `bark ##s` has weight 1/6 in the set of `The` and `bark ##s`. One pass
-hides the whole set and asks for both tokens of this word, each with weight 1/2 * 1/6. Two more
-passes show one of these tokens and ask for the other one, again with weight 1/2 * 1/6.
+hides the whole set and asks for both tokens of this word, each with weight 1/2 * 1/6. In two more
+passes, one of the two tokens is visible, and the question asks for the other one, with weight
+1/2 * 1/6.
 
 Mixture over orders (`chain-mixture`). In one order, the product of the words' probabilities is a
 probability of the sentence. Over all sentences with the same number of tokens in each word, these
-probabilities add up to 1. So do the mean probabilities of the sentences over all n! orders. The
-mixture is the log of a sentence's mean probability. By Jensen's inequality, `chain`, the mean of
-the logs, is a lower bound of the mixture. It is the evidence lower bound that is usually reported
-for masked diffusion models.
+probabilities add up to 1. This is also true of mean probabilities over all n! orders. The mixture
+is the log of the mean probability of a sentence. By Jensen's inequality, `chain`, the mean of the
+logs, is a lower bound of the mixture. It is the evidence lower bound that is usually reported for
+masked diffusion models.
 
 The mixture needs only the answers of `chain`. The passes of a plan are the nodes of a graph, and
 its questions are the edges. A question about a hidden word leads to the pass that also shows this

@@ -205,12 +205,7 @@ def _whole_words(chosen: BoolArray, weight: FloatArray, sizes: IntArray) -> Pass
     """Return the pass that hides all tokens of a set of words, and asks for these tokens.
 
     Each of a word's k tokens is uncovered first in 1/k of all orders, so its weight is 1/k of the
-    word's weight.
-
-    Args:
-        chosen: mask of the words, (n_words,).
-        weight: weight of each word, (n_words,).
-        sizes: number of tokens of each word, (n_words,).
+    word's weight. All arguments are (n_words,): mask and weights of words, and numbers of tokens.
     """
     word = np.repeat(np.arange(len(sizes)), sizes)  # (n,): word of each token
     hidden = chosen[word]
@@ -229,12 +224,15 @@ def _members(sizes: IntArray) -> list[IntArray]:
 
 
 def _partly(whole: Pass, members: IntArray, part: BoolArray) -> tuple[BoolArray, IntArray]:
-    """Return a pass's hidden tokens, (n,), if it hides only a part of a word; and this part.
+    """Change a pass so that it hides only a part of a word.
 
     Args:
         whole: pass that hides all tokens of the word.
         members: indices of the word's tokens, (k,).
         part: mask of the tokens that remain hidden, (k,).
+
+    Returns:
+        Mask of all hidden tokens, (n,), and indices of the part.
     """
     hidden = whole[0].copy()
     hidden[members] = part

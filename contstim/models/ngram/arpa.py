@@ -72,10 +72,6 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
     As in KenLM, a word or n-gram that is listed twice gets the values of its first line, and
     `<unk>` those of its last line. Words that are not valid UTF-8 remain in the vocabulary.
 
-    Args:
-        content: bytes of the file.
-        path: path of the file, for messages.
-
     Raises:
         ModelError: if the file is incomplete or has an invalid line; the message names the line.
     """

@@ -103,10 +103,7 @@ class Section:
         return self.file.error(next(s for i, s in enumerate(starts) if i == row), problem)
 
     def columns(self, words: Sequence[bytes] = ()) -> Columns:
-        """Read the columns.
-
-        Args:
-            words: words of the file; empty for the section of unigrams.
+        """Read the columns; `words` are the words of the file, unless this is the unigram section.
 
         Raises:
             ModelError: if the number of lines differs from the header; or if a line has the wrong
@@ -241,11 +238,7 @@ def _float(field: bytes) -> float:
 
 
 def sections_of(content: bytes, path: Path | str) -> list[Section]:
-    r"""Return the sections of a file, one for each order in the header.
-
-    Args:
-        content: bytes of the file, compressed or not.
-        path: path of the file, for messages.
+    r"""Return the sections of a file, compressed or not, one for each order in the header.
 
     Raises:
         ModelError: if the file is not an ARPA file, its sections differ from its header, or `\end\`

@@ -104,12 +104,7 @@ class NgramTables:
         return np.fromiter(map(self.word_ids.get, words, repeat(UNKNOWN)), np.int64)
 
     def children(self, order: int, row: int) -> slice:
-        """Return the rows of the n-grams that extend a shorter n-gram by one word.
-
-        Args:
-            order: order of the longer n-grams.
-            row: row of the shorter n-gram.
-        """
+        """Return the rows of the n-grams of an order that extend a shorter n-gram (a row)."""
         size = len(self.words)
         bounds = np.searchsorted(self.orders[order - 1].keys, [row * size, (row + 1) * size])
         return slice(int(bounds[0]), int(bounds[1]))

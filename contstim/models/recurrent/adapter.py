@@ -307,26 +307,27 @@ class BothSidesModel(RecurrentModel):
     def _terms_beyond(
         self, candidates: Tensor, near: State, words: Words, far: Tensor, *, backwards: bool = False
     ) -> Tensor:
-        """Return the sums (b,) of the terms of the words beyond candidates (b, 1), nats.
+        """Return the sums (b,) of the terms of all words on one side of candidates (b, 1), nats.
+
+        The candidates are read after `near` and before `words`, from left to right or `backwards`.
 
         Args:
             candidates: numbers of the candidate words.
-            near: state after the words on the side that is read before the candidate.
-            words: the m words beyond the candidate, the nearest first.
-            far: states after the boundary and the same words, read towards the candidate.
-            backwards: whether `near`, the candidate and `words` are read from right to left.
+            near: state before the candidate.
+            words: the m words after the candidate, the nearest first.
+            far: states of the other stack after the boundary and each of these words, the farthest
+                first.
+            backwards: whether to read from right to left.
         """
         if not words:
             return torch.zeros(len(candidates), dtype=torch.float64, device=candidates.device)
-        # Continue from `near`: read the candidate and all words except the farthest. State j has
-        # then read everything on the near side of word j of `words`
+        # State j has read the candidate and the words before word j
         beyond = torch.tensor([words], device=self._device).expand(len(candidates), -1)  # (b, m)
         ids = torch.cat([candidates, beyond[:, :-1]], dim=1)
         state = for_rows(near, len(candidates))
         near_states, _ = self._network.run(ids, state, backwards=backwards)  # (b, m, hidden)
-        # The last of the m + 1 states in `far` has read all m words and is dropped. The state for
-        # word 0 (the nearest) has read m - 1 words, the state for word m - 1 none. After the flip,
-        # state j has read the words beyond word j
+        # State i of `far` has read the i farthest words. Drop the state that has read all m words,
+        # and reverse the order: state j has then read the words after word j
         far_states = far[:-1].flip(0).expand(len(candidates), -1, -1)  # (b, m, hidden)
         sides = (far_states, near_states) if backwards else (near_states, far_states)
         both_sides = torch.cat(sides, dim=2).flatten(0, 1)  # (b * m, 2 * hidden), left half first

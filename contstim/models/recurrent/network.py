@@ -53,7 +53,7 @@ State: TypeAlias = Any  # LSTM: two tensors, RNN: one tensor, each (layers, b, h
 _Size: TypeAlias = Annotated[int, Ge(1), Le(10**6)]
 _WEIGHTS, _WORDS = "model.safetensors", "vocabulary.csv"
 _FORMAT = 1
-_MAX_ENDS = 100  # borders of the output layer's clusters, with the first start and the last end
+_MAX_ENDS = 100  # borders of the output layer's clusters
 
 
 class _PlainLinear(nn.Linear):

@@ -93,11 +93,6 @@ def score_of(values: FloatArray) -> float:
 def probe_server(service: ScoringService, tokenizer: Any, context: Tokens) -> None:
     """Test a server, and store the probes and their values in the service.
 
-    Args:
-        service: server to test.
-        tokenizer: `transformers` tokenizer of the model.
-        context: tokens before each sentence.
-
     Raises:
         ServerFaultError: if the server fails a test.
         ModelError: if the server cannot be reached or refuses a request.
@@ -226,14 +221,9 @@ def _steps(values: FloatArray) -> FloatArray:
 def _check_share(
     service: ScoringService, fault: str, row: FloatArray, difference: float, advice: str
 ) -> None:
-    """Refuse a server if `difference`, the possible error of a row's score, is too large.
+    """Refuse a server if `difference`, the possible error of a row's score (nats), is too large.
 
-    Args:
-        service: server to test.
-        fault: reason for the refusal, as a clause.
-        row: values of the row's tokens, nats.
-        difference: possible error of the row's score, nats.
-        advice: advice on how to reduce the error, without a full stop.
+    For the message, `fault` is the reason, as a clause, and `advice` has no full stop.
     """
     score, allowed = abs(score_of(row)), service.address.tolerance
     if difference > tolerance_in_nats(score, allowed):

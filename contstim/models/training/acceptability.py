@@ -182,8 +182,8 @@ def train_acceptability(
         restarts: number of restarts.
         network: network to fine-tune.
         training: settings of the training.
-        device: device to use; `auto` is a GPU if there is one.
-        precision: float format; `auto` is bfloat16 on a GPU that supports it, otherwise float32.
+        device: see `train_network`.
+        precision: see `train_network`.
         trust_remote_code: whether the pretrained checkpoint may run its Python code.
         on_progress: callback after every step, with the number of the restart, from 1.
 

@@ -166,15 +166,13 @@ def train_task(
         network: settings of the network.
         settings: settings of the training.
         validation: validation sentences; by default a share of the text.
-        device: device to use; `auto` is a GPU if there is one.
-        precision: float format; `auto` is bfloat16 on a GPU that supports it, otherwise float32.
+        device: see `train_network`.
+        precision: see `train_network`.
         on_progress: callback after every step.
 
     Raises:
-        InputError: if there are fewer training sentences than a batch has, or the folder contains
-            something else or a run with other settings, or cannot be written.
-        ModelError: if the device does not exist, lacks memory or does not support the precision, or
-            the training diverges.
+        InputError: see `train_network`.
+        ModelError: see `train_network`.
     """
     device_name = resolve_device(device)
     bf16 = _computes_in_bf16(precision, device_name)

@@ -176,11 +176,8 @@ def train_tokenizer(
 ) -> Any:
     """Train a `transformers` tokenizer for a text; it distinguishes case and accents.
 
-    Args:
-        sentences: text; the tokenizer reads `Sentence.text`.
-        kind: `gpt2` or `bert`.
-        size: number of tokens; by default all tokens that the text yields, at most 8,000.
-        window: maximum number of tokens of the network's input.
+    `size` is the number of tokens; by default all tokens that the text yields, at most 8,000.
+    `window` is the maximum number of tokens of the network's input.
 
     Raises:
         InputError: if the text cannot yield the requested number of tokens: it is too short, or has
