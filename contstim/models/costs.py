@@ -50,7 +50,7 @@ class Tally:
         self.others_seconds = 0.0
 
     def add(self, cost: Cost) -> None:
-        """Add a cost to the total, and report it."""
+        """Add a cost to the total, and call `report`."""
         self.total += cost
         if self._report is not None:
             self._report()

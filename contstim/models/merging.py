@@ -8,12 +8,11 @@ each search waits at its next network call. One batch then computes the calls of
     networks                                 batch                         batch
 
 A `NetworkCall` is merged with others only inside two `with` statements, `runner` and `merged`.
-Otherwise it is computed immediately. Only searches use `merged`. Two kinds of code use `alone`,
-which prevents merging:
+Otherwise it is computed immediately. Only searches use `merged`.
 
-* Scores to be stored, which must not depend on other searches.
-* Code that holds a lock. A search that waits for the lock never reaches its next network call, so
-  that the merged batch would never start.
+A third `with` statement, `alone`, prevents merging. Stored scores need it, because they must not
+depend on other searches. So does code that holds a lock: a search that waits for the lock never
+reaches its next network call, and the merged batch would never start.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ def score_each(
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    """Yield slices of n sentences, adapted so that the caller needs a few seconds for each."""
+    """Yield slices of n sentences; their sizes adapt so that the caller scores each in seconds."""
     size, start = _MIN_BLOCK, 0
     while start < n:
         block_start = perf_counter()

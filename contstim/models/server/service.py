@@ -361,7 +361,7 @@ class ScoringService:
     ) -> FloatArray:
         """Return the values of the sent tokens, nan for the first token, or refuse the server."""
         n, max_generated = len(sent), self.address.max_tokens
-        # Drop the ids of generated tokens; an id of -1 is unknown
+        # Drop the ids of generated tokens; -1 means that the server has not reported an id
         read_ids = None if ids is None else ids[: max(n, len(values) - max_generated)]
         is_same = read_ids is None or (
             len(read_ids) == n and all(i in {-1, j} for i, j in zip(read_ids, sent, strict=True))

@@ -106,11 +106,11 @@ def _bert(tokenizer: Any, settings: TransformerSettings) -> tuple[Any, LogProbs]
 
 
 def draw_hidden(words: Tensor, share: float | None) -> Tensor:
-    """Draw a mask (b, l) of hidden tokens: a random share of each row's words, rounded up.
+    """Draw a mask (b, l) of random tokens to hide: a share of each row's `words`, rounded up.
 
     Args:
         words: mask (b, l) of the tokens that may be hidden.
-        share: share of hidden tokens; None to draw one for each row.
+        share: share of these tokens to hide; None to draw a share for each row.
     """
     shares = torch.rand(len(words), device=words.device) if share is None else share
     # (b,) number of tokens to hide in each row; at least one, since each row needs a loss
