@@ -20,9 +20,9 @@ It omits checks, helpers in the same file, and `merging` for concurrent searches
     boundaries.Normaliser.log_probs       log-probabilities of the requested tokens
     masked.plan.Plan.score                their weighted sum
 
-`contstim score` runs the step `steps.scoring.ScoreSentences`, which does not call `load_model`:
-`specifications.parse_models` refuses equal models, and `catalog.one_at_a_time` keeps one network in
-memory. `scoring.score_each` then calls `scores` only for sentences that are not in the store.
+`contstim score` runs the step `steps.scoring.ScoreSentences`, which does not call `load_model`.
+First, `specifications.parse_models` refuses equal models. Then `catalog.one_at_a_time` loads one
+model after the other. `scoring.score_each` scores only sentences that are not in the store.
 
 base            the interfaces: Scorer, LanguageModel, Replacements, Convention
 catalog         loading of models by their specifications; files and commits of models

@@ -323,8 +323,8 @@ class Scorer(ABC):
     def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
         """Return lower bounds of scores, (n_sentences,), nats; None if the rule has none.
 
-        If the score is the log of a mean probability over orders, the bound is the mean of the
-        log-probabilities over the same orders (evidence lower bound).
+        Only the log of a mean probability over orders has a bound: the mean log-probability over
+        the same orders (evidence lower bound).
 
         Raises:
             ModelError: see `scores`.
@@ -382,8 +382,8 @@ class LanguageModel(Scorer):
     `contstim.testing.LanguageModelContract` tests:
 
     * Scores are natural logs, finite or -inf, and not positive.
-    * `continuation_log_probs` is the sum of the log-probabilities of words given the words before
-      them, or it always raises an error, even for an empty list.
+    * `continuation_log_probs` is the sum of log p(word | words before) over the words. A model
+      without these probabilities always raises an error, even for an empty list.
     * In float32 on the CPU, the error of both is at most 1e-4 nats or 1e-6 of the score, whichever
       is larger.
     """

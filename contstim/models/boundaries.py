@@ -40,10 +40,10 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     """Return the class of each token, (n_tokens,): `BOUNDARY`, `WITHIN` or `NO_CLASS`.
 
     If the tokenizer marks the beginnings of words (WordPiece, byte-level BPE, SentencePiece),
-    `BOUNDARY` contains the word-initial tokens and the end marks of all scripts, with or without
-    closing signs. If it marks the ends of words (`</w>`), `BOUNDARY` contains the word-final tokens
-    except the end marks. Special tokens (including the unknown token) have no class, nor do outputs
-    of the network that are no tokens of the tokenizer.
+    `BOUNDARY` contains the word-initial tokens and the end marks of all scripts. If it marks the
+    ends of words (`</w>`), `BOUNDARY` contains the word-final tokens except the end marks. Special
+    tokens (including the unknown token) have no class. Nor do outputs of the network without a
+    token in the vocabulary.
 
     The most frequent mark in the vocabulary, `##`, `Ġ`, `▁` or `</w>`, determines the kind of
     tokenizer. In the vocabulary `[CLS] dog ##s sleep .`, `##` marks continuations. So `dog`,

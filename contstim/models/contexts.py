@@ -9,7 +9,7 @@ The default context is the first usable candidate of this list:
 
 A token is usable if it is a special token of the vocabulary and not a chat mark. A chat mark, such
 as ChatML's `<|im_start|>`, opens or closes a turn of a conversation. After it, a model expects the
-name of a speaker, so that the first words of a sentence get far too little probability.
+name of a speaker, and gives the first words of a sentence far too little probability.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _CONVERSATION = [
 def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> Tokens:
     """Return the tokens of a context, or of the default context.
 
-    A context may name special tokens, such as `<|endoftext|>`. The tokens that the tokenizer puts
-    before every text precede the context, unless the context begins with them or one of them is
-    unusable. A space at the end of a context belongs to the first word of a sentence.
+    A context may name special tokens, such as `<|endoftext|>`. Tokens that the tokenizer puts
+    before every text are added, if all of them are usable and the context does not begin with them.
+    A space at the end of a context belongs to the first word of a sentence.
 
     Args:
         tokenizer: `transformers` tokenizer.
@@ -104,8 +104,8 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
 def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:
     """Return contexts under which to compare scores.
 
-    These are '. ' and special tokens that begin or end texts, including chat marks that the
-    tokenizer declares as beginning or end of a sequence.
+    These are '. ' and special tokens that begin or end texts. If the tokenizer declares a chat mark
+    as beginning or end of a sequence, it is included.
     """
     declared = (token for _, token in _declared(tokenizer, config))
     ids = dict.fromkeys((*_separators(tokenizer), *declared))

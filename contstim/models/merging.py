@@ -11,8 +11,8 @@ A `NetworkCall` is merged with others only inside two `with` statements, `runner
 Otherwise it is computed immediately. Only searches use `merged`.
 
 A third `with` statement, `alone`, prevents merging. Stored scores need it, because they must not
-depend on other searches. So does code that holds a lock: a search that waits for the lock never
-reaches its next network call, and the merged batch would never start.
+depend on other searches. Code that holds a lock needs it as well. A search that waits for the lock
+never reaches its next network call, so that a merged batch would never start.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class NetworkCall:
 
 
 Answer: TypeAlias = "tuple[Any, Exception | None, float]"
-"""Result of a call (None if it failed), error of the call (or None), and the call's share of the
-batch's seconds, proportional to its number of rows."""
+"""Result of a call (None if it failed), its error (or None), and its share of the batch's seconds,
+in proportion to its number of rows."""
 
 
 _RUNNER: ContextVar[Callable[[NetworkCall], Answer] | None] = ContextVar("runner", default=None)

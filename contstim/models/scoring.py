@@ -63,8 +63,8 @@ def score_sentences(
         models: models, one column each.
         sentences: sentences or their texts, one row each.
         store: database of scores.
-        progress: function called with a model and the number of distinct sentences that have just
-            been scored or read from the store.
+        progress: function called with a model and a number of distinct sentences: those just
+            scored, or those found in the store.
 
     Raises:
         ScoreError: if a score is nan or +inf.

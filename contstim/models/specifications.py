@@ -3,7 +3,7 @@
     [NAME=][family:]location[:REVISION][@rule][+transform][?context=TEXT]
 
 Examples are `kenlm:trigram.arpa`, `hf:gpt2@chain+mean` and `small=hf:gpt2:main`. The name is the
-text before the first `=`. If this text contains a `:` or a `/`, there is no name, and the `=`
+text before the first `=`. If this text contains a `:` or a `/`, there is no name. The `=` then
 belongs to the location, as in `server:host/api?tokenizer=gpt2` or `./a=b.arpa`. A revision is a
 branch, a tag or a commit of a model on the hub.
 """

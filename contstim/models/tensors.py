@@ -2,8 +2,8 @@
 
 `accelerate` distributes a network over several devices, memory and disk. Weights that are offloaded
 to memory or disk are placeholders (meta tensors). A hook copies their values to the computing
-device when the layer runs. `bitsandbytes` quantizes the weights of all linear layers except the
-output layer: to 8 bits with a scale for each row, or to 4 bits with a scale for 64 weights.
+device when the layer runs. `bitsandbytes` quantizes the weights of linear layers, except the output
+layer: 8-bit weights have a scale for each row, 4-bit weights a scale for each 64 weights.
 """
 
 from __future__ import annotations

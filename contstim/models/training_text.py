@@ -1,7 +1,7 @@
 """Training sentences of a model, as 8-byte hashes in a file next to the model or in its folder.
 
-A model may have memorised its training sentences. So the record of a score table lists, for each
-model, the hashes of scored sentences that are in its training text. Later commands count them.
+A model may have memorised its training sentences. So the record of a score table lists the scored
+sentences, as hashes, that are in the training text of each model. Later commands count them.
 
 A sentence is in the training text if the text has a sentence with the same words in order. Case,
 punctuation, end marks and spacing are ignored, since texts are split and cleaned in many ways.

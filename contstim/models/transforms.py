@@ -147,15 +147,14 @@ class InLetterCase(LanguageModel):
 
 
 UnknownWords: TypeAlias = tuple[str, bool]
-"""Message about words that a model does not know (empty if there are none), and whether to warn
-because their share is large."""
+"""Message about words that a model does not know, or an empty text; and whether it is a warning."""
 
 
 def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
     """Describe the words of sentences that a model does not know; each occurrence counts.
 
-    The message recommends a letter case if the model does not know most of the words that this case
-    changes, and knows more than half of the unknown words in this case.
+    The message recommends a letter case under two conditions: the model does not know most of the
+    words that this case changes, and it knows more than half of the unknown words in this case.
     """
 
     def count_unknown(words: Counter[str]) -> Counter[str]:

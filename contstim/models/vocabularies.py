@@ -310,8 +310,8 @@ class EndMarks:
     ) -> list[TokenScore]:
         """Return the terms of a sentence's score.
 
-        There is a term for each word, for an end mark that the model reads, and for the end of the
-        sentence (`</s>`) if it is scored.
+        The terms are the words, the end mark if the model reads it, and the end of the sentence
+        (`</s>`) if it is scored.
 
         Args:
             sentence: sentence whose end mark is not one of its words.

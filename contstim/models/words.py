@@ -15,9 +15,9 @@ If a text contains the name of a special token (`[MASK]`, `</s>`, `<|endoftext|>
 reads it as the special token. Sentences with such names are refused. Both the text and its tokens
 are checked, since a tokenizer may accept a name in another letter case.
 
-The tokens of a word depend on its position: the first word has no space before it, and the end mark
-may join the last token. So candidate words are tokenized in a short sentence, at the same kind of
-position: first, inner or last. Their tokens are cached for each kind.
+The tokens of a word depend on its position: the first word has no space before it, and the last
+word may share a token with the end mark. So candidate words are tokenized in a short sentence, at
+the same kind of position: first, inner or last. Their tokens are cached for each kind.
 """
 
 from __future__ import annotations
@@ -395,8 +395,8 @@ def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
 
 
 Place: TypeAlias = tuple[Sentence, int]
-"""Kind of position of a word: the shortest sentence that has such a position, with `a` as every
-word, and the 0-based position in this sentence."""
+"""Kind of position of a word, given by an example: a 0-based position in the shortest sentence that
+has such a position. Every word of this sentence is `a`."""
 
 
 def kind_of_place(*, inner: bool, end: str = "") -> Place:

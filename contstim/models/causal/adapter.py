@@ -33,8 +33,8 @@ class CausalModel(SubwordModel):
 
     The tokens of the end mark are scored. Rule `log-likelihood` encodes the unchanged text and
     normalises over the whole vocabulary. Rule `chain` enforces word boundaries (Golan et al. 2023,
-    Methods): the probability of each token is normalised over its class, see `boundaries`, and the
-    first word is tokenized like any other word.
+    Methods). It normalises the probability of each token over its class (see `boundaries`), and
+    tokenizes the first word like any other word.
 
     The context before the first word is not scored. By default it is the token that begins a text
     or, if there is none, a token that separates documents; see `contstim.models.contexts`. The

@@ -216,9 +216,9 @@ class CausalNetwork:
     def merges(self, call: NetworkCall) -> bool:
         """Return True if a call may be merged with calls of other searches.
 
-        A call with more than 1/8 of the budget's tokens is not merged: it uses a GPU well, and the
-        cache of its prefix saves time. A call that must return a cache is not merged if a row
-        cannot be cut out of the cache of a batch.
+        A call with more than 1/8 of the budget's tokens is not merged, because it uses a GPU well.
+        A call that must return a cache is merged only if the cache of a batch can be divided into
+        rows.
         """
         prefix, keeps = call.about
         n_rows, length = call.shape

@@ -61,8 +61,8 @@ class _Frame:
     Attributes:
         ids: token ids, with masks in place of the word, (n_tokens,).
         gap: indices of these masks, (k,).
-        hidden: hidden tokens of each pass, (n_passes, n_tokens): passes of the plan that hide the
-            whole word, and in the last row the extra pass, see `estimate`.
+        hidden: hidden tokens of each pass, (n_passes, n_tokens). These are the plan's passes that
+            hide the whole word; the last row is the extra pass of `estimate`.
         row, position, weight: questions of the plan in these passes, (n_questions,): row of
             `hidden`, index of the token in question, and weight.
         number: indices of these questions in the plan, (n_questions,).

@@ -44,9 +44,9 @@ class MaskedNetwork:
     """Network of a masked checkpoint, which answers many questions.
 
     After the last attention layer, a masked language model processes each position separately. A
-    hook therefore drops positions that are not in question. It is placed after the last module
-    called `attention` or, if this changes the logits of a trial, after the body of the network. If
-    this changes the logits as well, all positions are computed.
+    hook therefore drops positions that are not in question: after the last module called
+    `attention`, or after the body of the network. The first hook that does not change the logits of
+    a trial is used. If both change them, all positions are computed.
 
     With `by_words`, each token is normalised within its class, see `boundaries`.
 
@@ -156,15 +156,15 @@ class MaskedNetwork:
     def ask(self, rows: Sequence[Row], row: IntArray, position: IntArray, use: UseLogits) -> None:
         """Pass logits over the whole vocabulary at positions of rows to `use`, batch by batch.
 
-        `use` is called with the logits of the batch's spots, (n_spots, n_outputs), the indices of
-        the questions that they answer, (q,), and the spot of each of these questions, (q,). Since a
-        batch may be retried, only the function that `use` returns may add to earlier results.
+        Since a batch may be retried, only the function that `use` returns may add to earlier
+        results.
 
         Args:
             rows: token ids, some of which are masks.
             row: row of each question, (n_questions,).
             position: position of each question in its row, (n_questions,).
-            use: function called for each batch.
+            use: function of the logits of a batch's spots, (n_spots, n_outputs), the indices of the
+                q questions that they answer, (q,), and the spot of each of these questions, (q,).
         """
         distinct, twin = batching.unique_rows(rows)
         row = twin[row]

@@ -11,7 +11,7 @@ word is one token:
 
 Chain rules. Imagine that the words of a fully masked sentence are uncovered one by one, in every
 possible order. Rule `chain` has a pass for each set of hidden words; the end mark is always
-visible. The weight of a word in a pass is the share of orders in which it is uncovered while
+visible. The weight of a word in a pass is a share of orders: those that uncover the word while
 exactly this set is hidden. The weights of each word add up to 1:
 
     pass  The  dog  sleeps    terms of the score (hidden words are _)
@@ -61,8 +61,8 @@ word:
     The dog _ , The _ sleeps and _ dog sleeps   to   the whole sentence, which needs no pass
 
 A random order is a random walk: while m words are hidden, each of them is uncovered next with
-probability 1/m. Take the product of all probabilities on the way of a walk to the set V of visible
-words, or 0 if the walk does not pass V. H(V) is the mean of this product over all walks:
+probability 1/m. Let V be a set of visible words. A walk that passes V has the product of all
+probabilities on its way to V; any other walk has 0. H(V) is the mean of these values:
 
     H(no word) = 1,
     H(V) = sum over w in V of  1/(n - |V| + 1)  p(w | V without w)  H(V without w).
@@ -73,9 +73,9 @@ tokens uncovers all of them, in random order, before any other word.
 
 Samples. If there are too many sets of words, `chain` asks about a sample, see `rules`. For a
 mixture, the sample consists of random orders, and each order is a separate walk. The mean of their
-probabilities is an unbiased estimate. The log of this mean is too low on average, to first order by
-half the squared standard error of the score. It is thus a lower bound in expectation (Burda, Grosse
-& Salakhutdinov 2016, theorem 1).
+probabilities is an unbiased estimate. The log of this mean is too low on average, by about half the
+squared standard error of the score. It is thus a lower bound in expectation (Burda, Grosse &
+Salakhutdinov 2016, theorem 1).
 """
 
 from __future__ import annotations

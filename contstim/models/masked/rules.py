@@ -10,13 +10,13 @@ language model scoring*, equations 1 to 4) hide more, because later tokens of a 
 earlier ones. These rules score every token, including the end mark, but no special tokens.
 
 If the mean over all orders takes too many passes, `chain` averages independent, unbiased samples.
-They depend only on the seed and the number of tokens in each word, so that sentences with equal
-numbers are compared on the same samples.
+They depend only on the seed and the number of tokens in each word. So sentences with equal numbers
+are compared on the same samples.
 
-In the exact mean over orders, each word is scored in sets of all sizes: the word is hidden with
-s - 1 random others, for s = 1 to n. Each size has the total weight 1/n. Log-probabilities differ
-far more between words than between the contexts of one word. A good sample therefore scores every
-word equally often. There are two kinds of samples:
+In the exact mean over orders, each of the n words is scored in sets of all sizes from 1 to n. Each
+size has the total weight 1/n. Log-probabilities differ far more between words than between the
+contexts of one word. A good sample therefore scores every word equally often. There are two kinds
+of samples:
 
 * An *order* scores each word once, in a set of random size (Golan et al., 2023).
 * A *cover* scores each word in sets of every size. For each size s, the words in random order are
@@ -30,8 +30,8 @@ A cover of three words 0, 1, 2 may consist of these six passes. The weights of e
     2     1 2 0    1 2 | 0 1        1/3 for words 2 and 0; 1/6 for word 1, which is in both sets
     3     0 2 1    0 2 1            1/3
 
-If the last set of a size is too small, words from the beginning of the order are added: word 1 in
-the second set of size 2.
+Words from the beginning of the order are added to a last set that is too small. An example is word
+1 in the second set of size 2.
 """
 
 from __future__ import annotations
@@ -126,10 +126,10 @@ def budget_plan(pattern: Pattern, seed: int, budget: int, *, in_orders: bool = F
 
     The first possible scheme of these is used:
 
-    1. all sets of words, and covers of the tokens within words, if all sets take at most half of
-       the budget, and 8 covers of the tokens at most the other half
-    2. covers of the words, if the budget allows 8 of them
-    3. orders
+    1. All sets of words, and covers of the tokens within words. Half of the budget must suffice for
+       the sets, the other half for 8 covers.
+    2. Covers of the words, if the budget allows 8 of them.
+    3. Orders.
 
     A mixture (`in_orders`) always requires orders.
 
@@ -293,8 +293,8 @@ def _cover(
 def _sets(rng: np.random.Generator, n: int) -> Iterator[tuple[BoolArray, FloatArray]]:
     """Draw a cover of n elements (words, or tokens of a word): sets of each size from 1 to n.
 
-    Yields the mask of each set, (n,), and the weights of its elements, (n,). The weight of an
-    element is 1/n for each size, shared equally by the sets that contain it, and 0 outside a set.
+    Yields the mask of each set, (n,), and the weights of its elements, (n,), 0 outside the set. For
+    each size, an element has the weight 1/n, which the sets with this element share equally.
     """
     for size in range(1, n + 1):
         order, starts = rng.permutation(n), range(0, n, size)

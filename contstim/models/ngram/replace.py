@@ -1,8 +1,8 @@
 """Scores of a sentence with each word of the vocabulary at one position, computed together.
 
-A new word changes at most `order` conditional probabilities: that of the word at this position, and
-those of later words with this position in their context. Each of these probabilities is computed by
-the back-off recursion (Katz 1987, *Estimation of probabilities from sparse data*),
+A new word changes its own conditional probability, and those of later words with this position in
+their context. Each of these probabilities, at most `order`, is computed by the back-off recursion
+(Katz 1987, *Estimation of probabilities from sparse data*),
 
     log p(x | context of length c) = log p of the n-gram        if the model has it
                                    = weight of the context + log p(x | context of length c-1)
@@ -28,9 +28,9 @@ conditional probabilities change: those of the words 0, 1 and 2 positions to the
 `left` and `right` are the numbers of words before and after the `?` in an n-gram. N-grams without a
 `?`, marked (one), are the same for all candidates.
 
-Conditional probabilities are computed in float32 in KenLM's order, so that they equal KenLM's bit
-for bit, except for probabilities above 1 of pruned models (see `tables`). Sums over words are
-float64 and nearly exact (the error is at most 1e-12 nats), so terms may be added in any order.
+Conditional probabilities are added in float32 in KenLM's order and equal KenLM's bit for bit. The
+exception are probabilities above 1 of pruned models, see `tables`. Sums over words are float64 and
+nearly exact (the error is at most 1e-12 nats), so terms may be added in any order.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 
 Matches: TypeAlias = "tuple[IntArray, IntArray]"
-"""All n-grams of the model that differ only in the word at the position: ids of these words,
-(n_ngrams,), and rows of the n-grams in the table of their order, (n_ngrams,)."""
+"""All n-grams of the model that differ only in the word at the position. The arrays, (n_ngrams,)
+each, are the ids of these words, and the rows of the n-grams in the table of their order."""
 
 _CACHED_NGRAMS = 2**16
 _CACHED_MATCHES = 2**22  # n-grams, of 16 bytes each

@@ -1,9 +1,9 @@
 """Back-off n-gram models as sorted arrays.
 
-There is a table for each order n, with a row for each n-gram. Rows are sorted by an integer key,
-which encodes the first n-1 words (as a row of the table of order n-1) and the last word. So all
-n-grams with the same first n-1 words are one slice, and a binary search finds an n-gram. `training`
-shows an example.
+There is a table for each order n, with a row for each n-gram. Rows are sorted by an integer key. It
+encodes the row of the first n-1 words in the table of order n-1, and the last word. So all n-grams
+with the same first n-1 words are one slice, and a binary search finds an n-gram. `training` shows
+an example.
 """
 
 from __future__ import annotations

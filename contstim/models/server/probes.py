@@ -1,9 +1,10 @@
 """Tests of a server before the first score, and the fingerprint of a served model.
 
-Servers may have faults that give wrong scores without an error: values that are shifted by a token,
-values of generated instead of sent tokens, values that depend on other requests, a first token that
-is read twice or not at all. So a few short texts (probes) are scored first. Their echoed values are
-compared with the likeliest next tokens (alternatives) that the server reports when it generates:
+Servers may have faults that give wrong scores without an error. They may shift values by a token,
+return values of generated instead of sent tokens, return values that depend on other requests, or
+read the first token twice or not at all. So a few short texts (probes) are scored first. Their
+echoed values are compared with the likeliest next tokens (alternatives) that the server reports
+when it generates:
 
     tokens sent                    BOS     The     garden    er
     value echoed                   none    -2.1    -7.3     -0.4

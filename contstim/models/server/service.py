@@ -3,9 +3,9 @@
 A response must have one finite value per token, not above 0, and the same tokens as the request if
 the server reports tokens.
 
-There are two kinds of requests: `echo` requests the log-probability of each token given the tokens
-before it, and `alternatives` the likeliest next tokens and their log-probabilities. A dialect is
-the format of a kind of server. These are the responses to `echo` for the tokens `[0, 71, 9]`:
+There are two kinds of requests. `echo` requests the log-probability of each token given the tokens
+before it. `alternatives` requests the likeliest next tokens and their log-probabilities. A dialect
+is the format of a kind of server. For the tokens `[0, 71, 9]`, the responses to `echo` are:
 
     completions  choices[0].logprobs           tokens          ["token_id:0", "token_id:71", …]
                                                token_logprobs  [null, -2.5, -0.7, -1.2]
@@ -66,8 +66,8 @@ class Dialect:
         asks_alternatives: field for the requested number of likeliest next tokens.
         reads_echo: function of a response and the sent rows. It returns the values of each row, the
             number of tokens that the server has read (or None), and the server's description of the
-            model. The values are the log-probabilities of sent and generated tokens, nats (None if
-            missing), the ids of these tokens (or None), and their text.
+            model. The values of a row are the log-probabilities of sent and generated tokens, nats
+            (None if missing), the ids of these tokens (or None), and their text.
         reads_alternatives: function of a response that returns tokens, as ids or texts, and their
             log-probabilities, nats. Both functions raise `PassingError` for another format.
         asks_ids: fields that request token ids instead of texts; some servers refuse these fields.

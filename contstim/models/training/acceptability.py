@@ -82,9 +82,9 @@ def read_annotations(
 ) -> tuple[list[LabelledSentence], dict[str, tuple[bool, ...]]]:
     """Read labelled sentences and, by name of the feature, whether each sentence has the feature.
 
-    The format is that of CoLA's grammatical annotations. The file has a header, a column of
-    sentences, a column of labels (`label` or `acceptability`, in any letter case), and a column of
-    1 and 0 for each feature.
+    The format is that of CoLA's grammatical annotations. The file has a header, columns of
+    sentences and of labels (`label` or `acceptability`), and a column of 1 and 0 for each feature.
+    Letter case in the header does not matter.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, has no feature, or has a label or a

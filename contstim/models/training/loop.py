@@ -1,7 +1,7 @@
 """The training loop: AdamW, clipped gradients, a learning rate that rises and falls.
 
-An epoch depends only on the weights and the optimizer state at its beginning, the settings, and the
-number of the epoch, which seeds the random numbers. A run that is resumed after an epoch therefore
+An epoch depends only on its number, which seeds the random numbers, on the settings, and on the
+weights and the optimizer state at its beginning. A run that is resumed after an epoch therefore
 gives the same result as an uninterrupted run. On a CPU, this is also true within an epoch, because
 the state of torch's random generator is restored.
 """
@@ -45,9 +45,9 @@ class TrainingTask:
     Attributes:
         network: network whose weights are trained.
         encode: function that encodes sentences as rows of numbers.
-        log_probs: function that returns log p (n,), nats, of all predictions in a batch, from the
-            numbers (b, l) and a mask (b, l) that is False for padding. It draws random numbers from
-            torch's generator.
+        log_probs: function that returns log p of all predictions in a batch, (n,), nats. Its
+            arguments are the numbers (b, l) and a mask (b, l), False for padding. It draws random
+            numbers from torch's generator.
         save: function that writes the trained model into a folder.
         facts: facts about the data for the record, such as the size of the vocabulary.
     """

@@ -124,10 +124,10 @@ def draw_hidden(words: Tensor, share: float | None) -> Tensor:
 def over_orders(answers: Tensor, hidden: Tensor, words: Tensor) -> Tensor:
     """Estimate each token's part of the mean log-probability over all orders of the tokens.
 
-    If m random tokens of n are hidden, with m uniform from 1 to n, an unbiased estimate of this
-    mean is n/m times the sum of their log-probabilities (Hoogeboom et al. 2022, *Autoregressive
-    diffusion models*, the order-agnostic objective; Nie et al. 2025, *Large language diffusion
-    models*, equations 3 and 6).
+    Of n tokens, m random ones are hidden, with m uniform from 1 to n. An unbiased estimate of the
+    mean is then n/m times the sum of their log-probabilities. See Hoogeboom et al. (2022,
+    *Autoregressive diffusion models*, the order-agnostic objective) and Nie et al. (2025, *Large
+    language diffusion models*, equations 3 and 6).
 
     Args:
         answers: log p of the hidden tokens, row by row, (n_hidden,), nats.
