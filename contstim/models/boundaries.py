@@ -158,8 +158,8 @@ class Normaliser:
         slice_of = rows // step
         for i in np.unique(slice_of).tolist():
             for kind in np.unique(kind_of[slice_of == i]).tolist():
-                # Indices of queries in this slice and class; their distinct rows, and the index of
-                # each query's row among these
+                # Queries in this slice and class, their distinct rows, and the index of each
+                # query's row
                 queries = np.flatnonzero((slice_of == i) & (kind_of == kind))
                 used, index = np.unique(rows[queries], return_inverse=True)
                 part, token = logits[i * step : (i + 1) * step], tokens[queries]

@@ -141,7 +141,7 @@ def score_each(
             store.save(convention.fingerprint, convention.json, [texts[r] for r in rows], values)
         report(models[column], len(rows))
 
-    # Calls for workers, by the function that sends them; column and rows of the result of each call
+    # Calls for workers, by the function that sends them; column and rows for each call's result
     calls: dict[Answer, list[ModelCall]] = {}
     targets: dict[ModelCall, tuple[int, IntArray]] = {}
     for column, model in enumerate(models):

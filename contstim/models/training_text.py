@@ -64,7 +64,7 @@ def in_training_text(text: Path, sentences: Sequence[Sentence]) -> BoolArray:
             "model again, or remove the file."
         ) from error
     sought = sentence_hashes(sentences)
-    # Row at which each hash must be if the file has it; the appended 0 is for a row after the end
+    # The only row that can have each hash; the appended 0 is for a row after the end
     rows = np.searchsorted(hashes, sought)
     equal: BoolArray = np.append(hashes, np.uint64(0))[rows] == sought
     return equal & (rows < len(hashes))

@@ -336,8 +336,7 @@ def _match_words(
     else:
         spans, ends = _spell(tokenizer, sentence, ids, special)
     n_words = len(sentence)
-    # Words with the first and with the last character of each token, (n_tokens,); n_words means
-    # the end mark
+    # Word of each token's first character, and of its last, (n_tokens,); n_words is the end mark
     first = np.searchsorted(ends, spans[:, 0], side="right")
     last = np.searchsorted(ends, np.maximum(spans[:, 1] - 1, spans[:, 0]), side="right")
     # A token may span the last word and the end mark, but not two words
@@ -468,7 +467,7 @@ def words_in_places(
     tokenized_in: dict[Place, dict[str, tuple[Tokens, Tokens]]] = {}
 
     def look_up(words: tuple[str, ...], kind: Place) -> WordTokens:
-        # Cache single words as well, since the next call mostly has the same words in another list
+        # Cache single words as well, since the next list mostly has the same words
         (frame, position), tokenized = kind, tokenized_in.setdefault(kind, {})
         new = [word for word in dict.fromkeys(words) if word not in tokenized]
         encodings = encode([frame.replace(position, word) for word in new])

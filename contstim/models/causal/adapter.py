@@ -251,8 +251,7 @@ def bounds(
     upper += prefix.log_prob
     upper[lengths == 0] = 0.0
     room = int(lengths.max(initial=0)) if window is None else window - len(prefix.ids) + 1
-    # Multi-token words that fit the window; at most `read` of them can be scored, since each has at
-    # least one token to score
+    # Multi-token words that fit the window. At most `read` of them can be scored
     longer = np.flatnonzero((lengths > 1) & (lengths <= room))
     if len(longer) > read > 0:
         highest = upper[longer]

@@ -149,8 +149,8 @@ def _estimate_means(
     """Yield estimates and bounds, (n,) each, for the words of each frame, with tokens (n, k)."""
     sums = _sum_terms(network, frames, tokens)
     for frame, (terms, alone, of_others) in zip(frames, sums, strict=True):
-        # Total weight of the questions about each mask, (k, 1); below 1 if passes that show a part
-        # of the word ask for it as well
+        # Total weight of the questions about each mask, (k, 1). It is below 1 if passes that show a
+        # part of the word also ask about the mask
         share = np.bincount(frame.position, frame.weight, len(frame.ids))[frame.gap, None]
         means = np.where(share > 0, terms / np.where(share > 0, share, 1), alone)
         yield of_others + means.sum(axis=0), of_others + terms.sum(axis=0)

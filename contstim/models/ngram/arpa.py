@@ -102,7 +102,7 @@ def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int],
     probs, backoffs, unigrams = section.columns()
     special = {word.encode(): id_ for id_, word in enumerate(SPECIAL_WORDS)}
     special[b"<UNK>"] = UNKNOWN  # some programs write <unk> in capitals
-    # The row of each id; `size`, the row that is appended below, means that the word is missing
+    # Row of each id. `size` means that the file lacks the word; its values are appended below
     ids, rows = dict(special), [section.size] * len(SPECIAL_WORDS)
     for row, word in enumerate(unigrams.to_pylist()):
         id_ = ids.setdefault(word, len(rows))
@@ -131,7 +131,7 @@ def _order(
     orders: list[NgramTable],
 ) -> NgramTable:
     """Return the table of one order, from word ids, (order, size), and tables of lower orders."""
-    # The row of a prefix of each n-gram, which gets longer by one word in each iteration
+    # Row of a prefix of each n-gram; each iteration extends the prefix by one word
     rows = words[0]
     for table, last in zip(orders[1:], words[1:-1], strict=True):
         rows = table.find(rows * n_words + last)

@@ -87,8 +87,7 @@ class ReplacementScores:
         ids_before, ids_after = ids[:position], ids[position + 1 :]
         context = ids_before[1 - order :] if order > 1 else ()
         changed = self._all_changed(context, ids_after[: order - 1])
-        # Add the terms of words before the position (not <s>), and of words whose context does not
-        # contain it
+        # Add the terms of words before the position (not <s>), and of words too far after it
         return changed.take(words) + (self._sum(ids_before, 2) + self._sum(ids_after, order))
 
     def _entropy_after(self, ids_before: tuple[int, ...]) -> float:

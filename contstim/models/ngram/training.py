@@ -145,7 +145,7 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
     if not len(text):
         raise CorpusError("The training text has no sentences.")
     specials = np.flatnonzero(text <= END)
-    # Any other <s> or </s> than the two of each sentence is a word of the text
+    # Each sentence has one <s> and one </s>; any more are words of the text
     plain = len(specials) == 2 * np.count_nonzero(text == BEGIN) and not (text == UNKNOWN).any()
     if not plain or any(word.lower() in SPECIAL_WORDS for word in islice(ids, END + 1, None)):
         raise CorpusError(

@@ -326,8 +326,8 @@ class BothSidesModel(RecurrentModel):
         ids = torch.cat([candidates, beyond[:, :-1]], dim=1)
         state = for_rows(near, len(candidates))
         near_states, _ = self._network.run(ids, state, backwards=backwards)  # (b, m, hidden)
-        # State i of `far` has read the i farthest words. Drop the state that has read all m words,
-        # and reverse the order: state j has then read the words after word j
+        # State i of `far` has read the i farthest words. Without the last state and in reverse
+        # order, state j has read the words after word j
         far_states = far[:-1].flip(0).expand(len(candidates), -1, -1)  # (b, m, hidden)
         sides = (far_states, near_states) if backwards else (near_states, far_states)
         both_sides = torch.cat(sides, dim=2).flatten(0, 1)  # (b * m, 2 * hidden), left half first
