@@ -122,7 +122,7 @@ def forward_in_batches(
             if len(chosen) == 1:
                 raise ModelError(does_not_fit(longest, device)) from error
             fits = False
-        # Not in the handler, where the error still holds the tensors of the failed pass
+        # After the handler, in which the error holds the tensors of the failed pass
         if not fits:
             budget.lower(len(chosen), longest, width=width)
             continue

@@ -207,7 +207,6 @@ def parse_model(model: str | Specification, name: str = "") -> Specification:
         )
     text, context = without_context(model)
     prefix, equals, suffix = text.partition("=")
-    # If the prefix has a `:` or a `/`, the `=` belongs to a path or an address
     if not name and equals and ":" not in prefix and "/" not in prefix:
         name, text = prefix.strip(), suffix.strip()
         _check_name(name, model)

@@ -75,11 +75,7 @@ class SubwordModel(LanguageModel):
         self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
 
     def _begin_with(self, text: str | None, tokenizer: Any, location: str, config: Any) -> None:
-        """Set the context, which precedes every sentence; see `context_of`.
-
-        Raises:
-            ModelError: see `context_of`; or if the context fills the window.
-        """
+        """Set the context, which precedes every sentence; see `context_of`."""
         context = context_of(tokenizer, config, text, location)
         if self.window is not None and len(context) >= self.window:
             raise ModelError(

@@ -48,11 +48,7 @@ _cache: WeakKeyDictionary[Any, tuple[int, _Special]] = WeakKeyDictionary()
 
 
 def refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None:
-    """Refuse sentences whose text contains the name of a special token.
-
-    Raises:
-        ModelError: if a sentence contains such a name.
-    """
+    """Raise a ModelError if the text of a sentence contains the name of a special token."""
     names, _ = _special(tokenizer)
     for sentence in sentences:
         match = names.search(sentence.text)

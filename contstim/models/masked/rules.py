@@ -83,10 +83,9 @@ def chain_plan(
 
     If the exact mean takes more passes than the budget, plan an estimate; see `budget_plan`.
 
-    Golan et al. (2023) start from a fully masked sentence, uncover its words in random order, add
-    up their log-probabilities, and average 100 such orders. The same sets of hidden words occur in
-    many orders. One pass that hides the set M gives log p(w | words outside M) for every word w of
-    M. In a random order of n words, exactly the words outside M precede w with probability
+    Golan et al. (2023) average 100 random orders, in which the same sets of hidden words occur
+    often. One pass that hides the set M gives log p(w | words outside M) for every word w of M. In
+    a random order of n words, exactly the words outside M precede w with probability
     (n-|M|)! (|M|-1)! / n!. So the mean over all n! orders is
 
         sum over M, w in M of  (n-|M|)! (|M|-1)! / n!  log p(w | words outside M).
@@ -189,7 +188,7 @@ def _scheme(
     # Number of passes that cover the tokens of every word once. Minus 1, because a pass of the
     # cover of the words already hides all tokens of the word
     within = sum(_n_sets(k) - 1 for k in sizes.tolist())
-    # 1. All sets of words, and samples of the orders of tokens within words
+    # 1. All sets of words, and covers of the tokens within words
     if (1 << n) - 1 <= budget // 2 and within * _MIN_COVERS <= budget // 2:
         n_inner = min(n, max(1, budget // (2 * _MIN_COVERS * within)))
         return _all_sets(sizes), lambda: _cover(rng, sizes, n_inner)[1]
@@ -327,7 +326,6 @@ def _plan(pattern: Pattern, samples: list[list[Pass]], common: Sequence[Pass] = 
     # Tokens of the text that belong to no word are always visible
     hidden_in_text = np.zeros((len(hidden), len(pattern)), np.bool_)
     hidden_in_text[:, positions] = hidden
-    # Repeat the row and the sample of each pass for all its questions
     lengths = [len(numbers) for numbers in tokens]
     weight = np.concatenate(weights)
     sampled = np.repeat(sample != EVERY_SAMPLE, lengths)

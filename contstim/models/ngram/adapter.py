@@ -43,10 +43,9 @@ class NgramModel(LanguageModel):
     An ARPA file is read into sorted tables, which score all candidate words at once. The kenlm
     package reads a KenLM binary file, and scores one word at a time.
 
-    Conditional probabilities are float32 and equal KenLM's, with one exception: pruned models may
-    have probabilities above 1, for which KenLM returns the inverse. Sums are float64. `<s>`, `</s>`
-    and `<unk>` in a sentence are unknown words. The end mark is scored if it is a word of the model
-    (see `EndMarks`).
+    Conditional probabilities are float32 and equal KenLM's, with one exception (see `NgramTables`).
+    Sums are float64. `<s>`, `</s>` and `<unk>` in a sentence are unknown words. The end mark is
+    scored if it is a word of the model (see `EndMarks`).
 
     Args:
         path: an ARPA file, compressed or not, or a binary file of KenLM.
@@ -202,9 +201,6 @@ def _check_header(path: Path) -> None:
 
     KenLM allocates memory before it checks the numbers in a file. So the numbers in the header are
     checked first. Damage after the header is not detected, since the file has no checksum.
-
-    Raises:
-        ModelError: if the file is damaged.
     """
     with path.open("rb") as file:
         start = file.read(1 << 16)  # a header is much shorter

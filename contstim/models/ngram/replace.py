@@ -28,9 +28,8 @@ conditional probabilities change: those of the words 0, 1 and 2 positions to the
 `left` and `right` are the numbers of words before and after the `?` in an n-gram. N-grams without a
 `?`, marked (one), are the same for all candidates.
 
-Conditional probabilities are added in float32 in KenLM's order and equal KenLM's bit for bit. The
-exception are probabilities above 1 of pruned models, see `tables`. Sums over words are float64 and
-nearly exact (the error is at most 1e-12 nats), so terms may be added in any order.
+Conditional probabilities are computed in float32 in KenLM's order, see `tables`. Sums over words
+are float64 and nearly exact (the error is at most 1e-12 nats), so terms may be added in any order.
 """
 
 from __future__ import annotations

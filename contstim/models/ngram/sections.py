@@ -128,11 +128,7 @@ class Section:
         return self.file.lines(self._body, self.stop)
 
     def _parse(self, text: bytes, words: Sequence[bytes]) -> Columns:
-        """Parse columns that are separated by tabs, with words separated by spaces.
-
-        Raises:
-            ValueError: if the text has another format or is invalid.
-        """
+        """Parse columns separated by tabs, or raise ValueError for an invalid or another format."""
         import pyarrow as pa
         import pyarrow.compute as pc
         from pyarrow import csv
@@ -215,11 +211,7 @@ class Section:
         return ""
 
     def refuse_weights(self) -> None:
-        """Refuse nonzero back-off weights, for the section of the longest n-grams.
-
-        Raises:
-            ModelError: if a back-off weight is not 0.
-        """
+        """Refuse nonzero back-off weights, for the section of the longest n-grams."""
         for start, line in self._lines():
             weights = line.split()[self.order + 1 :]
             if weights and _float(weights[0]):

@@ -71,11 +71,7 @@ class NgramTables:
         rows[2]    -1     <s> the   the dog        dog sleeps        sleeps </s>
         rows[3]    -1     -1        <s> the dog    the dog sleeps    dog sleeps </s>
 
-    The probability of a word is computed by Katz's back-off recursion (see the module `replace`),
-    from the empty context to the longest. If the model has an n-gram of the context and the word,
-    its probability replaces the value so far. If the model has only the context, the weight of the
-    context is added to the value so far.
-
+    The probability of a word is computed by Katz's back-off recursion, see the module `replace`.
     Values are added in float32 in KenLM's order, so that each conditional probability equals
     KenLM's bit for bit. There is one exception: if back-off weights of a pruned model make a
     probability larger than 1, KenLM returns the inverse. Sums over words are float64, from left to

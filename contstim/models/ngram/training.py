@@ -114,7 +114,6 @@ def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
         raise InputError(f"order must be from 1 to {MAX_ORDER}, got {order}.")
     words, tokens = _encode(sentences)
     counts = _count(tokens, len(words), order)
-    # a(uw), see the top of this file
     adjusted = [
         np.where(c.begins, c.raw, np.bincount(longer.suffixes, minlength=len(c.keys)))
         for c, longer in pairwise(counts)

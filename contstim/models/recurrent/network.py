@@ -92,15 +92,10 @@ class Shape:
 
 
 class RecurrentNetwork(nn.Module):
-    """Embedding, recurrent layers, and a normalised output layer.
+    """Embedding, recurrent layers, and a normalised output layer; see the top of this file.
 
-    A left-to-right network predicts each word, and then the boundary, from the state after the
-    words before it.
-
-    A bidirectional network has two stacks of layers, which share only the embedding. Word i is
-    predicted from two concatenated states. The forward state has read the boundary and words 0 to
-    i-1; the backward state has read the boundary and the words from the last down to i+1. Neither
-    state contains the word that it predicts. The boundary is not predicted.
+    The two stacks of a bidirectional network share only the embedding. Word i is predicted from two
+    concatenated states, which have read the boundary and the words before i, or those after i.
     """
 
     def __init__(self, shape: Shape) -> None:

@@ -349,11 +349,7 @@ class ScoringService:
         return template.format(url=self.address.url, root=self.address.root)
 
     def refuse(self, fault: str, detail: str) -> NoReturn:
-        """Refuse the server.
-
-        Raises:
-            ServerFaultError: always.
-        """
+        """Raise a `ServerFaultError`."""
         raise ServerFaultError(self.address.text, fault, detail)
 
     def _check_row(

@@ -113,7 +113,6 @@ def read_annotations(
 
 
 def _read_labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[LabelledSentence]:
-    # Files of annotations may have column names with capitals
     lower = {name.lower(): values for name, values in columns.items()}
     label = next((name for name in _LABELS if name in lower), _LABELS[0])
     cells = needed_columns(path, lower, (label, "sentence"))
@@ -141,7 +140,6 @@ def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
         raise InputError(
             f"{path} is empty. Use a table with {', '.join(_COLA)}, separated by tabs."
         )
-    # CoLA's published files have no header
     has_header = "sentence" in (name.lower() for name in rows[0])
     names = tuple(rows.pop(0)) if has_header else _COLA
     if not rows or len(set(names)) < len(names):

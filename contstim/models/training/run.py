@@ -62,8 +62,7 @@ def train_network(
 
     GPT-2 predicts every token of a sentence and the end of the sentence. BERT predicts hidden
     tokens. By default, the share of hidden tokens is random for each sentence, because the rule
-    `chain` hides from one word to all; the original BERT always hid 15 %. With
-    `masking="any-order"`, hidden tokens are weighted as in masked diffusion, see `over_orders`.
+    `chain` hides from one word to all; the original BERT always hid 15 %.
 
     The folder also gets `training.json` and `curve.png`. A call with the text and settings of an
     interrupted training resumes it from its last checkpoint; on a CPU, the result is the same as
@@ -128,7 +127,6 @@ def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> Tra
             cutoffs=(len(words) // 10, 2 * len(words) // 5) if large else (),
         )
     )
-    # Number of unknown words of each sentence
     counts = [int((words.numbers(s.words) == UNKNOWN).sum()) for s in text]
     return TrainingTask(
         network=network,
@@ -257,11 +255,7 @@ def split_sentences(
 
 
 def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
-    """Return True if the network computes in bfloat16 (by autocast; weights are float32).
-
-    Raises:
-        ModelError: if the precision is unknown, or the device does not support it.
-    """
+    """Return True if the network computes in bfloat16 (by autocast; weights are float32)."""
     if precision not in get_args(TrainingPrecision):
         raise ModelError(f"`precision` must be auto, float32 or bfloat16, got {precision!r}.")
     supports_bf16 = device != "cuda" or torch.cuda.is_bf16_supported()

@@ -224,7 +224,6 @@ def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    # All characters that follow another one inside a word
     inner: set[str] = set()
     for word in {word for sentence in sentences for word in sentence.words}:
         normal = tokenizer.normalizer.normalize_str(word)
