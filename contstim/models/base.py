@@ -277,8 +277,7 @@ class Scorer(ABC):
     def draft(self, effort: int = 1) -> Scorer | None:
         """Return a cheaper scorer that estimates the scores of this model; None if there is none.
 
-        Args:
-            effort: cost level of the draft, from 0; higher levels give better estimates.
+        Higher levels of `effort`, from 0, give better estimates and cost more.
         """
         return None
 
@@ -351,9 +350,7 @@ class Scorer(ABC):
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray | None:
         """Return the number of tokens of each word, (n_words,); None for word-level models.
 
-        Args:
-            words: words to tokenize.
-            initial: whether each word is the first word of a sentence.
+        With `initial`, each word is the first word of a sentence.
         """
         return None
 

@@ -42,8 +42,6 @@ class Budget:
     activations. When memory runs out, the budget is lowered for all later calls.
 
     Attributes:
-        tokens: maximum number of tokens.
-        device: device of the network.
         warned: whether a warning of a lowered budget has been issued.
     """
 

@@ -119,10 +119,7 @@ class Normaliser:
     """Function from logits to log-probabilities, over the whole vocabulary or within classes.
 
     A token without a class, such as the unknown token, is normalised over the whole vocabulary.
-
-    Args:
-        classes: class of each token, (n_tokens,); None for no classes.
-        device: device of the logits.
+    `classes` are (n_tokens,), or None to use the whole vocabulary.
     """
 
     def __init__(self, classes: IntArray | None, device: torch.device | str = "cpu") -> None:

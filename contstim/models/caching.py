@@ -24,12 +24,8 @@ _MIN_SIZE = 16  # size of a smaller result in the total, since its key also take
 class SizedCache(Generic[P, Result]):
     """Function with a cache that drops the least recently used results.
 
-    The result of the last call is always cached, even if it exceeds the limit.
-
-    Args:
-        function: function of hashable arguments; equal arguments must give equal results.
-        size_of: function that returns the size of a result.
-        max_size: maximum total size of the results.
+    `function` must have hashable arguments, and give equal results for equal arguments. The result
+    of the last call is always cached, even if it exceeds the limit.
     """
 
     def __init__(

@@ -204,9 +204,8 @@ def free_memory() -> None:
 def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ...]:
     """Return existing files of models, transforms, word counts and training hashes.
 
-    Args:
-        specifications: parsed specifications, or texts without names; empty texts, from models
-            created in Python, are ignored.
+    Specifications are parsed, or texts without names. Empty texts, from models created in Python,
+    are ignored.
 
     Raises:
         ModelError: see `parse_model`.

@@ -41,7 +41,6 @@ class NetworkCall:
     """Batch of rows for a network; calls of one network can be merged.
 
     Attributes:
-        network: network to run.
         budget: device, and maximum number of tokens of a batch, merged or not.
         ids: token ids, (b, l).
         attention: attention mask, (b, l); None if there is no padding. Given a mask,

@@ -252,7 +252,6 @@ class ModelScores:
     """Scores and optional results of a model.
 
     Attributes:
-        name: name of the model.
         convention: entry of the model in a record, see `record_entry`.
         log_probs: scores, (n_sentences,), in the convention's unit; None if terms were requested.
         terms: terms of each sentence's score; None if they were not requested.

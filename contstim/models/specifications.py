@@ -47,7 +47,6 @@ class Specification:
     Attributes:
         name: name in columns, files and figures.
         specification: text of the specification without the name.
-        family: name of the family.
         location: file, folder, or name on the hub with its revision, such as `gpt2:main`.
         rule: scoring rule; empty for the default.
         transform: key of `TRANSFORMS`; empty for none.

@@ -38,7 +38,7 @@ def placement_options(loading: Loading, offload: str) -> dict[str, Any]:
 
     settings: dict[str, Any] = {"dtype": loading.dtype}
     for package in ("accelerate", "bitsandbytes"):
-        # Suppress warnings about parts on disk and missing optional kernels
+        # Suppress warnings about offloaded weights and missing optional kernels
         logging.getLogger(package).setLevel(logging.ERROR)
     if loading.device_map is not None:
         parts = loading.device_map if loading.device_map == "auto" else dict(loading.device_map)

@@ -110,7 +110,6 @@ class Contamination:
     """Sentences of a study that are in the training text of a model.
 
     Attributes:
-        model: name of the model.
         sentences: number of distinct sentences of the study.
         hashes: hexadecimal hashes of the sentences that are in the training text.
     """

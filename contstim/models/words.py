@@ -61,11 +61,7 @@ def refuse_special_ids(
 ) -> None:
     """Refuse a sentence if the tokenizer has read a part of it as a special token.
 
-    Args:
-        tokenizer: `transformers` tokenizer.
-        sentence: sentence to check.
-        ids: tokens of the sentence, (n_tokens,).
-        added: mask of the tokens that the tokenizer adds to each text, (n_tokens,).
+    `added` is a mask of the tokens that the tokenizer adds to each text, (n_tokens,).
 
     Raises:
         ModelError: if there is such a token.
@@ -395,12 +391,7 @@ has such a position. Every word of this sentence is `a`."""
 
 
 def kind_of_place(*, inner: bool, end: str = "") -> Place:
-    """Return a kind of position.
-
-    Args:
-        inner: whether the position is not the first.
-        end: end mark of the sentence if the position is the last, otherwise empty.
-    """
+    """Return the kind of a position; `end` is an end mark only for the last position."""
     word = "αα" if end.startswith(";") else "a"  # `;` is an end mark only after Greek words
     return Sentence((word,) * (1 + inner + (not end)), end or "."), int(inner)
 

@@ -43,7 +43,6 @@ class Checkpoint:
         tokenizer: `transformers` tokenizer.
         location: folder, GGUF file or hub name of the checkpoint.
         device: device of the network's inputs, such as `cpu` or `cuda`.
-        kind: task of the network.
     """
 
     model: Any

@@ -40,7 +40,6 @@ class Source:
     Attributes:
         location: folder, GGUF file, or name on the hub with an optional revision.
         local: whether to read only files on this machine.
-        trust_remote_code: whether the checkpoint may run its Python code.
     """
 
     location: str

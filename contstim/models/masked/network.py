@@ -83,15 +83,12 @@ class MaskedNetwork:
 
     @torch.inference_mode()
     def logits(self, ids: Tensor, attention: Tensor | None, positions: Tensor) -> Tensor:
-        """Compute logits at selected positions of a batch.
+        """Compute logits, (k, n_outputs), at selected positions of a batch.
 
         Args:
             ids: token ids, (b, l).
-            attention: 1 for tokens, 0 for padding, (b, l); None without padding, see `NetworkCall`.
+            attention: attention mask, (b, l); None without padding, see `NetworkCall`.
             positions: row * l + column of each selected position, (k,).
-
-        Returns:
-            Logits, (k, n_outputs).
         """
         if self.model.training:  # checked first, because `eval` visits every module
             self.model.eval()

@@ -78,8 +78,6 @@ class Section:
     """N-grams of one order.
 
     Attributes:
-        file: text that contains the section.
-        order: number of words of an n-gram.
         size: number of n-grams according to the header.
         counted_at: byte offset of the line with this number in the header.
         start: byte offset of the heading; equal to `stop` if the file has no such section.

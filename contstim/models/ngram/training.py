@@ -76,7 +76,6 @@ class Estimate:
     """A trained n-gram model, and the word counts of its training text.
 
     Attributes:
-        tables: n-gram model.
         discounts: D1, D2, D3 of each order, see the top of this file.
         initial_counts: occurrences of each word at the start of a sentence, (n_words,).
         inner_counts: other occurrences of each word, (n_words,).

@@ -47,15 +47,8 @@ class RecurrentModel(LanguageModel):
 
     It reads the words of the sentence, case-sensitive, and the end mark if the vocabulary contains
     it (see `EndMarks`). All words outside the vocabulary are one unknown word. Log-probabilities
-    are float32 numbers, normalised over the whole vocabulary and summed in float64.
-
-    Args:
-        network: network of a kind that the subclass supports.
-        words: vocabulary.
-        name: name in columns and files.
-        device: device on which the network runs.
-        training_text: file with hashes of the training sentences; None if there is none.
-        end_mark: whether end marks in the vocabulary are read.
+    are float32 numbers, normalised over the whole vocabulary and summed in float64. If `end_mark`
+    is False, end marks are ignored.
     """
 
     rule: ClassVar[str]

@@ -30,7 +30,6 @@ class ServerAddress:
 
     Attributes:
         url: URL of the server, without a final slash; never contains a key.
-        model: name of the model on the server.
         tokenizer: folder, or name on the hub.
         dialect: format of requests and responses, see `service`.
         concurrency: maximum number of concurrent requests.

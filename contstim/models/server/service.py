@@ -239,8 +239,6 @@ class ScoringService:
         tokenizer: `transformers` tokenizer, for the ids of tokens that are reported as texts.
 
     Attributes:
-        address: address of the server and its model.
-        dialect: format of requests and responses.
         cap: number of alternatives to request; lowered if the server refuses it.
         texts: text of each row of the last `echo`, empty if not reported.
         version: version of the server; empty if not reported.

@@ -43,7 +43,6 @@ class TrainingTask:
     """Network to train, with its encoding of sentences and its predictions.
 
     Attributes:
-        network: network whose weights are trained.
         encode: function that encodes sentences as rows of numbers.
         log_probs: function that returns log p of all predictions in a batch, (n,), nats. Its
             arguments are the numbers (b, l) and a mask (b, l), False for padding. It draws random
@@ -105,13 +104,7 @@ class Progress:
 class Trainer:
     """The training loop; its state consists of weights, optimizer state, and the attributes below.
 
-    Args:
-        task: network and its predictions.
-        training: sentences for training.
-        validation: sentences for validation.
-        settings: settings of the training.
-        device: device on which the network runs.
-        bf16: whether to compute in bfloat16 where this is safe; weights are always float32.
+    With `bf16`, computations are in bfloat16 where this is safe; weights are always float32.
 
     Attributes:
         curve: finished epochs.

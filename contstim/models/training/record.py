@@ -46,8 +46,6 @@ class Training:
     """A finished training.
 
     Attributes:
-        out: folder of the model.
-        curve: epochs in order.
         ended: reason for the end, as a clause.
         facts: other facts of the record, such as settings and device.
     """

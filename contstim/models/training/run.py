@@ -157,20 +157,8 @@ def train_task(
 
     A finished run is not repeated.
 
-    Args:
-        build: function that makes the task from the training sentences.
-        sentences: text, including the validation sentences if `validation` is None.
-        out: folder of the model.
-        network: settings of the network.
-        settings: settings of the training.
-        validation: validation sentences; by default a share of the text.
-        device: see `train_network`.
-        precision: see `train_network`.
-        on_progress: callback after every step.
-
-    Raises:
-        InputError: see `train_network`.
-        ModelError: see `train_network`.
+    `build` makes the task from the training sentences. If `validation` is None, a share of
+    `sentences` is held out. For other arguments and errors, see `train_network`.
     """
     device_name = resolve_device(device)
     bf16 = _computes_in_bf16(precision, device_name)
