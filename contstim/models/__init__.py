@@ -1,8 +1,7 @@
 """Language-model adapters and sentence scoring.
 
-These functions are called, in this order, from `load_model("hf:bert@chain")` to the score of a
-sentence. The list omits checks, look-ups (family, plan), helpers in the same file, and `merging`
-for concurrent searches.
+This list shows the calls, in order, from `load_model("hf:bert@chain")` to the score of a sentence.
+It omits checks, helpers in the same file, and `merging` for concurrent searches.
 
     catalog.load_model                    a language model, not a classifier
     catalog.load_scorer                   calls the family's loader
@@ -21,10 +20,9 @@ for concurrent searches.
     boundaries.Normaliser.log_probs       log-probabilities of the requested tokens
     masked.plan.Plan.score                their weighted sum
 
-`contstim score` uses `steps.scoring.ScoreSentences`, `specifications.parse_models` (refuses equal
-models) and `catalog.one_at_a_time` (one network in memory at a time) instead of `load_model`.
-Before `log_probs`, it calls `scoring.score_each` (finds the scores that are not in the store, and
-saves new ones in blocks) and `base.LanguageModel.scores`.
+`contstim score` runs the step `steps.scoring.ScoreSentences`, which does not call `load_model`.
+First, `specifications.parse_models` refuses equal models. Then `catalog.one_at_a_time` loads one
+model after the other. `scoring.score_each` scores only sentences that are not in the store.
 
 base            the interfaces: Scorer, LanguageModel, Replacements, Convention
 catalog         loading of models by their specifications; files and commits of models

@@ -27,10 +27,10 @@ NATS = "nats"
 """Unit of log-probabilities; scores in any other unit are not log-probabilities."""
 
 FLOAT32 = "float32"
-"""Precision in which scores are reproducible up to rounding."""
+"""Default precision; lower precisions have a larger `Convention.tolerance`."""
 
 ROUNDING = 1e-6
-"""Relative difference that is allowed between float32 scores of a sentence in two batches."""
+"""Maximum relative difference between float32 scores of one sentence in two batches."""
 
 
 def short_hash(text: str) -> str:
@@ -57,9 +57,9 @@ class Convention:
         unit: unit of the scores; nats if they are log-probabilities.
         precision: precision of the network's weights, such as `bfloat16`; `unknown` on a server.
             Networks on this machine always normalise log-probabilities in float32.
-        tolerance: relative difference that is allowed between scores of a sentence in two batches;
-            1e-4 nats are always allowed. Measured if the precision is below float32; for a model
-            on a server, set in its address.
+        tolerance: maximum relative difference between scores of one sentence in two batches; a
+            difference of 1e-4 nats is always allowed. It is measured if the precision is below
+            float32, and set in the address of a model on a server.
         context_tokens: tokens that a causal model reads before the first word; empty for other
             models.
     """
@@ -85,11 +85,9 @@ class Convention:
         return self.unit == NATS
 
     def require_log_probability(self, name: str, purpose: str) -> None:
-        """Refuse a model whose scores are not log-probabilities.
+        """Check that scores are log-probabilities.
 
-        Args:
-            name: name of the model.
-            purpose: task that needs log-probabilities, as a noun phrase for the message.
+        For the message, `purpose` is a noun phrase for the task that needs log-probabilities.
 
         Raises:
             ModelError: if the scores have another unit.
@@ -107,15 +105,15 @@ class Replacements:
     """Exact scores, estimates and bounds of each candidate word at one position.
 
     All arrays have shape (n_words,). They refer to the score of the whole sentence with each word
-    at the position; the score of a language model is a log-probability in nats.
+    at the position; scores of a language model are in nats.
 
     Attributes:
         exact: score; nan if unknown.
         estimate: value that correlates with the score; searches calibrate it by regression.
         upper_bound: upper bound of the score; +inf if unknown.
-        prefix_log_prob: log-probability of the words before the position, if the model is a
-            left-to-right network on this machine; otherwise nan. If it is a number, the upper
-            bounds are this value plus an upper bound of log p(word | words before).
+        prefix_log_prob: log p(words before the position), for a left-to-right network on this
+            machine; otherwise nan. For such a network, `upper_bound` is `prefix_log_prob` plus an
+            upper bound of log p(word | words before).
     """
 
     exact: FloatArray
@@ -131,17 +129,16 @@ class Replacements:
     @classmethod
     def unknown(cls, n_words: int) -> Replacements:
         """Create replacements for a model that only scores whole sentences."""
-        # No exact values; equal estimates; no bounds
         return cls(np.full(n_words, np.nan), np.zeros(n_words), np.full(n_words, np.inf))
 
     def map_scores(self, function: Callable[[FloatArray], FloatArray]) -> Replacements:
-        """Apply an increasing function of the scores of each word, (n_words,)."""
+        """Apply an increasing function to each array of scores, (n_words,)."""
         exact, estimate, upper_bound = map(function, (self.exact, self.estimate, self.upper_bound))
         return Replacements(exact, estimate, upper_bound)
 
     @property
     def complete(self) -> bool:
-        """True if the exact log-probability of every candidate is known."""
+        """True if the exact score of every candidate is known."""
         return not np.isnan(self.exact).any()
 
     @property
@@ -167,7 +164,7 @@ class TokenScore(NamedTuple):
 
 
 class Continuation(NamedTuple):
-    """Words of a sentence from a 0-based position on, given the words before it."""
+    """Part of a sentence to score: the words from index `start` on, given the words before."""
 
     sentence: Sentence
     start: int
@@ -176,15 +173,14 @@ class Continuation(NamedTuple):
     def text(self) -> str:
         """Words before `start` and words from `start` on, separated by a line break."""
         words = self.sentence.words
-        # Words contain no line breaks, so the text is unambiguous
         return f"{' '.join(words[: self.start])}\n{' '.join(words[self.start :])}"
 
 
 class Scorer(ABC):
     """Model that scores sentences: a language model, a transform of one, or a classifier.
 
-    Scores can be ranked and compared, and any two scorers can be opponents in a search. A function
-    that needs log-probabilities in nats requires a `LanguageModel`; see `require_language_model`.
+    Any two scorers can be opponents in a search. A function that needs log-probabilities in nats
+    requires a `LanguageModel`; see `require_language_model`.
 
     An implementation guarantees, and `contstim.testing.ScorerContract` tests:
 
@@ -192,10 +188,11 @@ class Scorer(ABC):
     * The score of a sentence does not depend on the other sentences of its batch, except for
       rounding: float32 scores may differ by a millionth.
     * An empty list, an unknown word, a 200-word sentence and non-ASCII text have a defined result
-      or raise a `ContstimError`, which `unscorable` predicts.
+      or raise a `ContstimError`. `unscorable` predicts this error.
     * Results depend only on weights, tokenizer, rule, context and seed.
-    * `replacement_scores` equals `scores` of the rewritten sentences. `Replacements.exact` also
-      equals it where it is known, and `Replacements.upper_bound` is not below it.
+    * `replacement_scores` equals `scores` of the rewritten sentences.
+    * `Replacements.exact` equals these scores where it is known, and `Replacements.upper_bound` is
+      not below them.
     * After `forget_prefixes`, equal calls need the same number of passes.
     """
 
@@ -206,27 +203,24 @@ class Scorer(ABC):
     """Specification, see `contstim.models.specifications`; empty if the model has none."""
 
     training_text: Path | None = None
-    """File with hashes of the training sentences, stored with models trained by contstim; None if
-    there is no such file."""
+    """File with hashes of the training sentences, written when contstim trains a model."""
 
     cheap_replacements: bool = False
     """Whether exact scores of all words at a position are cheap, as with n-gram models.
 
-    If this is true of all models, a search scores all words exactly at each visit of a position.
+    If this is true of all models, a search scores all words whenever it visits a position.
     """
 
     reports_passes: bool = False
-    """Whether the model reports all its passes to `models.costs`, or has no network.
+    """Whether `models.costs` counts all passes of the model; True for models without a network.
 
-    If a model does not report its passes, a limit on passes ends repeated searches after the first
-    search.
+    If the number of passes is unknown, a limit on passes allows only one search.
     """
 
     is_black_box: bool = False
-    """Whether a search must predict scores from the scores of other whole sentences.
+    """Whether the model scores only whole sentences, such as a model on a server.
 
-    This is true of a model on a server. The search then uses `tokens_per_word` and `draft`, but not
-    `replacements`.
+    A search then uses `tokens_per_word` and `draft`, but not `replacements`.
     """
 
     def __repr__(self) -> str:
@@ -239,7 +233,7 @@ class Scorer(ABC):
 
     @property
     def order_fingerprint(self) -> str:
-        """Fingerprint, equal for scorers that rank all sentences of equal length alike."""
+        """Fingerprint, shared only by scorers that rank sentences of equal length identically."""
         return self.convention.fingerprint
 
     @abstractmethod
@@ -251,7 +245,7 @@ class Scorer(ABC):
         """
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """Return the cheap exact scores, estimates and bounds of words at a 0-based position.
+        """Return estimates, bounds and, where cheap, exact scores of words at a 0-based position.
 
         Raises:
             SentenceError: if the sentence has no such position.
@@ -275,27 +269,20 @@ class Scorer(ABC):
         return self.scores(sentences)
 
     def forget_prefixes(self) -> None:  # noqa: B027 - by default there is nothing to do
-        """Clear the cache of processed prefixes.
+        """Clear the cache of processed prefixes, if any.
 
-        Scores do not change, but the cost of later calls no longer depends on earlier calls. By
-        default there is no cache.
+        Scores do not change, but the cost of later calls no longer depends on earlier calls.
         """
 
     def draft(self, effort: int = 1) -> Scorer | None:
-        """Return a cheaper scorer whose scores estimate the scores of this model.
+        """Return a cheaper scorer that estimates the scores of this model; None if there is none.
 
-        None if there is no such scorer, for instance because exact scores are cheap.
-
-        Args:
-            effort: cost level of the draft, from 0; higher levels give better drafts.
+        Higher levels of `effort`, from 0, give better estimates and cost more.
         """
         return None
 
     def for_another_search(self) -> Self:
-        """Return a copy with an empty cache; use one per concurrent search in a process.
-
-        The copy shares weights and cached tokens of words, which searches do not change.
-        """
+        """Return a copy with an empty cache of prefixes; use one per concurrent search."""
         return copy(self)
 
     def n_parameters(self) -> int | None:
@@ -303,7 +290,7 @@ class Scorer(ABC):
         return None
 
     def candidate_contexts(self) -> tuple[str, ...]:
-        """Return contexts to compare scores under; empty if the model reads no context."""
+        """Return contexts under which to compare scores; empty if the model reads no context."""
         return ()
 
     def with_context(self, text: str | None) -> Self:
@@ -317,10 +304,7 @@ class Scorer(ABC):
         )
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """Return the reason why each sentence cannot be scored, (n_sentences,); None if it can.
-
-        No network is run, so that callers can drop such sentences before long computations.
-        """
+        """Return the reason why each sentence cannot be scored, (n_sentences,); None if it can."""
         return [None] * len(sentences)
 
     def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
@@ -336,10 +320,10 @@ class Scorer(ABC):
         return np.zeros(len(sentences))
 
     def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
-        """Return lower bounds of scores, (n_sentences,), nats.
+        """Return lower bounds of scores, (n_sentences,), nats; None if the rule has none.
 
-        If the score is the log of a mean probability over orders, the bound is the mean of the
-        log-probabilities over the same orders (evidence lower bound). None for all other rules.
+        Only the log of a mean probability over orders has a bound: the mean log-probability over
+        the same orders (evidence lower bound).
 
         Raises:
             ModelError: see `scores`.
@@ -349,8 +333,8 @@ class Scorer(ABC):
     def knows(self, words: Sequence[str]) -> BoolArray:
         """Return a mask of the words that the model distinguishes, (n_words,); by default all.
 
-        A word-level model gives all words outside its vocabulary the same score; a search would
-        exploit this if it used such words. Sub-word models know nearly every word.
+        A word-level model gives all words outside its vocabulary the same score. A search would
+        exploit this. Sub-word models know nearly every word.
         """
         return np.ones(len(words), np.bool_)
 
@@ -366,9 +350,7 @@ class Scorer(ABC):
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray | None:
         """Return the number of tokens of each word, (n_words,); None for word-level models.
 
-        Args:
-            words: words to tokenize.
-            initial: whether each word is the first word of a sentence.
+        With `initial`, each word is the first word of a sentence.
         """
         return None
 
@@ -393,14 +375,14 @@ class LanguageModel(Scorer):
     A new adapter needs `name`, `convention` and `log_probs`; all other members have defaults that
     are valid for any model. Searches are faster with cheap `replacements`.
 
-    In addition to a `Scorer`, an implementation guarantees, and
+    In addition to the guarantees of `Scorer`, an implementation guarantees, and
     `contstim.testing.LanguageModelContract` tests:
 
     * Scores are natural logs, finite or -inf, and not positive.
-    * `continuation_log_probs` is the sum of the log-probabilities of words given the words before
-      them, or it always raises an error, even for an empty list.
-    * In float32 on the CPU, these values have an error of at most 1e-4 nats or 1e-6 of the score,
-      whichever is larger.
+    * `continuation_log_probs` is the sum of log p(word | words before) over the words. A model
+      without these probabilities always raises an error, even for an empty list.
+    * In float32 on the CPU, the error of both is at most 1e-4 nats or 1e-6 of the score, whichever
+      is larger.
     """
 
     @abstractmethod
@@ -460,8 +442,10 @@ class LanguageModel(Scorer):
         """Return `token_log_probs`, corrected so that the score of each word includes its end.
 
         If tokens mark the beginning of words, only the next token shows that a word is complete. So
-        p(word) is the product of the probabilities of the word's tokens, times the probability that
-        a word ends after these tokens, divided by the probability that a word ends before them
+
+            p(word) = product of p(token) · p(a word ends after the tokens)
+                      / p(a word ends before the tokens)
+
         (Pimentel & Meister 2024; Oh & Schuler 2024). The first word begins with probability 1, and
         the last token ends with probability 1, so the sum of a sentence's terms does not change.
 
@@ -474,14 +458,14 @@ class LanguageModel(Scorer):
         )
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """See `Scorer.token_counts`; counts the terms of `token_log_probs`."""
+        """See `Scorer.token_counts`."""
         return np.array([len(terms) for terms in self.token_log_probs(sentences)], np.int64)
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """Return log p(words | the words before them), (n_continuations,), nats.
 
         The end mark and the end of the sentence are not scored. Word boundaries are not enforced,
-        not even if the model's rule for sentences enforces them.
+        whatever the model's rule.
 
         Raises:
             ModelError: if the model does not read from left to right, or the window is too small.
@@ -497,10 +481,6 @@ def require_language_model(
 ) -> LanguageModel:
     """Return the model if its scores are log-probabilities.
 
-    Args:
-        model: any scorer.
-        purpose: task that needs log-probabilities, as a noun phrase for the message.
-
     Raises:
         ModelError: see `Convention.require_log_probability`; or if the model is not a
             `LanguageModel`.
@@ -514,12 +494,12 @@ def require_language_model(
 
 
 def conventions(models: Iterable[Scorer]) -> dict[str, dict[str, object]]:
-    """Return the entry of each model, by its name, for the record of an output."""
+    """Return the record entries of models, by name."""
     return {model.name: record_entry(model.specification, model.convention) for model in models}
 
 
 def record_entry(specification: str, convention: Convention) -> dict[str, object]:
     """Return a model's entry in a record: its specification, if any, and its convention."""
     origin: dict[str, object] = {"specification": specification} if specification else {}
-    # Lists instead of tuples, so that the entry equals one that was read from JSON
+    # A list, so that the entry equals one that was read from JSON
     return origin | asdict(convention) | {"context_tokens": [*convention.context_tokens]}

@@ -1,7 +1,7 @@
-"""Batches of rows of tokens for a network, of similar lengths and within a budget of tokens.
+"""Batches of token rows for a network: similar lengths, limited numbers of tokens.
 
-A GPU computes while the host prepares the next batch, unless the host waits for the GPU. To avoid
-waiting, ids are copied from pinned memory, and results of several batches are copied back together.
+A GPU can compute while the host prepares the next batch. So the host must not wait for the GPU: ids
+are copied from pinned memory, and results of several batches are copied back together.
 """
 
 from __future__ import annotations
@@ -31,21 +31,18 @@ if TYPE_CHECKING:
 
 _BACKENDS: Any = torch.backends
 _LOCK = threading.Lock()
-_restores: list[Callable[[], None]] = []  # one for each active `float32_products`
+_restores: list[Callable[[], None]] = []  # one function for each active `float32_products`
 
 
 @dataclass
 class Budget:
     """Maximum number of tokens in a batch, padding included.
 
-    On a CPU, large batches are slower, since their activations do not fit the caches. On a GPU,
-    large batches are faster. When memory runs out, the budget is lowered for all later calls, and a
-    warning is issued once.
+    Large batches are faster on a GPU, and slower on a CPU, whose caches are too small for their
+    activations. When memory runs out, the budget is lowered for all later calls.
 
     Attributes:
-        tokens: maximum number of tokens.
-        device: device of the network.
-        warned: whether the warning has been issued.
+        warned: whether a warning of a lowered budget has been issued.
     """
 
     tokens: int
@@ -60,12 +57,9 @@ class Budget:
     def lower(self, n_rows: int, length: int, *, width: int = 1) -> None:
         """Set the budget to half the size of a batch that did not fit into memory.
 
-        Half of the old budget may be too much, since the batch may have been far below the budget.
-
-        Args:
-            n_rows: number of rows of the batch.
-            length: number of tokens of its longest row.
-            width: see `forward_in_batches`.
+        The batch has `n_rows` rows of at most `length` tokens; for `width`, see
+        `forward_in_batches`. It may have been far below the budget, so half of the budget may be
+        too much.
         """
         if torch.device(self.device).type == "cuda":
             torch.cuda.empty_cache()
@@ -87,11 +81,11 @@ def forward_in_batches(
 
     Rows are padded on the right. `run` is called in inference mode with the ids (b, l), the
     attention mask (b, l) and the indices (b,) of the rows. It stores its results, or returns a
-    function that copies them from the device and stores them. The host waits for each
-    copy, and the GPU has no work until the next batch is ready. So on a GPU these functions are
-    called for many batches together. When memory runs out, the budget is lowered, also for later
-    calls, and the rows are tried again in smaller batches. So `run` must not store results before
-    the network has succeeded.
+    function that copies them from the device and stores them. On a GPU, these functions are called
+    for many batches together, since the GPU is idle while the host copies results.
+
+    When memory runs out, the budget is lowered, and the rows are retried in smaller batches. So
+    `run` must not store results before the network has succeeded.
 
     Args:
         rows: token ids, one sequence for each row, of any lengths.
@@ -104,8 +98,7 @@ def forward_in_batches(
         ModelError: if a single row does not fit into memory.
     """
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    # With the longest rows first, memory usually runs out early or not at all. Rows of similar
-    # length need little padding.
+    # Rows of similar length need little padding. If the longest rows fit into memory, all rows do
     order = np.argsort(-lengths, kind="stable")
     start = 0
     writes: list[Write] = []
@@ -118,7 +111,6 @@ def forward_in_batches(
         ids, present = pad_rows([rows[row] for row in chosen], pad)
         write, fits = None, True
         try:
-            # Ids (b, l) and attention (b, l) on the device; `chosen` (b,) are indices of rows
             with computing():
                 attention = to_device(present.astype(np.int64), device)
                 write = run(to_device(ids, device), attention, chosen)
@@ -128,7 +120,7 @@ def forward_in_batches(
             if len(chosen) == 1:
                 raise ModelError(does_not_fit(longest, device)) from error
             fits = False
-        # Outside the handler, in which the error still holds the tensors of the failed pass
+        # After the handler, in which the error holds the tensors of the failed pass
         if not fits:
             budget.lower(len(chosen), longest, width=width)
             continue
@@ -144,7 +136,7 @@ def forward_in_batches(
 
 
 def writes_at_once(device: torch.device | str) -> int:
-    """Return the number of batches whose results are written together."""
+    """Return the number of batches after which results are copied and stored."""
     return 1 if torch.device(device).type == "cpu" else 32
 
 
@@ -153,7 +145,7 @@ def to_device(indices: IntArray | Tensor, device: torch.device | str) -> Tensor:
     tensor = torch.as_tensor(indices)
     if torch.device(device).type == "cpu":
         return tensor.to(device)
-    # A copy from unpinned memory would wait until the GPU has finished all its work
+    # A copy from unpinned memory waits until the GPU has finished all its work
     return tensor.pin_memory().to(device, non_blocking=True)
 
 
@@ -168,8 +160,6 @@ def does_not_fit(n_tokens: int, device: torch.device | str) -> str:
 def single_input(n_tokens: int, device: torch.device | str) -> AbstractContextManager[None]:
     """Return a context manager for computing a single input.
 
-    A single input cannot be split into smaller batches, so that running out of memory is an error.
-
     Raises:
         ModelError: if the input does not fit into memory.
     """
@@ -178,11 +168,7 @@ def single_input(n_tokens: int, device: torch.device | str) -> AbstractContextMa
 
 @contextmanager
 def fitting_memory(refusal: str) -> Iterator[None]:
-    """Convert out-of-memory errors in a `with` statement to a ModelError with this message.
-
-    Raises:
-        ModelError: if memory runs out.
-    """
+    """Convert out-of-memory errors within a `with` statement to a ModelError with this message."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -214,16 +200,14 @@ def float32_products() -> Iterator[None]:
     """Compute products of float32 numbers in full float32 within a `with` statement.
 
     For speed, PyTorch may round the factors of float32 products to ten bits (TF32) or to seven
-    (bfloat16). It does so on GPUs for recurrent layers by default, and on any device for all
-    products if a program enables this. PyTorch has two interfaces for these settings: an older one,
-    `allow_tf32` and `set_float32_matmul_precision`; and, since PyTorch 2.9, `fp32_precision` for
-    each kind of operation. After the newer one was used, the older one may raise an error or return
-    an outdated value.
+    (bfloat16). By default, it does so only for recurrent layers on GPUs. PyTorch has two interfaces
+    for these settings: `allow_tf32` and `set_float32_matmul_precision`, and since PyTorch 2.9
+    `fp32_precision` for each kind of operation. If a program has used the newer interface, the
+    older one may raise an error or return an outdated value.
 
-    The settings apply to all threads. The first of several concurrent statements changes them, and
-    the last one to end restores them. One difference remains afterwards: cuDNN's
-    default has become an explicit setting, which a later change of the general setting no longer
-    affects.
+    The settings apply to all threads. If several statements are active, the first one changes the
+    settings, and the last one restores them. Afterwards, cuDNN's precision is set explicitly: it no
+    longer follows the general setting.
     """
     with _LOCK:
         _restores.append((lambda: None) if _restores else _set_float32())
@@ -231,7 +215,7 @@ def float32_products() -> Iterator[None]:
         yield
     finally:
         with _LOCK:
-            _restores.pop()()  # the last statement restores the settings changed by the first
+            _restores.pop()()  # the last call is the function of the first statement
 
 
 def _set_float32() -> Callable[[], None]:
@@ -240,13 +224,13 @@ def _set_float32() -> Callable[[], None]:
     old_precisions = [kind.fp32_precision for kind in kinds]
     try:
         older = torch.get_float32_matmul_precision(), _BACKENDS.cudnn.allow_tf32
-    except RuntimeError:  # a program used the newer interface, which the older one cannot read
+    except RuntimeError:  # a program has used the newer interface
         older = None
     if older is not None:
         torch.set_float32_matmul_precision("highest")
         _BACKENDS.cudnn.allow_tf32 = False
     for kind in kinds:
-        # Another value was set by the newer interface; "none" means no setting, and thus float32
+        # "none" means no setting, which is float32
         if kind.fp32_precision not in ("ieee", "none"):
             kind.fp32_precision = "ieee"
 
@@ -256,7 +240,7 @@ def _set_float32() -> Callable[[], None]:
             _BACKENDS.cudnn.allow_tf32 = older[1]
         for kind, precision in zip(kinds, old_precisions, strict=True):
             if kind.fp32_precision != precision:
-                kind.fp32_precision = "none"  # sufficient if it was inherited
+                kind.fp32_precision = "none"  # inherit the general setting, which may be enough
             if kind.fp32_precision != precision:
                 kind.fp32_precision = precision
 
@@ -264,7 +248,6 @@ def _set_float32() -> Callable[[], None]:
 
 
 def _kinds_of_operations() -> list[Any]:
-    """Return the kinds of operations with `fp32_precision`; none before PyTorch 2.9."""
     if not hasattr(_BACKENDS.cuda.matmul, "fp32_precision"):
         return []
     cudnn, onednn = _BACKENDS.cudnn, _BACKENDS.mkldnn
@@ -275,17 +258,14 @@ def _kinds_of_operations() -> list[Any]:
 
 @contextmanager
 def computing() -> Iterator[None]:
-    """Use inference mode and full float32, and measure time, within a `with` statement.
-
-    See `float32_products`.
-    """
+    """Use inference mode and `float32_products`, and measure time, in a `with` statement."""
     with float32_products(), torch.inference_mode(), timed():
         yield
 
 
 def unique_rows(rows: Iterable[Row]) -> tuple[list[IntArray], IntArray]:
     """Return the distinct rows in order of first appearance, and each row's index among them."""
-    # Bytes hash faster than tuples of ids and can be converted back to rows
+    # Bytes hash faster than tuples of ids
     numbers: dict[bytes, int] = {}
     keys = (np.asarray(row, np.int64).tobytes() for row in rows)
     inverse = [numbers.setdefault(key, len(numbers)) for key in keys]
@@ -299,7 +279,7 @@ def log_softmax32(logits: Tensor) -> Tensor:
 
 def entropy(log_probs: Tensor) -> Tensor:
     """Return the entropy of distributions over the last axis, nats, float64."""
-    # Clamped, so that impossible outcomes contribute 0; `torch.special.entr` is slower
+    # Clamped, so that outcomes of probability 0 contribute 0; `torch.special.entr` is slower
     return -(log_probs.exp() * log_probs.clamp(min=-1e4)).sum(-1, dtype=torch.float64)
 
 

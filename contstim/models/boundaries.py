@@ -1,10 +1,9 @@
 """Classes of tokens at word boundaries, and probabilities normalised within a class.
 
-A sub-word model distributes its probability over tokens that begin a word and tokens that continue
-a word. If the numbers of tokens of a sentence's words are fixed, only tokens of one class can occur
-at a position: either those at a word boundary or those within a word. The probability of the
-observed token is renormalised over its class (Golan et al., 2023, Methods). The probabilities of
-all sentences with the same number of tokens in each word then add up to 1.
+A sub-word model distributes its probability over tokens at word boundaries and tokens within words.
+If the number of tokens of each word is fixed, only one of these two classes can occur at each
+position. The probability of the observed token is renormalised over its class (Golan et al., 2023,
+Methods). The probabilities of all sentences with the same numbers of tokens then add up to 1.
 """
 
 from __future__ import annotations
@@ -41,19 +40,14 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     """Return the class of each token, (n_tokens,): `BOUNDARY`, `WITHIN` or `NO_CLASS`.
 
     If the tokenizer marks the beginnings of words (WordPiece, byte-level BPE, SentencePiece),
-    `BOUNDARY` contains the word-initial tokens and the end marks of all scripts, with or without
-    closing signs. If it marks the ends of words (`</w>`), `BOUNDARY` contains the word-final tokens
-    except the end marks. Special tokens (including the unknown token) and outputs without a token
-    have no class.
+    `BOUNDARY` contains the word-initial tokens and the end marks of all scripts. If it marks the
+    ends of words (`</w>`), `BOUNDARY` contains the word-final tokens except the end marks. Special
+    tokens (including the unknown token) have no class. Nor do outputs of the network without a
+    token in the vocabulary.
 
     The most frequent mark in the vocabulary, `##`, `Ġ`, `▁` or `</w>`, determines the kind of
-    tokenizer.
-    Example: in the vocabulary `[CLS] dog ##s sleep .`, `##` marks continuations. So `dog`, `sleep`
-    and `.` are `BOUNDARY`, `##s` is `WITHIN` and `[CLS]` has no class.
-
-    Args:
-        tokenizer: `transformers` tokenizer.
-        n_tokens: number of outputs of the model, which may exceed the tokenizer's vocabulary.
+    tokenizer. In the vocabulary `[CLS] dog ##s sleep .`, `##` marks continuations. So `dog`,
+    `sleep` and `.` are `BOUNDARY`, `##s` is `WITHIN`, and `[CLS]` has no class.
 
     Raises:
         ModelError: if no token has a mark, so that word boundaries are unknown.
@@ -76,7 +70,7 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
         boundary = set(vocabulary.values()) - marked | ends
     else:
         boundary = marked - ends if mark == _ENDING_MARK else marked | ends
-    # The order matters: a later assignment replaces an earlier one
+    # Later assignments overwrite earlier ones
     classes = np.full(n_tokens, NO_CLASS, np.int64)
     classes[list(vocabulary.values())] = WITHIN
     classes[list(boundary)] = BOUNDARY
@@ -87,14 +81,10 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
 
 
 def word_completing(tokenizer: Any, n_tokens: int) -> BoolArray:
-    """Return a mask of the tokens before which a word is complete, (n_tokens,).
+    """Return a mask of the tokens that do not continue the word before them, (n_tokens,).
 
-    These are all tokens that do not continue a word: word-initial tokens, end marks, white space,
-    special tokens and outputs without a token. The tokenizer must mark where words begin.
-
-    Args:
-        tokenizer: `transformers` tokenizer.
-        n_tokens: number of outputs of the model.
+    These are word-initial tokens, end marks, white space, special tokens and outputs without a
+    token. The tokenizer must mark where words begin.
 
     Raises:
         ModelError: if the tokenizer marks the ends of words, or has no marks.
@@ -112,7 +102,7 @@ def word_completing(tokenizer: Any, n_tokens: int) -> BoolArray:
 
 def _trained_tokens(tokenizer: Any, n_tokens: int) -> dict[str, int]:
     vocabulary: dict[str, int] = tokenizer.get_vocab()
-    # The network has no outputs for further tokens
+    # The network has no outputs for tokens from `n_tokens` on
     return {token: i for token, i in vocabulary.items() if i < n_tokens}
 
 
@@ -129,24 +119,20 @@ class Normaliser:
     """Function from logits to log-probabilities, over the whole vocabulary or within classes.
 
     A token without a class, such as the unknown token, is normalised over the whole vocabulary.
-
-    Args:
-        classes: class of each token, (n_tokens,); None for no classes.
-        device: device of the logits.
+    `classes` are (n_tokens,), or None to use the whole vocabulary.
     """
 
     def __init__(self, classes: IntArray | None, device: torch.device | str = "cpu") -> None:
         self.classes = classes
-        # Logits to normalise at once: on a CPU, as many as its caches of about 4 MB can hold
+        # Number of logits to normalise at once; on a CPU, they fit into its caches of about 4 MB
         self._logits_at_once = 2**20 if torch.device(device).type == "cpu" else 2**28
-        # The tokens of each class, and the index of each token within its class
+        # Tokens of each class, and index of each token within its class
         self._members: dict[int, Tensor] = {}
         if classes is not None:
             self._index_in_class = np.arange(len(classes))
             for c in (WITHIN, BOUNDARY):
                 members = np.flatnonzero(classes == c)
                 self._index_in_class[members] = np.arange(len(members))
-                # On the device, since every pass uses them
                 self._members[c] = torch.from_numpy(members).to(device)
 
     def log_probs(
@@ -159,19 +145,18 @@ class Normaliser:
         Args:
             logits: logits, (k, n_tokens).
             rows: row of the logits for each token, (q,).
-            tokens: tokens in question, (q,).
-            entropies: whether to return also the entropy over the token's class, (q, 2), nats.
+            tokens: tokens, (q,).
+            entropies: whether to return also the entropy within the token's class, (q, 2), nats.
         """
         shape = (len(rows), 2) if entropies else (len(rows),)
         result = torch.empty(shape, dtype=torch.float64, device=logits.device)
         kind_of = np.full(len(rows), NO_CLASS) if self.classes is None else self.classes[tokens]
-        # A few rows at a time, so that on a CPU their log-probabilities fit into its cache
         step = max(1, self._logits_at_once // logits.shape[1])
         slice_of = rows // step
         for i in np.unique(slice_of).tolist():
             for kind in np.unique(kind_of[slice_of == i]).tolist():
-                # Queries for tokens of one class, their distinct rows, and each query's index
-                # among these rows
+                # Queries in this slice and class, their distinct rows, and the index of each
+                # query's row
                 queries = np.flatnonzero((slice_of == i) & (kind_of == kind))
                 used, index = np.unique(rows[queries], return_inverse=True)
                 part, token = logits[i * step : (i + 1) * step], tokens[queries]
@@ -197,7 +182,7 @@ class Normaliser:
         return result
 
     def entropies(self, log_probs: FloatArray, tokens: Sequence[int]) -> FloatArray:
-        """Return entropies over the classes of tokens, (q,), from one row of `log_softmax`."""
+        """Return the entropy within each token's class, (q,), nats, from a row of `log_softmax`."""
         classes = np.full(len(log_probs), WITHIN) if self.classes is None else self.classes
         values = torch.from_numpy(log_probs)
         by_class = {c: float(entropy(values[classes == c])) for c in (WITHIN, BOUNDARY)}

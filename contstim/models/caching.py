@@ -1,7 +1,7 @@
 """A cache bounded by the total size of its results, not by their number.
 
-With a bound on the number of results, a few calls with three words each would drop the tokens of a
-whole vocabulary, which take seconds to compute.
+Otherwise a few results of three words each could replace the tokens of a whole vocabulary, which
+take seconds to compute.
 """
 
 from __future__ import annotations
@@ -16,21 +16,16 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 WORDS = 500_000
-"""Number of words whose results a cache holds; enough for two large vocabularies at all kinds of
-positions."""
+"""Maximum number of cached words; enough for two large vocabularies at all kinds of positions."""
 
-_MIN_SIZE = 16  # minimum size that a result counts for, since its key also takes memory
+_MIN_SIZE = 16  # size of a smaller result in the total, since its key also takes memory
 
 
 class SizedCache(Generic[P, Result]):
     """Function with a cache that drops the least recently used results.
 
-    The result of the last call is always cached, even if it exceeds the limit.
-
-    Args:
-        function: function of hashable arguments; equal arguments must give equal results.
-        size_of: function that returns the size of a result.
-        max_size: maximum total size of the results.
+    `function` must have hashable arguments, and give equal results for equal arguments. The result
+    of the last call is always cached, even if it exceeds the limit.
     """
 
     def __init__(
@@ -42,14 +37,12 @@ class SizedCache(Generic[P, Result]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result:
         """Return the cached result for equal arguments, or compute it."""
-        # Keywords in another order give another key; the result is then computed twice
         key = args, tuple(kwargs.items())
         if key in self._results:
             self._results.move_to_end(key)
             return self._results[key]
         result = self._results[key] = self._function(*args, **kwargs)
         self._size += max(_MIN_SIZE, self._size_of(result))
-        # The least recently used results are at the front
         while self._size > self._max_size and len(self._results) > 1:
             _, dropped = self._results.popitem(last=False)
             self._size -= max(_MIN_SIZE, self._size_of(dropped))
@@ -57,5 +50,5 @@ class SizedCache(Generic[P, Result]):
 
 
 def as_tuple(words: Sequence[str]) -> tuple[str, ...]:
-    """Return words as a hashable tuple; a tuple, such as `WordTuple`, is returned unchanged."""
+    """Return words as a tuple; a tuple, such as `WordTuple`, is returned unchanged."""
     return words if isinstance(words, tuple) else tuple(words)

@@ -1,8 +1,6 @@
-"""Loading of models by their specifications: one, several, or one at a time.
+"""Loading of models by their specifications; files and commits of models, for records.
 
-See `specifications` for the names of models. Families are imported only when a model is loaded.
-
-`model_files` and `hub_commits` identify the files of models, so that records show changed models.
+See `specifications` for the syntax. The code of a family is imported when a model is loaded.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> None:
     """Check quickly that the files of a model exist and can be read.
 
-    Only the configuration is read, but no weights, no tokenizer and nothing on the hub.
+    Only the configuration is read, and nothing on the hub.
 
     Raises:
         ModelError: if the file or folder is missing, its configuration is damaged or requires code
@@ -70,8 +68,7 @@ def load_scorer(
     Args:
         specification: `[NAME=]SPECIFICATION`, see `contstim.models.specifications`.
         loading: options for loading.
-        name: name of the model; by default the part before `=`, or the specification. With a name,
-            a `=` in the specification is part of the specification.
+        name: see `parse_model`.
         context: text that a causal model reads before the first word; by default the context of
             the specification.
         options: fields of `Loading` by name, such as `device="cpu"`.
@@ -84,7 +81,7 @@ def load_scorer(
         model = with_context(model, context)
     loading = replace(loading, **options)
     family = family_named(model.family)
-    # A loader gets only the options of its family; n-gram models have no device, for example
+    # A loader gets only the options of its family: n-gram models have no device, for example
     case, end_mark = word_rule(model.rule)
     values: dict[str, Any] = {**vars(loading), "loading": loading, "end_mark": end_mark}
     values |= {"family": model.family, "rule": model.rule, "context": model.context}
@@ -95,7 +92,6 @@ def load_scorer(
         scorer = InLetterCase(require_language_model(scorer, f"@{model.rule}"), case)
     if model.transform:
         scorer = apply_transform(scorer, model)
-    # Without the name: records contain the name and the specification separately
     scorer.specification = model.specification
     return scorer
 
@@ -134,12 +130,7 @@ def load_transformer(
 def load_scorers(
     specifications: Models, loading: Loading = DEFAULT_LOADING, **options: Any
 ) -> list[Scorer]:
-    """Load one scorer or several; repeated models are refused before any is loaded.
-
-    Args:
-        specifications: one `[NAME=]SPECIFICATION` or several.
-        loading: options for loading.
-        options: see `load_scorer`.
+    """Load one scorer or several; see `load_scorer` for the arguments.
 
     Raises:
         ModelError: if a name or a model is given twice; or see `load_scorer`.
@@ -168,7 +159,7 @@ def load_model(
 def load_models(
     specifications: Models, loading: Loading = DEFAULT_LOADING, **options: Any
 ) -> list[LanguageModel]:
-    """Load one language model or several; repeated models are refused before any is loaded.
+    """Load one language model or several; see `load_scorer` for the arguments.
 
     Raises:
         ModelError: see `load_scorers`; or if the scores of a model are not log-probabilities.
@@ -180,28 +171,23 @@ def load_models(
 def one_at_a_time(
     models: Sequence[Specification], loading: Loading = DEFAULT_LOADING
 ) -> Iterator[list[Scorer]]:
-    """Yield each model in a list of one; the list is emptied before the next model is loaded.
+    """Yield a list with one model at a time, and empty the list before loading the next model.
 
-    Files and configurations of all models are checked before the first model is loaded. Successive
-    models with the same checkpoint, such as two rules of one network, share the network.
-
-    Args:
-        models: parsed specifications; the caller must not keep references to yielded models.
-        loading: options for loading.
+    The caller must not keep references to the models. Files and configurations of all models are
+    checked first. Successive models with the same checkpoint share the network.
 
     Raises:
-        ModelError: see `load_scorer`.
+        ModelError: see `check_model` and `load_scorer`.
     """
     for model in models:
         check_model(model, loading)
-    previous: list[Scorer] = []  # referenced while the next model shares its network
+    previous: list[Scorer] = []  # keeps the network alive if the next model shares it
     for model, following in zip_longest(models, models[1:]):
         loaded = [load_scorer(model, loading)]
         yield loaded
         source = (model.family, model.location)
         shares = following is not None and source == (following.family, following.location)
         previous[:] = loaded if shares else []
-        # Free memory before the next model is loaded, since two networks may not fit
         loaded.clear()
         free_memory()
 
@@ -216,13 +202,10 @@ def free_memory() -> None:
 
 
 def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ...]:
-    """Return existing files and folders of models and of their transforms.
+    """Return existing files of models, transforms, word counts and training hashes.
 
-    The result includes files with word counts and with hashes of training sentences.
-
-    Args:
-        specifications: parsed specifications, or texts without names. The empty text of a model
-            that was created in Python has no files.
+    Specifications are parsed, or texts without names. Empty texts, from models created in Python,
+    are ignored.
 
     Raises:
         ModelError: see `parse_model`.
@@ -250,7 +233,7 @@ def with_neighbours(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def parameter_count(location: str) -> int:
-    """Return the number of weights in a folder or in the local cache of the hub; 0 if unknown."""
+    """Return the number of weights of a local folder or a cached hub model; 0 if unknown."""
     from safetensors import safe_open
 
     local = Path(location) / "model.safetensors"
@@ -270,7 +253,7 @@ def _locations(specifications: Iterable[str | Specification]) -> Iterator[str]:
         if parsed.family == "server":
             from contstim.models.server.address import parse_address
 
-            # Only the tokenizer and the draft are local; a server's answers identify its network
+            # Tokenizer and draft are local; probes identify the network on the server
             address = parse_address(parsed.location)
             yield address.tokenizer
             yield from _locations([address.draft or ""])

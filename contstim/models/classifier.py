@@ -52,9 +52,8 @@ def load_classifier(location: str, *, name: str, loading: Loading) -> Classifier
 class ClassifierModel(Scorer):
     """Classifier whose score is the probability of the predicted label, negative if unacceptable.
 
-    The score is defined in Eqs. 3-5 of Vázquez Martínez (2021): the softmax over both labels, its
-    maximum, and the sign of the predicted label. Scores are in [-1, -0.5] and [0.5, 1]. They are
-    not log-probabilities; they can be ranked, compared within a pair or converted to z-scores.
+    The score is defined in Eqs. 3-5 of Vázquez Martínez (2021): the maximum of the softmax over
+    both labels, with the sign of the predicted label. Scores are in [-1, -0.5] and [0.5, 1].
 
     Args:
         checkpoint: classifier with two labels.
@@ -76,7 +75,7 @@ class ClassifierModel(Scorer):
 
     @cached_property
     def convention(self) -> Convention:
-        """Convention with the rule `signed-confidence`, whose unit is `UNIT`."""
+        """See `Scorer.convention`."""
         digest = short_hash(f"{self.checkpoint.fingerprint} {self._acceptable}")
         rule, fingerprint = CLASSIFIER_RULES[0], f"classifier-{digest}"
         return Convention(rule, context="", end_scored=True, fingerprint=fingerprint, unit=UNIT)
@@ -102,8 +101,8 @@ class ClassifierModel(Scorer):
             return lambda: probabilities.__setitem__(indices, label_probs.cpu().numpy())
 
         pad = self.checkpoint.model.config.pad_token_id
-        # The published GPT-2 has no padding token and so cannot find the end of a padded text: its
-        # texts are classified one by one
+        # Without a padding token, as in the published GPT-2, the network cannot find the end of a
+        # padded text: classify texts one by one
         budget = Budget(1, self.checkpoint.device) if pad is None else self._budget
         forward_in_batches(rows, run, pad=pad or 0, budget=budget)
         return probabilities
@@ -117,7 +116,7 @@ class ClassifierModel(Scorer):
         return unscorable(self._encode, sentences)
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `Scorer.knows`: all words without special or unknown tokens."""
+        """See `Scorer.knows`: words that have tokens, none of them special or unknown."""
         return are_readable(self.checkpoint.tokenizer, words)
 
     def _encode(self, sentences: Sequence[Sentence]) -> list[list[int]]:
@@ -148,10 +147,6 @@ def _check_padding(checkpoint: Checkpoint) -> None:
 
 def acceptable_label(location: str, config: Any) -> int:
     """Return the index of the label that means acceptable; 1, as in CoLA, for unnamed labels.
-
-    Args:
-        location: location of the checkpoint.
-        config: `transformers` configuration.
 
     Raises:
         ModelError: if there are not two labels, or their names are unknown.

@@ -7,9 +7,9 @@ The default context is the first usable candidate of this list:
     3. the end-of-sequence token, which separates documents `<|endoftext|>` (Qwen's base models)
     4. any other token that separates documents             `<|endoftext|>` (models tuned to chat)
 
-A token is usable if it is a special token of the vocabulary and not a chat mark. A chat mark opens
-or closes a turn of a conversation, such as ChatML's `<|im_start|>`. After it, a model expects the
-name of a speaker and assigns far too little probability to the first words of a sentence.
+A token is usable if it is a special token of the vocabulary and not a chat mark. A chat mark, such
+as ChatML's `<|im_start|>`, opens or closes a turn of a conversation. After it, a model expects the
+name of a speaker, and gives the first words of a sentence far too little probability.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _CONVERSATION = [
 def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> Tokens:
     """Return the tokens of a context, or of the default context.
 
-    A context may name special tokens, such as `<|endoftext|>`. The tokens that the tokenizer puts
-    before every text precede the context, unless the context begins with them or one of them is
-    unusable. A space at the end of a context belongs to the first word of a sentence.
+    A context may name special tokens, such as `<|endoftext|>`. Tokens that the tokenizer puts
+    before every text are added, if all of them are usable and the context does not begin with them.
+    A space at the end of a context belongs to the first word of a sentence.
 
     Args:
         tokenizer: `transformers` tokenizer.
@@ -60,9 +60,8 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
         location: location of the checkpoint or tokenizer, for messages.
 
     Raises:
-        ModelError: if the text is blank, names a special token or has a character that the
-            tokenizer does not have, or has a token for which the network has no weights; or if
-            `text` is None and there is no usable token.
+        ModelError: if the text is blank, or contains a special token or character that the
+            tokenizer or the network does not know; or if there is no usable default.
     """
     if text is None:
         return _default(tokenizer, config, location)
@@ -97,15 +96,16 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
     added_ids = _added_before(tokenizer)
     if any(_fault(token, tokenizer, config, added=True) for token in added_ids):
         added_ids = ()
-    # The context may begin with the last of the added tokens; n other added tokens precede it
+    # The context may itself begin with the last added tokens; n is the number of those before them
     n = next(n for n in range(len(added_ids) + 1) if added_ids[n:] == ids[: len(added_ids) - n])
     return (*added_ids[:n], *ids)
 
 
 def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:
-    """Return contexts to compare scores under: special tokens that begin or end texts, and '. '.
+    """Return contexts under which to compare scores.
 
-    They include chat marks that the tokenizer declares as beginning or end of a sequence.
+    These are '. ' and special tokens that begin or end texts. If the tokenizer declares a chat mark
+    as beginning or end of a sequence, it is included.
     """
     declared = (token for _, token in _declared(tokenizer, config))
     ids = dict.fromkeys((*_separators(tokenizer), *declared))
@@ -117,10 +117,7 @@ def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:
 def is_chat_mark(token: int, tokenizer: Any, *, by_name: bool = False) -> bool:
     """Return True if a token opens or closes a turn, by its name or in the chat template.
 
-    Args:
-        token: id of the token.
-        tokenizer: `transformers` tokenizer.
-        by_name: whether to consider only the name, not the template.
+    With `by_name`, only the name is considered.
     """
     sign = str(tokenizer.convert_ids_to_tokens(token))
     name = _name(sign)
@@ -154,7 +151,7 @@ def _default(tokenizer: Any, config: Any, location: str) -> Tokens:
 
 
 def _declared(tokenizer: Any, config: Any) -> Iterator[tuple[str, int]]:
-    """Yield role and id of each token that tokenizer or configuration declare as begin or end."""
+    """Yield role and id of declared beginning- and end-of-sequence tokens."""
     for role in ("bos_token_id", "eos_token_id"):
         for source in (tokenizer, config):
             value = getattr(source, role, None)
@@ -164,13 +161,11 @@ def _declared(tokenizer: Any, config: Any) -> Iterator[tuple[str, int]]:
 
 
 def _separators(tokenizer: Any) -> list[int]:
-    """Return special tokens whose names mean that they separate documents."""
     special = sorted(_special_tokens(tokenizer).items())
     return [i for i, sign in special if sign == "</s>" or _SEPARATOR.fullmatch(_name(sign))]
 
 
 def _is_readable(token: int, tokenizer: Any, config: Any) -> bool:
-    """Return True if the tokenizer has a token, and the network has weights for it."""
     rows = getattr(config, "vocab_size", None) or token + 1
     return 0 <= token < rows and (token < len(tokenizer) or token in _special_tokens(tokenizer))
 
@@ -178,12 +173,8 @@ def _is_readable(token: int, tokenizer: Any, config: Any) -> bool:
 def _fault(token: int, tokenizer: Any, config: Any, *, added: bool = False) -> str:
     """Return the reason why a token cannot be a context; empty if it can.
 
-    Args:
-        token: id of the token.
-        tokenizer: `transformers` tokenizer.
-        config: text configuration of the network, or None.
-        added: whether the tokenizer puts the token before every text. Such a token is no chat mark
-            if a chat template repeats it before each question, as Llama 2's does.
+    If `added`, the tokenizer puts the token before every text. A chat template may repeat such a
+    token before each turn, as Llama 2's does, although it is no chat mark.
     """
     size = len(tokenizer)
     if not _is_readable(token, tokenizer, config):
@@ -198,7 +189,7 @@ def _fault(token: int, tokenizer: Any, config: Any, *, added: bool = False) -> s
 
 
 def _special_tokens(tokenizer: Any) -> dict[int, str]:
-    """Map ids to special tokens of a tokenizer, without plain words that are declared special."""
+    """Return special tokens by id, without plain words that are declared special."""
     added = tokenizer.added_tokens_decoder.items()
     signs = {i: token.content for i, token in added if token.special}
     for sign in map(str, tokenizer.all_special_tokens):
@@ -209,7 +200,6 @@ def _special_tokens(tokenizer: Any) -> dict[int, str]:
 
 
 def _added_before(tokenizer: Any) -> Tokens:
-    """Return the tokens that a tokenizer puts before each text, such as GLM's `[gMASK]<sop>`."""
     framed, plain = (tokenizer("a", add_special_tokens=s)["input_ids"] for s in (True, False))
     starts = range(len(framed) - len(plain) + 1)
     start = next((i for i in starts if framed[i : i + len(plain)] == plain), 0)
@@ -223,7 +213,7 @@ def _name(sign: str) -> str:
 def _signs_of_turns(tokenizer: Any) -> set[str]:
     """Return the special tokens that a chat template puts before, between and after turns.
 
-    A token that occurs only once, at the start, begins the text and not a turn.
+    A token that occurs once, at the start, is omitted: it begins the text, not a turn.
     """
     if not tokenizer.chat_template:
         return set()
@@ -231,7 +221,7 @@ def _signs_of_turns(tokenizer: Any) -> set[str]:
     pattern = re.compile("|".join(map(re.escape, signs)) or r"(?!)")
     try:
         text = str(tokenizer.apply_chat_template(_CONVERSATION, tokenize=False))
-    except Exception:  # third-party code, which may fail on an unexpected conversation
+    except Exception:  # third-party code
         return set(pattern.findall(str(tokenizer.chat_template)))
     numbers = Counter(pattern.findall(text))
     leading = re.match(rf"(?:\s*(?:{pattern.pattern}))*", text)

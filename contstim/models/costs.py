@@ -34,17 +34,13 @@ class Cost:
 
 
 class Tally:
-    """Running total of costs.
-
-    Args:
-        report: function called after each batch, for example for a progress bar.
+    """Running total of costs; `report` is called after each batch.
 
     Attributes:
         total: total cost of networks.
-        seconds: computing time, from inputs to log-probabilities, or from the first request to a
-            server to the last response. The time of a batch with calls of several searches is split
-            between them.
-        others_seconds: time in which this search waited while other searches ran; see `merging`.
+        seconds: computing time of networks; for a server, the time until it has answered. Searches
+            that share a batch share its time.
+        others_seconds: time in which this search waited for other searches; see `merging`.
     """
 
     def __init__(self, report: Callable[[], None] | None = None) -> None:
@@ -54,7 +50,7 @@ class Tally:
         self.others_seconds = 0.0
 
     def add(self, cost: Cost) -> None:
-        """Add a cost to the total."""
+        """Add a cost to the total, and call `report`."""
         self.total += cost
         if self._report is not None:
             self._report()
@@ -68,11 +64,9 @@ _ACTIVE: ContextVar[tuple[Tally, ...]] = ContextVar("tallies", default=())
 def counting(tally: Tally) -> Iterator[Tally]:
     """Add the costs of networks within a `with` statement to a tally.
 
-    Such statements can be nested. A tally counts each cost once, even if nested statements use the
-    same tally.
+    If nested statements use the same tally, it counts each cost once.
     """
     active = _ACTIVE.get()
-    # A part of a search may use the tally of the whole search, which is already active
     token = _ACTIVE.set(active if tally in active else (*active, tally))
     try:
         yield tally
@@ -99,7 +93,7 @@ def timed() -> Iterator[None]:
 
 
 def report_waiting(seconds: float) -> None:
-    """Report seconds within a `timed` statement in which other searches ran."""
+    """Move seconds of a `timed` statement to `others_seconds`, since other searches ran."""
     for tally in _ACTIVE.get():
         tally.seconds -= seconds
         tally.others_seconds += seconds

@@ -1,7 +1,7 @@
 """Families of models: built-in ones, and those of installed packages.
 
-A package adds a family by an entry point in the group `contstim.models`. Its name is the family's
-name, and its value is a `Family`:
+A package adds a family by an entry point in the group `contstim.models`. The entry point has the
+name of the family, and its value is a `Family`:
 
     [project.entry-points."contstim.models"]
     mine = "my_package:FAMILY"
@@ -41,9 +41,9 @@ class Family:
         options: keyword arguments of the loader, in addition to `name`: `loading`, `family`,
             `rule`, `context`, `end_mark` and fields of `Loading`. Only models of families with
             `context` read a context before the first word.
-        endings: file endings that imply this family if a specification has no family.
-        is_path: whether the location must be an existing file or folder; False for services. It has
-            no effect if there is a `checker`.
+        endings: file endings that imply this family.
+        is_path: whether the location must be an existing file or folder; ignored if there is a
+            `checker`.
         checker: `module:attribute` of a function that quickly refuses models that cannot be loaded.
             Its arguments are the location and `trust_remote_code`.
     """
@@ -119,20 +119,21 @@ FAMILIES: dict[str, Family] = {
 def families() -> list[Family]:
     """Return all families, built-in ones first.
 
+    A package cannot replace a built-in family.
+
     Raises:
         ModelError: if two packages have a family of the same name, or one cannot be loaded.
     """
-    # The family of a package does not replace a built-in family of the same name
     package_families = [_added_family(name) for name in plugin_names(GROUP) if name not in FAMILIES]
     return [*FAMILIES.values(), *filter(None, package_families)]
 
 
 def family_named(name: str, model: str = "") -> Family:
-    """Return the built-in or installed family of a name.
+    """Return the built-in or installed family with this name.
 
     Args:
-        name: name of the family; may be empty.
-        model: specification, for the message.
+        name: name of the family; no family has an empty name.
+        model: specification of the model, for the message.
 
     Raises:
         ModelError: if there is no such family; or see `families`.

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     DeviceMap: TypeAlias = Literal["auto"] | Mapping[str, str | int]
 else:
     DeviceMap = Literal["auto"]  # the only value in commands and study files
-"""`auto` fills the GPUs, then memory, then disk. In Python also a mapping from names of parts of
-the network to devices, such as `{"transformer": 0, "lm_head": "cpu"}`."""
+"""`auto` fills the GPUs, then memory, then disk. Python also accepts a mapping from parts of the
+network to devices, such as `{"transformer": 0, "lm_head": "cpu"}`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class Loading:
         bool, Help("Allow transformers to run Python code of a checkpoint. Read the code first.")
     ] = False
 
-    weights: bool = True  # False: load only tokenizers and shapes, which cannot score
+    weights: bool = True  # if False, load only tokenizers and shapes; the model cannot score
 
     def resolved(self) -> Loading:
         """Return the options with `auto` replaced by the actual device and precision.
@@ -99,10 +99,8 @@ def _check_choice(field: str, value: str, choices: Any) -> None:
 def require_packages(user: str, extra: str, *packages: str) -> None:
     """Check that packages are installed.
 
-    Args:
-        user: option or file that needs the packages, for the message.
-        extra: extra of contstim that installs the packages, such as `big`.
-        packages: names of the packages.
+    For the message, `user` is the option or file that needs the packages, and `extra` the extra of
+    contstim that installs them, such as `big`.
 
     Raises:
         ModelError: if a package is not installed.

@@ -1,17 +1,18 @@
 """Batches of network calls from several searches.
 
-On a GPU, a small batch takes as long as a larger one. So each of several concurrent searches in one
-process waits when it needs a network, until one batch computes the calls of all of them.
+On a GPU, a small batch takes as long as a larger one. So when several searches run in one process,
+each search waits at its next network call. One batch then computes the calls of all searches.
 
     search 0    Python  call .                 Python  call .
     search 1                   Python  call .                 Python  call .
     networks                                 batch                         batch
 
-A call is a `NetworkCall`. Within both `runner` and `merged`, `is_merged` is True, and `answer`
-passes the call to the runner. Otherwise the call is computed immediately. Only searches run within
-`merged`. Scores that are stored are computed within `alone`, so that they do not depend on other
-searches. If another search may wait for a piece of code, such as a property with a lock, this code
-also runs within `alone`.
+A `NetworkCall` is merged with others only inside two `with` statements, `runner` and `merged`.
+Otherwise it is computed immediately. Only searches use `merged`.
+
+A third `with` statement, `alone`, prevents merging. Stored scores need it, because they must not
+depend on other searches. Code that holds a lock needs it as well. A search that waits for the lock
+never reaches its next network call, so that a merged batch would never start.
 """
 
 from __future__ import annotations
@@ -40,16 +41,15 @@ class NetworkCall:
     """Batch of rows for a network; calls of one network can be merged.
 
     Attributes:
-        network: network to run.
         budget: device, and maximum number of tokens of a batch, merged or not.
         ids: token ids, (b, l).
-        attention: attention mask, (b, l); None if there is no padding, since with a mask the host
-            waits while `transformers` checks on the device for padding.
+        attention: attention mask, (b, l); None if there is no padding. Given a mask,
+            `transformers` checks for padding on the device, and the host has to wait.
         compute: function that computes this call alone.
         compute_together: function that computes several calls of the network in one batch; each
             result equals that of `compute`, up to rounding.
-        about: further data of the call for `compute_together`.
-        prefix_ids: tokens that a merged batch reads before each row.
+        about: other data of the call that `compute_together` needs.
+        prefix_ids: tokens before each row in a merged batch.
     """
 
     network: torch.nn.Module
@@ -68,8 +68,8 @@ class NetworkCall:
 
 
 Answer: TypeAlias = "tuple[Any, Exception | None, float]"
-"""Result of a call (None if it failed), error of the call (or None), and the call's share of the
-batch's seconds, proportional to its number of rows."""
+"""Result of a call (None if it failed), its error (or None), and its share of the batch's seconds,
+in proportion to its number of rows."""
 
 
 _RUNNER: ContextVar[Callable[[NetworkCall], Answer] | None] = ContextVar("runner", default=None)
@@ -77,12 +77,12 @@ _MERGED: ContextVar[bool] = ContextVar("merged", default=False)
 
 
 def runner(run: Callable[[NetworkCall], Answer]) -> AbstractContextManager[None]:
-    """Use a function to run merged calls, within a `with` statement."""
+    """Use a function to run merged calls within a `with` statement."""
     return _within(_RUNNER, run)
 
 
 def merged() -> AbstractContextManager[None]:
-    """Allow merging of network calls with those of other searches in a `with` statement."""
+    """Merge network calls with those of other searches within a `with` statement."""
     return _within(_MERGED, True)
 
 
@@ -101,7 +101,7 @@ def _within(variable: ContextVar[Any], value: object) -> Iterator[None]:
 
 
 def is_merged() -> bool:
-    """Return True if calls are passed to a runner, which merges them with other searches' calls."""
+    """Return True if calls are passed to a runner, which merges them."""
     return _MERGED.get() and _RUNNER.get() is not None
 
 
@@ -109,13 +109,12 @@ def answer(call: NetworkCall) -> Any:
     """Return the result of a call computed in a merged batch; requires `is_merged`.
 
     Raises:
-        Exception: if the network raises an error; it is raised unchanged.
+        Exception: the network's error, unchanged.
     """
     run = _RUNNER.get()
     assert run is not None
     start = perf_counter()
     value, error, seconds = run(call)
-    # Time in which other searches ran does not count for this one
     report_waiting(perf_counter() - start - seconds)
     if error is not None:
         raise error
@@ -123,10 +122,10 @@ def answer(call: NetworkCall) -> Any:
 
 
 def stack_calls(calls: Sequence[NetworkCall], *, fill: int = 0) -> tuple[Tensor, Tensor | None]:
-    """Combine the rows of several calls, each with its prefix, padded on the right.
+    """Combine the rows of several calls, each after its prefix, padded on the right.
 
     Returns:
-        The rows, and their attention mask; the mask is None if there is no padding.
+        Token ids and attention mask, (b, l) each; the mask is None if there is no padding.
     """
     import torch
     from torch.nn.functional import pad
@@ -179,7 +178,7 @@ def _compute(calls: Sequence[NetworkCall]) -> list[Answer]:
         if len(calls) == 1:
             return [(None, error, perf_counter() - start)]
         no_memory = out_of_memory(error)
-    # Outside the handler, where the error still holds the tensors of the failed pass
+    # After the handler, in which the error holds the tensors of the failed pass
     if no_memory:
         first.budget.lower(n_rows, max(call.shape[1] for call in calls))
     half = len(calls) // 2

@@ -35,25 +35,23 @@ _FASTER = {torch.nn.Linear: _Linear, Conv1D: _TransposedLinear}
 
 
 def bound_onednn_memory() -> None:
-    """Limit the memory of oneDNN's cache; call this before oneDNN computes anything.
+    """Limit oneDNN's cache to 64 products; call this before oneDNN computes anything.
 
-    By default, oneDNN caches 1,024 products: one for each shape of inputs, each with its memory.
-    Batches of a text rarely have the same shape, so a long training would use gigabytes. The new
-    limit is 64 products.
+    By default, oneDNN caches products for 1,024 shapes of inputs, each with its memory. Batches of
+    a text rarely have the same shape, so a long training would use gigabytes.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 
 def use_onednn(model: torch.nn.Module) -> None:
-    """Compute a network's linear layers with oneDNN where possible.
+    """Compute a network's `Linear` and `Conv1D` layers with oneDNN, in float32 on the CPU.
 
-    Only layers of the classes `Linear` (PyTorch) and `Conv1D` (transformers) change. On another
-    device or in another precision, these layers compute as before.
+    On another device or in another precision, these layers compute as before.
     """
     if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return
     for module in model.modules():
-        # Only these exact classes, since a subclass may compute something else
+        # Not subclasses, which may compute something else
         if type(module) in _FASTER:
             # Replace only the class, so that weights, names and hooks do not change
             module.__class__ = _FASTER[type(module)]
@@ -82,7 +80,7 @@ class _Product(torch.autograd.Function):
     ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         inputs, weight = ctx.saved_tensors
         needs_inputs, needs_weight, needs_bias = ctx.needs_input_grad
-        # Combine all leading axes to rows of one product
+        # Flatten all leading axes into n rows
         outer = gradients[0].reshape(-1, weight.shape[0])  # (n, out)
         inner = inputs.reshape(-1, weight.shape[1])  # (n, in)
         return (

@@ -1,7 +1,6 @@
-"""Precision of a network: name, tolerance of differences between scores, float32 conversion.
+"""Precision of a network: its name, the tolerance of scores, and conversion to float32.
 
-With a precision below float32 (bfloat16, float16), a sentence's score differs between batches by
-tenths of a nat.
+In bfloat16 and float16, the scores of a sentence in two batches differ by tenths of a nat.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ _PROBES = tuple(
 def precision_of(network: torch.nn.Module) -> str:
     """Return the coarsest precision of a network's weights, such as `bfloat16`.
 
-    For a quantized network, return its quantization and the precision of its computations, such as
-    `int8 with float32`.
+    For a quantized network, the result includes the quantization, such as `int8 with float32`.
     """
     quantization = quantization_of(network)
     computes_in = str(_coarsest(network)).removeprefix("torch.")
@@ -62,20 +60,15 @@ def _coarsest(network: torch.nn.Module) -> torch.dtype:
 def tolerance_of(
     network: torch.nn.Module, log_probs: Callable[[Sequence[Sentence]], FloatArray]
 ) -> float:
-    """Return the relative difference that is allowed between a sentence's scores in two batches.
+    """Return the maximum relative difference between scores of one sentence in two batches.
 
-    The tolerance is constant in float32. Below float32 and for quantized networks, a few sentences
-    are scored one by one and in one batch; the tolerance is four times the largest relative
-    difference, and at least the rounding error of the precision.
-
-    Args:
-        network: network to test.
-        log_probs: function that scores sentences, nats.
+    It is constant in float32. Below float32 and for quantized networks, a few sentences are scored
+    one by one and in one batch. The tolerance is four times the largest relative difference, and at
+    least the rounding error of the precision.
     """
     coarse = any(_is_coarse(tensor.dtype) for tensor in network.parameters())
     if not coarse and not quantization_of(network):
         return ROUNDING
-    # In a larger batch, the network adds in another order and rounds differently
     with alone():  # otherwise calls of concurrent searches could join these batches
         batch_scores = log_probs(_PROBES)
         single_scores = np.array([log_probs([sentence])[0] for sentence in _PROBES])
@@ -89,10 +82,11 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
     """Convert a network's weights to float32 within a `with` statement.
 
     Weights are converted in place, and converted back afterwards without loss. Float32 weights take
-    twice the memory of 16-bit weights; the original weights are not kept as well. Earlier results
-    of the network, such as keys and values of a prefix, must not be used within the statement.
-    Quantized weights do not change; the inputs of layers with quantized weights are float32 for
-    int4, and rounded to eight bits for int8.
+    twice the memory of 16-bit weights. Earlier results of the network, such as keys and values of a
+    prefix, must not be used within the statement.
+
+    Quantized weights do not change. The inputs of quantized layers are float32 for int4, and
+    rounded to eight bits for int8.
 
     Raises:
         ModelError: if memory is insufficient, or a device map has put weights on disk or outside
@@ -105,7 +99,7 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
             "Reported scores are computed in float32, but a device map placed weights on disk or "
             "outside the GPUs, where they cannot be converted. Use dtype float32."
         )
-    # Four-bit layers have an attribute for the precision of their products
+    # Only four-bit layers have an attribute for the precision of their products
     modules: list[Any] = list(network.modules())
     kinds = ((module, getattr(module, "compute_dtype", None)) for module in modules)
     layers = [(module, kind) for module, kind in kinds if isinstance(kind, torch.dtype)]
@@ -123,7 +117,6 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
                 tensor.data = tensor.data.to(torch.float32)
             yield
     finally:
-        # Convert back even after errors: float32 weights give other scores and need more memory
         for tensor, precision in coarse:
             tensor.data = tensor.data.to(precision)
         for layer, computed_in in layers:

@@ -1,7 +1,7 @@
-"""Models that workers load in other processes, and whose methods the workers execute.
+"""Models that workers have loaded in other processes.
 
-A `RemoteModel` behaves like the model that the workers have loaded. Long lists of items are split
-into chunks, which the workers share.
+A `RemoteModel` has the methods of such a model; workers execute them. Long lists of items are split
+into chunks, one for each call of a worker.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contstim.words.vocabulary import Vocabulary
 
 CHUNK = 200
-"""Number of items in a call. A killed worker loses at most the results of one call."""
+"""Maximum number of items in a call. A killed worker loses at most the results of one call."""
 
 _Method = TypeVar("_Method", bound="Callable[..., object]")
 
@@ -31,11 +31,7 @@ _Method = TypeVar("_Method", bound="Callable[..., object]")
 class ModelCall:
     """Call of a model's method, as a value that can be sent to another process.
 
-    Attributes:
-        model: specification of the model.
-        method: name of the method.
-        arguments: positional arguments.
-        keywords: keyword arguments.
+    `model` is the specification of the model.
     """
 
     model: str
@@ -46,14 +42,14 @@ class ModelCall:
 
 Answer: TypeAlias = "Callable[[Iterable[ModelCall], Callable[[ModelCall, Any], None]], None]"
 """Function that lets workers execute calls in any order, and passes each call and its result to a
-callback. If a model raises an error, its remaining calls are dropped; the error is raised when the
-calls of all other models have ended."""
+callback. If a call fails, the remaining calls of its model are dropped, and the error is raised
+when the calls of all other models have ended."""
 
 
 def _remote_method(method: _Method) -> _Method:
-    """Return a method that lets workers execute `method` on chunks of its list of items.
+    """Return a method that lets workers execute `method` on chunks of a list of items.
 
-    The method must return an array or a list with a value for each item, or None.
+    `method` must return None, or an array or list with a value for each item.
     """
     name = method.__name__
 
@@ -73,15 +69,9 @@ def _remote_method(method: _Method) -> _Method:
 
 
 class RemoteModel(LanguageModel):
-    """Scorer that workers have loaded; the unit of its convention shows if it is a language model.
+    """Scorer that workers have loaded; it is a language model only if its unit is nats.
 
-    It is intended for scoring; a search would have to wait for a worker at each step.
-
-    Args:
-        model: parsed specification.
-        convention: convention of the model, as reported by a worker.
-        training_text: file with hashes of the training sentences; None if unknown.
-        answer: function that lets workers execute calls.
+    It is intended for scoring; a search would wait for a worker at each step.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
 """Scores of many sentences under several models, saved every few seconds; tables and records.
 
-Models are loaded in this process or by workers (see `remote`). `catalog.one_at_a_time` loads models
-that do not fit into memory together; `ModelScores` hold the results of one model.
+Models are loaded in this process or by workers (see `remote`).
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     _Item = TypeVar("_Item", Sentence, Continuation)
 
 _MIN_BLOCK, _MAX_BLOCK = 16, 4_096  # number of sentences between two saves
-_FAST, _SLOW = 2.0, 10.0  # seconds; blocks grow after a faster one, and shrink after a slower one
+_FAST, _SLOW = 2.0, 10.0  # seconds; a faster block doubles the next block, a slower one halves it
 
 
 def score_sentences(
@@ -54,23 +53,23 @@ def score_sentences(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> ScoreTable:
-    """Score sentences under models; rows have the order of the sentences.
+    """Score sentences under models.
 
     Scores in the store are not computed again. New scores are saved in blocks of a few seconds, so
-    that an interrupted run can be resumed. Repeated sentences are scored once. Workers score
-    several models at the same time, one chunk per worker. If a model that workers have loaded
-    fails, the scores of the other models are saved before the error is raised.
+    that an interrupted run can be resumed. Repeated sentences are scored once. If a model that
+    workers have loaded fails, the scores of the other models are saved before the error is raised.
 
     Args:
         models: models, one column each.
         sentences: sentences or their texts, one row each.
         store: database of scores.
-        progress: function called with a model and the number of newly scored distinct sentences.
+        progress: function called with a model and a number of distinct sentences: those just
+            scored, or those found in the store.
 
     Raises:
         ScoreError: if a score is nan or +inf.
         ModelError: if a model cannot score a sentence.
-        WorkerError: if workers repeatedly die or fail unexpectedly.
+        WorkerError: if workers fail repeatedly.
         StoreError: if the store cannot be written.
     """
     rows = tuple(Sentence.parse(s) if isinstance(s, str) else s for s in sentences)
@@ -97,7 +96,7 @@ def score_continuations(
     stored_as = []
     for model in models:
         require_language_model(model, "A score of words given the words before them")
-        # A separate fingerprint, since the text alone does not distinguish these scores
+        # A separate fingerprint, so that these scores do not replace those of whole sentences
         convention = model.convention
         fingerprint = f"{convention.fingerprint}-continuation"
         stored_as.append(replace(convention, end_scored=False, fingerprint=fingerprint))
@@ -117,8 +116,8 @@ def score_each(
     """Return scores of items, (n_items, n_models), from the store or by calling models' methods.
 
     Args:
-        models: see `score_sentences`.
-        items: arguments of the method, such as sentences.
+        models: models, one column each.
+        items: items of the list that the method takes, such as sentences.
         method: name of the method, which returns an array (n_items,).
         stored_as: convention of each model in the store; by default that of the model.
         store: see `score_sentences`.
@@ -128,7 +127,6 @@ def score_each(
         ModelError, ScoreError, StoreError, WorkerError: see `score_sentences`.
     """
     stored_as = stored_as or [model.convention for model in models]
-    # Each distinct item is scored once
     row_of = {item: row for row, item in enumerate(dict.fromkeys(items))}
     distinct = list(row_of)
     texts = [item.text for item in distinct]
@@ -137,25 +135,24 @@ def score_each(
 
     def save(column: int, rows: IntArray, values: FloatArray) -> None:
         scores[rows, column] = values
-        # nan is not saved, so that the score is computed again after the model is repaired
+        # nan is not a score; the error is raised below
         if store is not None and not np.isnan(values).any():
             convention = stored_as[column]
             store.save(convention.fingerprint, convention.json, [texts[r] for r in rows], values)
         report(models[column], len(rows))
 
-    # Calls for workers, by the function that sends them; column and rows of each call's result
+    # Calls for workers, by the function that sends them; column and rows for each call's result
     calls: dict[Answer, list[ModelCall]] = {}
     targets: dict[ModelCall, tuple[int, IntArray]] = {}
     for column, model in enumerate(models):
         if store is not None:
-            # nan for scores that are not in the store
             scores[:, column] = store.log_probs(stored_as[column].fingerprint, texts)
         missing = np.flatnonzero(np.isnan(scores[:, column]))
         # Count cached scores as done, so that a resumed progress bar starts where it stopped
         report(model, len(texts) - len(missing))
         if isinstance(model, RemoteModel):
-            # Chunk borders do not depend on which scores are missing. So a resumed run has the same
-            # chunks, and exactly the same scores
+            # Borders at multiples of CHUNK: an interrupted run has saved whole chunks, so a resumed
+            # run has the same chunks and thus exactly the same scores
             borders = np.flatnonzero(np.diff(missing // CHUNK)) + 1
             for rows in np.split(missing, borders) if len(missing) else ():
                 chunk = tuple(distinct[row] for row in rows)
@@ -178,11 +175,11 @@ def score_each(
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    """Yield blocks of n sentences; sizes are adapted so that a block takes a few seconds."""
+    """Yield slices of n sentences; their sizes adapt so that the caller scores each in seconds."""
     size, start = _MIN_BLOCK, 0
     while start < n:
         block_start = perf_counter()
-        yield slice(start, start + size)  # the caller scores this block before asking for another
+        yield slice(start, start + size)  # the caller scores this block
         seconds = perf_counter() - block_start
         start += size
         if seconds < _FAST:
@@ -225,9 +222,8 @@ def token_terms(
 
     Args:
         model: language model.
-        sentences: sentences to score.
-        completed: whether a word's score includes its end, see
-            `LanguageModel.completed_word_log_probs`.
+        sentences: sentences to score; duplicates are scored once.
+        completed: whether to return `completed_word_log_probs` instead of `token_log_probs`.
         progress: function called with the model and the number of newly scored sentences.
 
     Raises:
@@ -246,17 +242,16 @@ def token_terms(
 
 
 Wanted: TypeAlias = Literal["terms", "completed_words", "standard_errors", "lower_bounds"]
-"""Optional results of a model: terms of each score instead of their sum; terms in which words
-include their ends; standard errors of sampled scores; lower bounds of mixtures over orders.
-Standard errors take as much time as the scores, and so do lower bounds."""
+"""Optional results of a model: `token_log_probs`, `completed_word_log_probs`, standard errors of
+sampled scores, and lower bounds of mixtures over orders. Standard errors take as much time as the
+scores, and so do lower bounds."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelScores:
-    """Scores and further results of a model; they remain after the model is released.
+    """Scores and optional results of a model.
 
     Attributes:
-        name: name of the model.
         convention: entry of the model in a record, see `record_entry`.
         log_probs: scores, (n_sentences,), in the convention's unit; None if terms were requested.
         terms: terms of each sentence's score; None if they were not requested.
@@ -288,15 +283,7 @@ class ModelScores:
         fields: Collection[Wanted] = (),
         progress: Progress | None = None,
     ) -> ModelScores:
-        """Compute the requested results of a model, in addition to given scores.
-
-        Args:
-            model: loaded model.
-            log_probs: scores, (n_sentences,); None if terms are requested instead.
-            sentences: scored sentences.
-            fields: requested results.
-            progress: function called with the model and the number of distinct sentences whose
-                terms have just been computed.
+        """Compute the requested optional results of a model, and combine them with its scores.
 
         Raises:
             ModelError: if the model cannot score a sentence.
@@ -330,10 +317,15 @@ def term_table(
 ) -> dict[str, list[Any]]:
     """Return a table with a row for each word or, without `by_word`, for each term of each score.
 
-    The columns are sentence, model, position (of the word, from 0; the end of the sentence has the
-    position after the last word), word, tokens (their number; without `by_word`: token), log_prob,
-    surprisal, surprisal_bits, entropy (before the first token; or None) and frequency (Zipf value
-    in English, without punctuation; or None). Rows are ordered by sentence, model and position.
+    Rows are ordered by sentence, model and position. The columns are:
+
+    * sentence, model
+    * position: 0-based; the end of the sentence has the position after the last word
+    * word
+    * tokens: number of tokens of the word; or token, without `by_word`
+    * log_prob, surprisal (nats), surprisal_bits
+    * entropy: of the prediction of the first token, nats; None if unknown
+    * frequency: Zipf value of the word in English, without punctuation; None if unknown
     """
     rows, table = [], tag_table(None)
     bare = {word: _AROUND_WORDS.sub("", word) for s in sentences for word in s.words}
@@ -341,7 +333,6 @@ def term_table(
     zipfs = {word: table.frequencies.zipf(bare[word]) for word in known if bare[word]}
     for sentence in sentences:
         for name, terms in scores.items():
-            # In reading order; the end of the sentence (word -1) is last
             numbered = enumerate(terms[sentence])
             groups = grouped((term.word if by_word else index, term) for index, term in numbered)
             for group in groups.values():
@@ -361,7 +352,7 @@ def term_table(
 def standard_error_table(
     scores: Sequence[ModelScores], sentences: Sequence[Sentence]
 ) -> dict[str, list[Any]]:
-    """Return a table of standard errors: a row per sentence, a column per model that has them."""
+    """Return a table of standard errors: a row per sentence, a column per model."""
     columns: dict[str, list[Any]] = {"sentence": [sentence.text for sentence in sentences]}
     errors = {model.name: model.standard_errors for model in scores}
     return columns | {
@@ -372,10 +363,10 @@ def standard_error_table(
 def bounds_table(
     scores: Sequence[ModelScores], sentences: Sequence[Sentence]
 ) -> dict[str, list[Any]]:
-    """Return a table of the models whose scores have lower bounds (mixtures over orders).
+    """Return a table of scores that have lower bounds (mixtures over orders).
 
-    There is a row for each sentence and model. The columns are sentence, model, log_prob,
-    lower_bound (the mean of the logs over orders) and gap (their difference), in nats.
+    There is a row for each model and sentence. The columns are sentence, model, log_prob,
+    lower_bound (mean log-probability over orders) and gap (log_prob - lower_bound), in nats.
     """
     rows = [
         (sentence.text, model.name, score, bound, score - bound)
@@ -395,18 +386,14 @@ def _table(names: Sequence[str], rows: Sequence[tuple[object, ...]]) -> dict[str
 def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str, Convention]:
     """Return the conventions of models, by name, from the record of a score table.
 
-    Models that are not in the record are left out. Without a record, the result is empty.
-
-    Args:
-        scores: path of the table.
-        models: names of its columns.
+    Models that are not in the record are omitted; without a record, the result is empty.
 
     Raises:
         InputError: if the record cannot be read, or does not belong to a table of scores.
     """
     path = record_path(scores)
     entries = read_json_object(path).get("models", {}) if path.exists() else {}
-    # An entry may have further keys, such as the model's specification
+    # An entry also has other keys, such as the model's specification
     names = {field.name for field in fields(Convention)}
     try:
         return {
@@ -421,17 +408,14 @@ def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str,
 
 
 def require_log_probabilities(scores: Path | str, models: Iterable[str], purpose: str) -> None:
-    """Refuse a score table whose record has another unit than nats.
+    """Refuse a score table if its record gives a unit other than nats for a model.
 
-    Args:
-        scores: path of the table; without a record, it is accepted.
-        models: names of the columns that are used.
-        purpose: task that needs log-probabilities, as a noun phrase for the message.
+    Models that are not in the record are accepted. For `purpose`, see
+    `Convention.require_log_probability`.
 
     Raises:
         ModelError: if the scores of a model have another unit.
         InputError: see `recorded_conventions`.
     """
-    # Columns that are not in the record may have another source and are accepted
     for model, convention in recorded_conventions(scores, models).items():
         convention.require_log_probability(model, purpose)

@@ -2,10 +2,10 @@
 
     [NAME=][family:]location[:REVISION][@rule][+transform][?context=TEXT]
 
-Examples are `kenlm:trigram.arpa`, `hf:gpt2@chain+mean` and `small=hf:gpt2:main`. The name is used
-in columns, files and figures. The text before the first `=` is the name unless it contains a `:` or
-a `/`; then the `=` is a part of the location, as in `server:host/api?tokenizer=gpt2` or
-`./a=b.arpa`. A revision is a branch, a tag or a commit of a model on the hub.
+Examples are `kenlm:trigram.arpa`, `hf:gpt2@chain+mean` and `small=hf:gpt2:main`. The name is the
+text before the first `=`. If this text contains a `:` or a `/`, there is no name. The `=` then
+belongs to the location, as in `server:host/api?tokenizer=gpt2` or `./a=b.arpa`. A revision is a
+branch, a tag or a commit of a model on the hub.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RESERVED_NAMES = frozenset(
     condition trial_id group
     """.split()
 )
-"""Names of columns and rows of tables, in lower case. `NAME=…` with such a name is refused."""
+"""Names of columns and rows of tables, in lower case; models must not have these names."""
 
 _MAX_NAME_LENGTH = 60  # characters: names become parts of file names, which may have 255 bytes
 
@@ -47,10 +47,9 @@ class Specification:
     Attributes:
         name: name in columns, files and figures.
         specification: text of the specification without the name.
-        family: name of the family.
         location: file, folder, or name on the hub with its revision, such as `gpt2:main`.
         rule: scoring rule; empty for the default.
-        transform: key of `TRANSFORMS`, or empty.
+        transform: key of `TRANSFORMS`; empty for none.
         argument: argument of the transform, such as a file.
         context: text that a causal model reads before the first word; None for the default.
     """
@@ -95,8 +94,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "electra-large-generator": ("hf:google/electra-large-generator", "masked transformer"),
     "gpt2-xl": ("hf:gpt2-xl", "causal transformer"),
 }
-"""Models of the 2023 study. A key can be used as a location; a value is a specification and a
-summary."""
+"""Specifications and summaries of the models of the 2023 study. A key can be used as a location."""
 
 _CONTEXT = re.compile(r"(.+)\?context=([\w.~%-]*)", re.DOTALL | re.ASCII)
 _SPECIFICATION = re.compile(
@@ -104,7 +102,7 @@ _SPECIFICATION = re.compile(
     r"(?:\+(?P<transform>[a-z]+)(?::(?P<argument>.+))?)?"
 )
 
-# One letter before a colon is a drive of Windows
+# A single letter before a colon is a drive of Windows, not a name
 _WITH_REVISION = re.compile(
     r"(?P<name>[\w-][\w.-]{1,95}(?:/[\w.-]{1,96})?):(?P<revision>[^/\\:][^\\:]*)", re.ASCII
 )
@@ -161,8 +159,7 @@ def with_contexts(models: Iterable[str], contexts: Iterable[str]) -> dict[str, s
     """Set the contexts of models, given as `NAME=TEXT`.
 
     Returns:
-        Given specification of each model → specification with its context. Models without a
-        `NAME=TEXT` do not change.
+        For each given specification, the specification with its context.
 
     Raises:
         ModelError: if a context is not `NAME=TEXT`, NAME is not the name of a model, two contexts
@@ -188,20 +185,17 @@ def with_contexts(models: Iterable[str], contexts: Iterable[str]) -> dict[str, s
 def parse_model(model: str | Specification, name: str = "") -> Specification:
     """Parse `[NAME=][family:]location[:REVISION][@rule][+transform][?context=TEXT]`.
 
-    A parsed model is returned unchanged.
-
     The location may be a key of `CATALOGUE`. Without a family, the file ending or a file in the
     folder determines the family.
 
     Args:
-        model: text to parse. If `name` is given, the text has no name, and every `=` in it belongs
-            to a path or an address.
+        model: text to parse; a parsed model is returned unchanged. If `name` is given, every `=` in
+            the text belongs to a path or an address.
         name: name of the model; by default the part before the `=`, or otherwise the text.
 
     Raises:
-        ModelError: if `model` is not a text or is malformed, the part before the `=` is not a valid
-            name, or there is no such family, rule or transform; the message lists valid values. Or
-            if models of the family read no context.
+        ModelError: if `model` is not a text or is malformed, the name is invalid, there is no such
+            family, rule or transform, or models of the family read no context.
     """
     if isinstance(model, Specification):
         return model
@@ -212,7 +206,6 @@ def parse_model(model: str | Specification, name: str = "") -> Specification:
         )
     text, context = without_context(model)
     prefix, equals, suffix = text.partition("=")
-    # If the prefix has a `:` or a `/`, the `=` belongs to a path or an address
     if not name and equals and ":" not in prefix and "/" not in prefix:
         name, text = prefix.strip(), suffix.strip()
         _check_name(name, model)
@@ -240,7 +233,7 @@ def with_ending(specification: str, rule: str, transform: str) -> str:
         transform: transform with its argument, such as `mean` or `slor:FILE`; empty for none.
 
     Raises:
-        ModelError: if there is no such rule or transform; the message lists valid values.
+        ModelError: if there is no such rule or transform.
     """
     plain = parse_model(specification, specification)
     name, _, argument = transform.partition(":")
@@ -275,9 +268,6 @@ def _check_ending(model: Specification) -> None:
 def parse_models(specifications: Models) -> list[Specification]:
     """Parse the specifications of one model or several models, without loading them.
 
-    Args:
-        specifications: one text or several texts; parsed models are returned unchanged.
-
     Raises:
         ModelError: if a name or a model occurs twice; or see `parse_model`.
     """
@@ -289,7 +279,7 @@ def parse_models(specifications: Models) -> list[Specification]:
             "Each model must have a different name, got several models named "
             f"{', '.join(twice)}. Remove one, or name them as NAME=MODEL."
         )
-    # Refuse two names for one model, since the model would be compared with itself
+    # Refuse one model under two names, since it would be compared with itself
     model_by_location: dict[Specification, Specification] = {}
     for model in models:
         # `a.arpa` and `./a.arpa` are the same file; `gpt2` and `gpt2:main` are the same revision
@@ -323,7 +313,6 @@ def _check_name(name: str, text: str) -> None:
 
 
 def _family_of(location: str) -> str:
-    """Return the name of the family that a location implies; empty if it implies none."""
     # First by the file ending, since this reads no file
     for family in FAMILIES.values():
         if family.endings and location.endswith(family.endings):
@@ -340,11 +329,7 @@ def _family_of(location: str) -> str:
 
 
 def hub_commit(location: str) -> str:
-    """Return the commit of a model in the local cache of the hub; empty if it is not cached.
-
-    Args:
-        location: name on the hub, with an optional revision.
-    """
+    """Return the commit of a hub model (`name[:revision]`) in the local cache; empty if missing."""
     # …/models--NAME/snapshots/COMMIT/config.json
     path = cached_file(location, "config.json")
     return path.parent.name if path else ""

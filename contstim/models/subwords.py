@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 def check_rule(checkpoint: Checkpoint, rule: str, rules: Iterable[str]) -> None:
-    """Refuse a rule that is not in `rules`, the rules of the checkpoint's kind of model.
+    """Check that the checkpoint's kind of model has a rule.
 
     Raises:
-        ModelError: if the rule is not in the list; the message contains the list.
+        ModelError: if the rule is not in `rules`.
     """
     if rule not in rules:
         raise ModelError(
@@ -48,7 +48,7 @@ def check_rule(checkpoint: Checkpoint, rule: str, rules: Iterable[str]) -> None:
 
 
 class SubwordModel(LanguageModel):
-    """Language model that reads the tokens of a sub-word tokenizer.
+    """Language model with a sub-word tokenizer.
 
     Attributes:
         window: maximum number of tokens of an input; None if unlimited.
@@ -61,12 +61,12 @@ class SubwordModel(LanguageModel):
     _begin_again: tuple[Any, ...] = ()
     checkpoint: Checkpoint | None = None
     _encode: Callable[..., list[Encoding]]  # `encode_batch` with options
-    _space = False  # whether a space precedes the first word, which is then split like any other
-    _end_apart = False  # whether the end mark must be a separate token
-    _needs_every_word = False  # whether sentences that have a word without tokens are refused
+    _space = False  # whether to add a space before the first word, so that it is split like others
+    _end_apart = False  # whether the end mark must have separate tokens
+    _needs_every_word = False  # whether to refuse a sentence with a word that has no tokens
 
     def _remember_words(self, tokenizer: Any) -> None:
-        """Set the tokenizer and the training text, and create new caches of tokenized text."""
+        """Set the tokenizer and the training text, and create caches of tokens."""
         self._tokenizer = tokenizer
         if self.checkpoint is not None:
             self.training_text = training_text_beside(self.checkpoint.location)
@@ -75,17 +75,7 @@ class SubwordModel(LanguageModel):
         self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
 
     def _begin_with(self, text: str | None, tokenizer: Any, location: str, config: Any) -> None:
-        """Set the context, which precedes every sentence; see `context_of`.
-
-        Args:
-            text: context; None for the default.
-            tokenizer: `transformers` tokenizer.
-            location: location of the checkpoint, or address of the server, for messages.
-            config: text configuration of the network; None if it is unknown.
-
-        Raises:
-            ModelError: see `context_of`; or if the context fills the window.
-        """
+        """Set the context, which precedes every sentence; see `context_of`."""
         context = context_of(tokenizer, config, text, location)
         if self.window is not None and len(context) >= self.window:
             raise ModelError(
@@ -96,7 +86,7 @@ class SubwordModel(LanguageModel):
         self._context_tokens = tuple(map(str, tokenizer.convert_ids_to_tokens(list(context))))
         self._context_text = " ".join(self._context_tokens) if text is None else text
         spaced = self._end_apart or (text or "").endswith(" ")
-        # A space is needed only if the tokenizer splits the first word of a text differently
+        # Some tokenizers add a space before the first word themselves
         self._space = spaced and not tokenizer.tokenize("a")[0].startswith(("Ġ", "▁"))
         self._encode = partial(
             encode_batch,
@@ -126,18 +116,18 @@ class SubwordModel(LanguageModel):
 
     @abstractmethod
     def _parts(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
-        """Return an array for each sentence: the terms of its tokens, nats; zeros may follow."""
+        """Yield log p of each sentence's tokens, (n_tokens or more,), nats; zeros may follow."""
 
     def _parts_and_entropies(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
-        """Return `_parts`, each with the entropies if known, (n_tokens or more, 1 or 2)."""
+        """Yield `_parts` and, if known, entropies, (n_tokens or more, 1 or 2), nats."""
         return (parts[:, None] for parts in self._parts(encodings))
 
     def _is_scored(self, word: int) -> bool:  # noqa: ARG002
-        """Return True if the tokens of a word are scored; `word` as in `Encoding.word_of`."""
+        """Return True if the tokens of a word are scored; see `Encoding.word_of`."""
         return True
 
     def _needs(self, n_tokens: int) -> int:
-        """Return the window size that a sentence of `n_tokens` tokens requires."""
+        """Return the length of the input for a sentence of `n_tokens` tokens."""
         return n_tokens
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
@@ -146,7 +136,7 @@ class SubwordModel(LanguageModel):
         encodings = self._encode(sentences)
         for encoding, parts in zip(encodings, self._parts_and_entropies(encodings), strict=True):
             tokens = self._tokenizer.convert_ids_to_tokens(list(encoding.ids))
-            # Zeros may follow the values of the tokens
+            # Not strict, since zeros may follow the values of the tokens
             rows = zip(encoding.word_of, tokens, parts.tolist(), strict=False)
             terms.append([TokenScore(w, t, *values) for w, t, values in rows if self._is_scored(w)])
         return terms
@@ -171,11 +161,11 @@ class SubwordModel(LanguageModel):
             return model.log_probs(sentences)
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `LanguageModel.knows`: words that have tokens, none of them special or unknown."""
+        """See `Scorer.knows`: words that have tokens, none of them special or unknown."""
         return are_readable(self._tokenizer, words)
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
-        """See `LanguageModel.tokens_per_word`."""
+        """See `Scorer.tokens_per_word`."""
         return self._in_place(words, kind_of_place(inner=not initial)).lengths.copy()
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
@@ -189,10 +179,7 @@ class SubwordModel(LanguageModel):
     ) -> FloatArray:
         """Return the sum of the terms of each continuation's tokens, (n_continuations,), nats.
 
-        Args:
-            continuations: words to score, and the words before them.
-            terms: function that returns an array for each row of tokens: log p of each token; zeros
-                may follow.
+        `terms` yields log p of the tokens of each row; zeros may follow.
         """
         encodings = self._encode([item.sentence for item in continuations], end_apart=True)
         words = [[w for w in encoding.word_of if w != END_MARK] for encoding in encodings]
@@ -205,7 +192,6 @@ class SubwordModel(LanguageModel):
         return totals
 
     def _check(self, sentence: Sentence, encoding: Encoding) -> None:
-        """Refuse a sentence that is too long, or that lacks tokens (see `_needs_every_word`)."""
         self._check_window(len(encoding), sentence)
         if self._needs_every_word and not {*encoding.word_of} >= {*range(len(sentence))}:
             word = next(w for i, w in enumerate(sentence.words) if i not in encoding.word_of)
@@ -215,15 +201,13 @@ class SubwordModel(LanguageModel):
             )
 
     def _in_place(self, words: Sequence[str], frame: Place) -> WordTokens:
-        """Return the tokens that each word has at this kind of position; see `Place`."""
+        """Return the tokens of each word at a kind of position."""
         return self._cut_words(as_tuple(words), frame)
 
     def _rewritten(self, sentence: Sentence, position: int, words: Sequence[str]) -> list[Encoding]:
-        """Tokenize the sentence once for each word, with this word at the position.
-
-        If words are tokenized independently, only the tokens of the replaced word differ. The last
-        position is an exception, since a token there may contain both letters and the end mark.
-        """
+        """Tokenize the sentence once for each word, with this word at the position."""
+        # Only the tokens of the replaced word differ, unless tokens extend across words or, at the
+        # last position, into the end mark
         if not self._words_are_independent or position == len(sentence) - 1:
             return self._encode([sentence.replace(position, word) for word in words])
         encoding = self._encoded(sentence)

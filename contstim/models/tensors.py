@@ -1,9 +1,9 @@
 """Tensors of networks: device maps, files and fingerprints.
 
-`accelerate` distributes a network over several devices, memory and disk. The weights of a part in
-memory or on disk are placeholders (meta tensors); a hook copies the values to the computing device
-when they are needed. `bitsandbytes` quantizes a network: the weights of linear layers, except the
-output layer, become integers of 8 or 4 bits, with a scale for each row or for each 64 weights.
+`accelerate` distributes a network over several devices, memory and disk. Weights that are offloaded
+to memory or disk are placeholders (meta tensors). A hook copies their values to the computing
+device when the layer runs. `bitsandbytes` quantizes the weights of linear layers, except the output
+layer: 8-bit weights have a scale for each row, 4-bit weights a scale for each 64 weights.
 """
 
 from __future__ import annotations
@@ -32,15 +32,13 @@ if TYPE_CHECKING:
 def placement_options(loading: Loading, offload: str) -> dict[str, Any]:
     """Return options of `from_pretrained` for precision, device map and quantization.
 
-    Args:
-        loading: resolved options, see `Loading.resolved`.
-        offload: folder for parts on disk, if they cannot be read from the checkpoint's files.
+    `offload` is a folder for offloaded weights that cannot be read from the checkpoint's files.
     """
     import torch
 
     settings: dict[str, Any] = {"dtype": loading.dtype}
     for package in ("accelerate", "bitsandbytes"):
-        # Suppress warnings about parts on disk and missing optional kernels
+        # Suppress warnings about offloaded weights and missing optional kernels
         logging.getLogger(package).setLevel(logging.ERROR)
     if loading.device_map is not None:
         parts = loading.device_map if loading.device_map == "auto" else dict(loading.device_map)
@@ -53,8 +51,7 @@ def placement_options(loading: Loading, offload: str) -> dict[str, Any]:
         settings["quantization_config"] = configuration(
             load_in_8bit=loading.quantize == "int8",
             load_in_4bit=loading.quantize == "int4",
-            # Four-bit numbers for quantiles of a normal distribution, since weights are nearly
-            # normally distributed
+            # The 16 numbers are quantiles of a normal distribution, since weights are nearly normal
             bnb_4bit_quant_type="nf4",
             bnb_4bit_compute_dtype=getattr(torch, loading.dtype),
         )
@@ -69,10 +66,7 @@ def is_spread(network: Any) -> bool:
 def check_map(location: str, network: torch.nn.Module, device_map: Mapping[str, str | int]) -> None:
     """Refuse a device map that assigns shared weights to two devices.
 
-    Args:
-        location: location of the checkpoint.
-        network: network, with or without the values of its weights.
-        device_map: device of each named part; the empty name means all other parts.
+    The empty name in a device map means all other parts of the network.
 
     Raises:
         ModelError: if shared weights are assigned to two devices.
@@ -91,7 +85,7 @@ def check_map(location: str, network: torch.nn.Module, device_map: Mapping[str, 
 
 
 def input_device(network: Any) -> str:
-    """Return the device for the inputs of a distributed network: the device of its embedding."""
+    """Return the device of a distributed network's embedding, to which inputs are copied."""
     weight = getattr(network.get_input_embeddings(), "weight", None)
     if weight is not None and not weight.is_meta:
         return str(weight.device)
@@ -107,7 +101,7 @@ def has_parts_elsewhere(network: torch.nn.Module) -> bool:
 def with_values(
     network: torch.nn.Module, tensors: Iterable[tuple[str, torch.Tensor]]
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield named tensors of a network, with the values of offloaded ones."""
+    """Yield the names and tensors of a network; placeholders are replaced by their values."""
     offloaded: dict[str, tuple[Any, str]] = {}  # full name -> (map of values, key)
     for name, module in network.named_modules():
         hook = getattr(module, "_hf_hook", None)
@@ -148,12 +142,7 @@ def write_tensors(
 
 
 def fingerprint(model: Any, tokenizer: Any) -> str:
-    """Return a hash of weights, their precision, configuration and tokenizer, without file names.
-
-    Args:
-        model: `transformers` model.
-        tokenizer: `transformers` tokenizer.
-    """
+    """Return a hash of a `transformers` model's weights, precision, configuration and tokenizer."""
     facts = model.config.to_diff_dict().items()
     lasting = {key: value for key, value in facts if key not in _VOLATILE}
     configuration = json.dumps(lasting, sort_keys=True, default=str)
@@ -161,20 +150,14 @@ def fingerprint(model: Any, tokenizer: Any) -> str:
 
 
 def fingerprint_of_tokenizer(tokenizer: Any) -> str:
-    """Return a hash of the settings of a tokenizer that affect tokenization.
-
-    Args:
-        tokenizer: `transformers` tokenizer.
-    """
+    """Return a hash of the settings of a `transformers` tokenizer that affect tokenization."""
     return short_hash(_tokenization(tokenizer))
 
 
 def fingerprint_of_network(network: Any, *descriptions: str) -> str:
-    """Return a hash of weights, their precision, and descriptions of the network.
+    """Return a hash of a `torch` module's weights and precision, and of descriptions.
 
-    Args:
-        network: `torch` module.
-        descriptions: texts such as the configuration and the vocabulary, in a fixed order.
+    Descriptions are texts in a fixed order, such as the configuration and the vocabulary.
     """
 
     def digest(item: tuple[str, Any]) -> str:
@@ -188,14 +171,14 @@ def fingerprint_of_network(network: Any, *descriptions: str) -> str:
 
     with ThreadPoolExecutor() as pool:  # hashing releases the interpreter's lock
         weights = pool.map(digest, with_values(network, sorted(network.state_dict().items())))
-    # Changing the order or format of any part would invalidate all cached scores
+    # Another order or format of these parts would invalidate all cached scores
     return short_hash("".join((*weights, *descriptions)))
 
 
 def _slow_settings(tokenizer: Any) -> Iterator[str]:
-    """Yield the options and file hashes of a tokenizer implemented in Python."""
     options = tokenizer.init_kwargs.items()
-    # Only numbers and Boolean values, such as do_lower_case, since texts are names and paths
+    # Omit texts, which are names and paths; numbers and Boolean values, such as do_lower_case,
+    # affect tokenization
     yield json.dumps(sorted((k, v) for k, v in options if isinstance(v, bool | int)))
     with TemporaryDirectory() as folder:
         for path in sorted(tokenizer.save_vocabulary(folder)):
@@ -203,7 +186,6 @@ def _slow_settings(tokenizer: Any) -> Iterator[str]:
 
 
 def _tokenization(tokenizer: Any) -> str:
-    """Return the settings that affect tokenization, without padding and truncation."""
     special = sorted((role, str(token)) for role, token in tokenizer.special_tokens_map.items())
     if tokenizer.is_fast:
         parts = json.loads(tokenizer.backend_tokenizer.to_str())

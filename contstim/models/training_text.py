@@ -1,8 +1,7 @@
 """Training sentences of a model, as 8-byte hashes in a file next to the model or in its folder.
 
-A model may have memorised its training sentences, so that their scores measure memorisation. The
-record of a score table therefore contains the hashes of those scored sentences that are in each
-model's training text. Commands that read the scores use this record to count such sentences.
+A model may have memorised its training sentences. So the record of a score table lists the scored
+sentences, as hashes, that are in the training text of each model. Later commands count them.
 
 A sentence is in the training text if the text has a sentence with the same words in order. Case,
 punctuation, end marks and spacing are ignored, since texts are split and cleaned in many ways.
@@ -49,11 +48,7 @@ def training_text_beside(model: Path | str) -> Path | None:
 
 
 def in_training_text(text: Path, sentences: Sequence[Sentence]) -> BoolArray:
-    """Return a mask of the sentences that are in a training text, (n_sentences,).
-
-    Args:
-        text: file of sorted hashes in NumPy's format.
-        sentences: sentences to look up.
+    """Return a mask of the sentences whose hashes are in a file, (n_sentences,).
 
     Raises:
         ModelError: if the file cannot be read or does not contain sorted hashes.
@@ -69,7 +64,7 @@ def in_training_text(text: Path, sentences: Sequence[Sentence]) -> BoolArray:
             "model again, or remove the file."
         ) from error
     sought = sentence_hashes(sentences)
-    # `rows` are the only rows that can have these hashes. A row after the last one gets a 0
+    # The only row that can have each hash; the appended 0 is for a row after the end
     rows = np.searchsorted(hashes, sought)
     equal: BoolArray = np.append(hashes, np.uint64(0))[rows] == sought
     return equal & (rows < len(hashes))
@@ -82,7 +77,7 @@ def training_text_path(model: Path | str) -> Path:
 
 
 def write_training_text(model: Path | str, sentences: Iterable[Sentence] | Hashes) -> None:
-    """Write the hashes of a model's training text, given its sentences or their hashes.
+    """Write the hashes of training sentences next to a model or into its folder.
 
     Raises:
         InputError: if the file cannot be written.
@@ -99,8 +94,8 @@ def sentence_hashes(sentences: Iterable[Sentence]) -> Hashes:
 
 def sentence_hash(sentence: Sentence) -> int:
     """Return a hash of the words; equal for equal words, almost never for other words."""
-    # NFKC combines letters with accents and splits ligatures. A text without letters and digits is
-    # hashed with its punctuation
+    # NFKC combines letters with accents and splits ligatures. A text of punctuation only is hashed
+    # as it is
     plain = unicodedata.normalize("NFKC", sentence.bare).casefold()
     words = " ".join(_WORD.findall(plain)) or plain
     digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -115,7 +110,6 @@ class Contamination:
     """Sentences of a study that are in the training text of a model.
 
     Attributes:
-        model: name of the model.
         sentences: number of distinct sentences of the study.
         hashes: hexadecimal hashes of the sentences that are in the training text.
     """
@@ -133,11 +127,9 @@ class Contamination:
 def contamination(
     texts: Mapping[str, Path | None], sentences: Iterable[Sentence]
 ) -> dict[str, Contamination | None]:
-    """Return the sentences that each model was trained on; None if its text is unknown.
+    """Return the sentences that each model was trained on; None if its training text is unknown.
 
-    Args:
-        texts: file of training hashes of each model, by the model's name.
-        sentences: sentences of the study; repeated ones count once.
+    `texts` are files of training hashes, by name of the model. Duplicate sentences count once.
 
     Raises:
         ModelError: if the hashes of a training text are damaged.
@@ -166,22 +158,16 @@ def contamination_facts(
 def read_contamination(
     scores: Path | str, models: Iterable[str], sentences: Iterable[Sentence]
 ) -> dict[str, Contamination | None]:
-    """Read the contamination of sentences by each model's training text from a table's record.
+    """Read from a table's record which sentences each model was trained on.
 
-    Keys are names of models. The value is None for models without an entry in the record, and for
-    all models if there is no record.
-
-    Args:
-        scores: path of the table.
-        models: names of its columns.
-        sentences: sentences of the study.
+    The result is None for a model that is not in the record, and for all models without a record.
     """
     hashes = dict.fromkeys(map(_hex, sentences))
     results: dict[str, Contamination | None] = dict.fromkeys(models)
     try:
         entry = read_json_object(record_path(scores))[_ENTRY]
         recorded = {model: set(entry[model]["hashes"]) for model in results if entry.get(model)}
-    # A missing or damaged record only means that there is no warning
+    # No error for a missing or damaged record, which is needed only for a warning
     except (InputError, KeyError, TypeError, AttributeError):
         return results
     for model, in_text in recorded.items():
@@ -195,11 +181,8 @@ def contamination_warnings(
 ) -> list[str]:
     """Return warnings about training sentences; models with equal sentences share a warning.
 
-    Args:
-        results: contamination by the model's name.
-        noun: plural noun for the sentences, such as `selected sentences`.
+    `noun` is a plural noun for the sentences, such as `selected sentences`.
     """
-    # Grouped by sentences: one warning for models trained on the same text
     groups = grouped((r.hashes, r) for r in results.values() if r is not None and r.hashes)
     return [
         f"{len(hashes):,} of {group[0].sentences:,} {noun} ({100 * group[0].share:.1f} %) occur in "
@@ -212,7 +195,7 @@ def contamination_warnings(
 def tell_contamination(
     results: Mapping[str, Contamination | None], reporter: Reporter, noun: str = "sentences"
 ) -> dict[str, dict[str, dict[str, Any] | None]]:
-    """Warn about sentences that models were trained on; return the entry of a record."""
+    """Warn about sentences that models were trained on; return their entry of a record."""
     for warning in contamination_warnings(results, noun):
         reporter.warn(warning)
     return contamination_facts(results)

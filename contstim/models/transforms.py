@@ -2,20 +2,18 @@
 
 Most public n-gram models are trained on lower-case text. Such a model does not know `The`, so the
 first word of each sentence gets the score of an unknown word. `kenlm:FILE@lower` converts all words
-to lower case, `kenlm:FILE@upper` to capitals; recurrent models have the same rules. The rule
-`@no-end-mark` or `@lower@no-end-mark` ignores end marks that are words of the model; see
-`vocabularies`.
+to lower case, `kenlm:FILE@upper` to capitals. `@no-end-mark` or `@lower@no-end-mark` ignores end
+marks that are words of the model; see `vocabularies`. Recurrent models have the same rules.
 
 Two transforms make the scores of a language model comparable between sentences:
 
     +mean   log p / number of tokens that the scoring rule scores
     +slor   (log p - unigram log p of the words) / number of words (Pauls & Klein 2012; Lau et al.
-            2017). The unigram model applies the rule after its file, as in +slor:FILE@lower, or
-            otherwise the rule of the language model. If the unigram model reads end marks, their
-            unigram log p is subtracted as well.
+            2017). The unigram model may have a rule, as in +slor:FILE@lower; by default it uses
+            that of the language model. If it reads end marks, their log p is subtracted as well.
 
-Transformed scores are no log-probabilities: they rank sentences. Searches compare them in standard
-deviations of natural sentences.
+Transformed scores are not log-probabilities. Searches measure differences of these scores in
+standard deviations over natural sentences.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ if TYPE_CHECKING:
 _Method = TypeVar("_Method", bound="Callable[..., object]")
 
 LETTER_CASES: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper}
-"""Letter-case rules of word-level models, and their functions, which convert each word."""
+"""Letter-case rules of word-level models, and functions that convert a word."""
 
 WORD_RULES = (*LETTER_CASES, NO_END_MARK, *(f"{case}@{NO_END_MARK}" for case in LETTER_CASES))
 """Rules of word-level models: a letter case, no end marks, or both."""
@@ -63,13 +61,13 @@ _MAX_UNKNOWN_SHARE = 0.02  # share of unknown words above which a command warns
 
 def split_word_rule(argument: str) -> tuple[str, str]:
     """Split the argument of `+slor` into the unigram model's file and rule; empty if missing."""
-    # In reverse order: `FILE@lower@no-end-mark` also ends with the shorter rule `@no-end-mark`
+    # Longer rules first: `FILE@lower@no-end-mark` also ends with `@no-end-mark`
     rule = next((rule for rule in reversed(WORD_RULES) if argument.endswith(f"@{rule}")), "")
     return (argument.removesuffix(f"@{rule}"), rule) if rule else (argument, "")
 
 
 def word_rule(rule: str) -> tuple[str, bool]:
-    """Return a rule's letter case, empty for none, and whether the model may read end marks."""
+    """Return a rule's letter case (empty for none), and whether it allows end marks."""
     case, _, marks_rule = rule.partition("@")
     return case if case in LETTER_CASES else "", NO_END_MARK not in (case, marks_rule)
 
@@ -88,12 +86,7 @@ def _of_model(method: _Method) -> _Method:
 class InLetterCase(LanguageModel):
     """A word-level model that reads every word in lower case, or in capitals.
 
-    Methods with words or sentences convert the words and call the wrapped model. `vocabulary`
-    returns the words in lower case; words that can start a sentence begin with a capital.
-
-    Args:
-        model: word-level model.
-        case: key of `LETTER_CASES`.
+    `vocabulary` returns words in lower case; words that can start a sentence begin with a capital.
     """
 
     def __init__(self, model: LanguageModel, case: str) -> None:
@@ -111,7 +104,7 @@ class InLetterCase(LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """Convention of the wrapped model; its rule and fingerprint include the letter case."""
+        """Convention of the wrapped model, with the letter case in its rule and fingerprint."""
         plain, case = self._model.convention, self.case
         fingerprint = f"{plain.fingerprint}-{case}"
         return replace(plain, rule=f"{plain.rule}@{case}", fingerprint=fingerprint)
@@ -121,7 +114,7 @@ class InLetterCase(LanguageModel):
         return type(self)(self._model.for_another_search(), self.case)
 
     def _as_read(self, argument: Any) -> Any:
-        """Convert sentences, continuations or words to the letter case; do not change numbers."""
+        """Convert sentences, continuations and words; do not change numbers."""
         if isinstance(argument, Sentence):
             return self._sentence(argument)
         if isinstance(argument, Continuation):
@@ -154,16 +147,14 @@ class InLetterCase(LanguageModel):
 
 
 UnknownWords: TypeAlias = tuple[str, bool]
-"""Message about the words that a model does not know, empty if it knows all; and whether to show
-the message as a warning, because the share of unknown words is large."""
+"""Message about words that a model does not know, or an empty text; and whether it is a warning."""
 
 
 def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
     """Describe the words of sentences that a model does not know; each occurrence counts.
 
-    The message recommends a letter case if two conditions hold: the model does not know most of the
-    words that the case would change, and it would know more than half of the unknown words in that
-    case. Sub-word models know nearly all words.
+    The message recommends a letter case under two conditions: the model does not know most of the
+    words that this case changes, and it knows more than half of the unknown words in this case.
     """
 
     def count_unknown(words: Counter[str]) -> Counter[str]:
@@ -184,7 +175,7 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
         f"same score."
     )
     for case, convert in LETTER_CASES.items():
-        # No advice for a model trained on words of both cases: it knows most changeable words
+        # A model of text in both cases knows most changeable words, and needs no letter case
         changeable = [word for word in words if convert(word) != word]
         converted = Counter(convert(word) for word in unknown.elements())
         mostly_unknown = sum(2 * unknown[word] - words[word] for word in changeable) > 0
@@ -199,15 +190,9 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
 
 
 def tell_vocabulary(name: str, rule: str, unknown: UnknownWords, reporter: Reporter) -> None:
-    """Report if a model reads end marks as words, and the words that it does not know.
+    """Report whether a model reads end marks, and report or warn about unknown words.
 
-    Warn if the share of unknown words is large.
-
-    Args:
-        name: name of the model.
-        rule: rule of the model's convention.
-        unknown: result of `unknown_words`.
-        reporter: receives the messages.
+    `rule` is that of the model's convention.
     """
     if reads_end_mark(rule):
         reporter.say(
@@ -223,7 +208,7 @@ def tell_vocabulary(name: str, rule: str, unknown: UnknownWords, reporter: Repor
 def tell_unknown_words(
     models: Iterable[Scorer], sentences: Sequence[Sentence], reporter: Reporter
 ) -> None:
-    """Apply `tell_vocabulary` to each model, for the words of sentences."""
+    """Call `tell_vocabulary` for each model and the words of sentences."""
     for model in models:
         rule, unknown = model.convention.rule, unknown_words(model, sentences)
         tell_vocabulary(model.name, rule, unknown, reporter)
@@ -257,10 +242,7 @@ def apply_transform(scorer: Scorer, specification: Specification) -> Transformed
 class Transformed(Scorer):
     """Scorer that transforms the log-probabilities of a language model; see the top of this file.
 
-    Args:
-        model: language model.
-        name: name in columns and files.
-        unigram: n-gram model of order 1 for `+slor`; None for `+mean`.
+    The transform is `+slor` if there is a unigram model, otherwise `+mean`.
     """
 
     def __init__(
@@ -306,7 +288,7 @@ class Transformed(Scorer):
         return (log_probs - baseline) / self._sizes(sentences)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `Scorer.replacements`: a transform increases with the log-probability."""
+        """See `Scorer.replacements`."""
         baseline, sizes = self._replaced(sentence, position, words)
         plain = self._model.replacements(sentence, position, words)
         return plain.map_scores(lambda log_probs: (log_probs - baseline) / sizes)
@@ -321,9 +303,9 @@ class Transformed(Scorer):
     def _replaced(
         self, sentence: Sentence, position: int, words: Sequence[str]
     ) -> tuple[FloatArray | float, FloatArray]:
-        """Return baseline, nats, and divisor of the sentence with each word, (n_words,) each."""
+        """Return baseline, nats, and divisor of the sentence with each word, (n_words,) or (1,)."""
         if self._unigram is None:
-            if self._model.tokens_per_word((), initial=False) is None:  # one token a word
+            if self._model.tokens_per_word((), initial=False) is None:  # each word is one token
                 return 0.0, self._sizes([sentence])
             return 0.0, self._sizes([sentence.replace(position, word) for word in words])
         # Only the term of the replaced word changes
@@ -341,7 +323,7 @@ class Transformed(Scorer):
         return type(self)(self._model.for_another_search(), self.name, unigram=self._unigram)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `Scorer.standard_errors`; unigram log-probabilities are exact and add no error."""
+        """See `Scorer.standard_errors`; unigram log-probabilities are exact."""
         return self._model.standard_errors(sentences) / self._sizes(sentences)
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
@@ -368,7 +350,7 @@ class Transformed(Scorer):
         return argument
 
     def _sizes(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """Return the divisor of each sentence's score: its number of tokens, or of words."""
+        """Return the number of tokens (`+mean`) or words (`+slor`) of each sentence."""
         if self._unigram is None:
             return self._model.token_counts(sentences).astype(np.float64)
         return np.fromiter(map(len, sentences), np.float64, len(sentences))
@@ -377,12 +359,12 @@ class Transformed(Scorer):
 def _words_alone(unigram: LanguageModel, sentences: Sequence[Sentence]) -> FloatArray:
     """Return the unigram log p of the words of each sentence, (n_sentences,), nats.
 
-    The end mark is included if the unigram model reads it. The end of the sentence is not.
+    The end mark is included if the unigram model reads it, but never the end of the sentence.
     """
     log_probs = unigram.continuation_log_probs([Continuation(s, 0) for s in sentences])
     if reads_end_mark(unigram.convention.rule):
         terms = unigram.token_log_probs(sentences)
-        # Add the terms of the end mark, between the last word and the end of the sentence
+        # Add the term of the end mark, which is between the last word and the sentence's end
         log_probs += [
             sum(term.log_prob for term in sentence_terms[len(sentence) : -1])
             for sentence, sentence_terms in zip(sentences, terms, strict=True)

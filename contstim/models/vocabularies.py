@@ -1,7 +1,7 @@
-"""Vocabularies: words of a training text with counts, end marks that are words, words of a search.
+"""Vocabularies of word-level models and of searches; end marks that are words.
 
-A table next to a word-level model stores the words of its training text. The vocabulary of a search
-contains the words that all models of the search know.
+A table next to a word-level model stores the words of its training text and their counts. The
+vocabulary of a search contains the words that all its models know.
 
 Most word-level models are trained on text without punctuation and have no end marks. Others are
 trained on tokenised text, in which the full stop is a word:
@@ -10,8 +10,8 @@ trained on tokenised text, in which the full stop is a word:
     has no word `.`         <s> The dog sleeps </s>
     has the word `.`        <s> The dog sleeps . </s>
 
-A model reads the first character of a sentence's end as an additional word if this character is in
-the model's vocabulary. `@no-end-mark` after the file name disables this.
+If the vocabulary of a model contains the first character of a sentence's end mark, the model reads
+this character as an additional word. `@no-end-mark` after the file name disables this.
 """
 
 from __future__ import annotations
@@ -47,16 +47,15 @@ _RESERVED = frozenset({"<s>", "<unk>", "</s>"})
 
 _STRAIGHT, _CURLY = "'", "’"
 NO_END_MARK = "no-end-mark"
-"""Rule of word-level models that ignores end marks."""
+"""Rule that ignores end marks."""
 
 _SUFFIX = "end-mark"
 
 
 def with_spellings(ids: dict[str, int]) -> dict[str, int]:
-    """Return the ids of words, extended by alternative spellings.
+    """Return the ids of words and of their alternative spellings; see `spellings`.
 
-    A word with a curly apostrophe is also listed with a straight one, and vice versa. Each word is
-    also listed in the spelling of `normalise_text`. A spelling that is itself a word keeps its id.
+    A spelling that is itself a word keeps its id.
     """
     id_by_spelling: dict[str, int] = {}
     for word, id_ in ids.items():
@@ -68,7 +67,7 @@ def with_spellings(ids: dict[str, int]) -> dict[str, int]:
 
 
 def spellings(word: str) -> tuple[str, ...]:
-    """Return other spellings of a word: the normalised one, then those with other apostrophes."""
+    """Return other spellings of a word: normalised, with curly, and with straight apostrophes."""
     normal = normalise_text(word)
     swapped = (normal.replace(_STRAIGHT, _CURLY), normal.replace(_CURLY, _STRAIGHT))
     return tuple(dict.fromkeys(variant for variant in (normal, *swapped) if variant != word))
@@ -97,12 +96,9 @@ class WordList:
     def from_sentences(
         cls, sentences: Iterable[Sentence], *, size: int | None = None, min_count: int = 1
     ) -> WordList:
-        """Select the most frequent words of a text; ties keep the order of first occurrence.
+        """Select the `size` most frequent words of a text; ties keep the order of occurrence.
 
-        Args:
-            sentences: sentences of the text.
-            size: number of words; by default all words that are frequent enough, at most 20,000.
-            min_count: minimum count of a word.
+        By default, all words with at least `min_count` occurrences are selected, at most 20,000.
 
         Raises:
             InputError: if the text has fewer frequent words than `size`, or none.
@@ -143,7 +139,9 @@ class WordList:
         return np.not_equal(self.numbers(words), UNKNOWN)
 
     def vocabulary(self, min_count: int) -> Vocabulary:
-        """Return the words with at least this count at the start of sentences or elsewhere.
+        """Return the words that occur at least `min_count` times.
+
+        A word is allowed at the start of sentences, or elsewhere, if it has this count there.
 
         Raises:
             VocabularyError: if no word is frequent enough.
@@ -201,12 +199,12 @@ def shared_vocabulary(
     Args:
         models: models of a search.
         vocabulary: words to choose from.
-        same_token_count: whether to drop words that have different numbers of tokens in the models'
+        same_token_count: whether to drop words whose number of tokens differs between the models'
             tokenizers, since a word with more tokens mostly has a lower score. Word-level models
-            are not compared.
+            are ignored.
 
     Raises:
-        VocabularyError: if no word is left for the start of a sentence or for other positions; or
+        VocabularyError: if no word remains for the start of a sentence or for other positions; or
             if `same_token_count` is set and there are fewer than two tokenizers.
     """
 
@@ -217,7 +215,7 @@ def shared_vocabulary(
             raise VocabularyError(
                 f"To compare numbers of tokens, two models must have sub-word tokens, got {names}."
             )
-        # Compare (n_tokenizers, n_words) with the first tokenizer
+        # (n_tokenizers, n_words) == (n_words,)
         return tuple(compress(words, np.all(np.stack(by_tokenizer) == by_tokenizer[0], axis=0)))
 
     names = ", ".join(model.name for model in models)
@@ -246,8 +244,8 @@ def tokens_of_words(
     """Return a table of numbers of tokens: columns `word`, `place`, and one for each model.
 
     A word has a row for each `place` at which it is allowed: `initial` (the start of a sentence) or
-    `inner` (all other positions). For a word-level model, each known word has 1 token. 0 means that
-    the model does not know the word or cannot score it.
+    `inner` (all other positions). In a word-level model, each known word has 1 token. Words that a
+    model does not know have 0 tokens.
     """
     table: dict[str, list[str] | list[int]] = {
         "word": [*vocabulary.initial, *vocabulary.inner],
@@ -280,7 +278,7 @@ def default_vocabulary(models: Sequence[Scorer], min_count: int = DEFAULT_MIN_CO
     if not vocabularies:
         from contstim.english.lexicon import lexicon
 
-        # In alphabetical order; all words may also start a sentence, with a capital
+        # Every word may also start a sentence, with a capital
         forms = tuple(sorted(lexicon().forms))
         capitalised = tuple(form[:1].upper() + form[1:] for form in forms)
         return Vocabulary(capitalised, forms, REPEATABLE_ENGLISH.intersection(forms))
@@ -289,21 +287,17 @@ def default_vocabulary(models: Sequence[Scorer], min_count: int = DEFAULT_MIN_CO
 
 @dataclass(frozen=True)
 class EndMarks:
-    """End marks that a model reads as words.
-
-    Attributes:
-        marks: single characters; empty if the model reads no end marks.
-    """
+    """End marks, single characters, that a model reads as words."""
 
     marks: frozenset[str] = frozenset()
 
     @classmethod
     def known_to(cls, holds: Callable[[str], bool]) -> EndMarks:
-        """Return the end marks, of all scripts, that are words of a model."""
+        """Return the end marks, of all scripts, for which `holds` returns True."""
         return cls(frozenset(filter(holds, ALL_END_MARKS)))
 
     def with_mark(self, sentence: Sentence) -> Sentence:
-        """Return the sentence with its end mark as the last word, if the model reads it."""
+        """Append the end mark to the words of a sentence, if the model reads it."""
         mark = sentence.end[0]
         return Sentence((*sentence.words, mark), sentence.end) if mark in self.marks else sentence
 
@@ -314,13 +308,15 @@ class EndMarks:
     def terms(
         self, sentence: Sentence, log_probs: Iterable[float], entropies: Iterable[float] = ()
     ) -> list[TokenScore]:
-        """Return the terms of a sentence's score: its words, an end mark that is read, and `</s>`.
+        """Return the terms of a sentence's score.
+
+        The terms are the words, the end mark if the model reads it, and the end of the sentence
+        (`</s>`) if it is scored.
 
         Args:
             sentence: sentence whose end mark is not one of its words.
-            log_probs: log-probabilities of the words of `with_mark(sentence)`, nats, followed by
-                that of the end of the sentence if the model scores it.
-            entropies: entropies before these words, nats; empty if they are unknown.
+            log_probs: log p of each term, nats.
+            entropies: entropy of the prediction of each term, nats; empty if unknown.
         """
         tokens, n_words = (*self.with_mark(sentence).words, "</s>"), len(sentence)
         rows = zip(tokens, log_probs, chain(entropies, repeat(math.nan)), strict=False)
@@ -330,7 +326,7 @@ class EndMarks:
         ]
 
     def convention(self, plain: Convention) -> Convention:
-        """Return the convention of a model; rule and fingerprint show if it reads end marks."""
+        """Add end marks, if the model reads them, to the rule and fingerprint of a convention."""
         if not self.marks:
             return plain
         rule, fingerprint = f"{plain.rule}@{_SUFFIX}", f"{plain.fingerprint}-{_SUFFIX}"
@@ -338,5 +334,5 @@ class EndMarks:
 
 
 def reads_end_mark(rule: str) -> bool:
-    """Return True if a convention's rule includes end marks as words."""
+    """Return True if a model with this rule reads end marks as words."""
     return f"@{_SUFFIX}" in rule

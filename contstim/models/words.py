@@ -1,8 +1,8 @@
 """Assignment of sub-word tokens to the words of a sentence.
 
 Here, words are separated by white space, and the end mark is not part of a word. Tokenizers split
-text differently: BERT's and GPT-2's split `well-known` and `Don't`; SentencePiece may join the full
-stop and the word before it. So each token is assigned to the word that contains its characters. In
+text differently: BERT's and GPT-2's split `well-known` and `Don't`; SentencePiece may join the last
+word and the full stop. So each token is assigned to the word that contains its characters. In
 `The dogs bark.`:
 
     token        The     Ġdog    s       Ġbark   .
@@ -11,13 +11,13 @@ stop and the word before it. So each token is assigned to the word that contains
 
 The words end at characters 3, 8 and 13; a space belongs to the word after it.
 
-A tokenizer reads the name of a special token in a text (`[MASK]`, `</s>`, `<|endoftext|>`) as the
-special token. Sentences with such names are refused. The text is searched for the names, and the
-tokens are checked as well, since a tokenizer may accept a name in another letter case.
+If a text contains the name of a special token (`[MASK]`, `</s>`, `<|endoftext|>`), a tokenizer
+reads it as the special token. Sentences with such names are refused. Both the text and its tokens
+are checked, since a tokenizer may accept a name in another letter case.
 
-The tokens of a word depend on its position: the first word has no space before it, and the end mark
-may join the last token. So candidate words are tokenized in a short sentence in which they have the
-same kind of position: first, inner or last. Their tokens are cached for each kind.
+The tokens of a word depend on its position: the first word has no space before it, and the last
+word may share a token with the end mark. So candidate words are tokenized in a short sentence, at
+the same kind of position: first, inner or last. Their tokens are cached for each kind.
 """
 
 from __future__ import annotations
@@ -42,18 +42,13 @@ if TYPE_CHECKING:
     Tokens: TypeAlias = tuple[int, ...]
 
 
-# Tokenizer -> number of its tokens, and its special tokens. The number changes when tokens are
-# added. Keys are weak, so that an entry is deleted with its tokenizer
+# Tokenizer -> number of its tokens, which changes when tokens are added, and its special tokens
 _Special: TypeAlias = tuple[re.Pattern[str], frozenset[int]]
 _cache: WeakKeyDictionary[Any, tuple[int, _Special]] = WeakKeyDictionary()
 
 
 def refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None:
-    """Refuse sentences whose text contains the name of a special token.
-
-    Raises:
-        ModelError: if a sentence contains such a name.
-    """
+    """Raise a ModelError if the text of a sentence contains the name of a special token."""
     names, _ = _special(tokenizer)
     for sentence in sentences:
         match = names.search(sentence.text)
@@ -66,14 +61,10 @@ def refuse_special_ids(
 ) -> None:
     """Refuse a sentence if the tokenizer has read a part of it as a special token.
 
-    Args:
-        tokenizer: `transformers` tokenizer.
-        sentence: sentence to check.
-        ids: tokens of the sentence, (n_tokens,).
-        added: mask of the tokens that the tokenizer adds to each text, (n_tokens,).
+    `added` is a mask of the tokens that the tokenizer adds to each text, (n_tokens,).
 
     Raises:
-        ModelError: if there is such a token; the message names it.
+        ModelError: if there is such a token.
     """
     _, special = _special(tokenizer)
     if special.isdisjoint(ids):  # nearly always
@@ -86,7 +77,7 @@ def refuse_special_ids(
 def are_readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
     """Return a mask of the words that have tokens, none unknown or special, (n_words,)."""
     names, ids = _special(tokenizer)
-    # `ids` does not contain the unknown token, which does not distinguish words
+    # Exclude the unknown token as well, because it does not distinguish words
     excluded = {*ids, tokenizer.unk_token_id}
     rows = tokenizer(list(words), add_special_tokens=False)["input_ids"] if words else []
     is_readable = [
@@ -114,10 +105,9 @@ def _special(tokenizer: Any) -> _Special:
 def _find_special(tokenizer: Any) -> _Special:
     """Return a pattern of the tokens that may not occur in a sentence, and their ids.
 
-    These are all special tokens, added tokens that look like special ones (`<tool_call>`), and the
-    sign that a SentencePiece vocabulary uses for spaces. Other added tokens are allowed, since they
-    are words that a user has added. The id of the unknown token is omitted, since any text may be
-    read as this token.
+    These are all special tokens, added tokens that look like special ones (`<tool_call>`), and
+    SentencePiece's sign for a space. Other added tokens are allowed, since they are words that a
+    user has added. The id of the unknown token is omitted, since any text may contain it.
     """
     added = tokenizer.added_tokens_decoder.items()
     signs = {i: t.content for i, t in added if t.special or special_sign(t.content)}
@@ -195,8 +185,7 @@ def unscorable(
 ) -> list[str | None]:
     """Return the reason why an encoder refuses each sentence, (n_sentences,), or None.
 
-    A refused list is split into halves, down to single sentences. If few sentences are refused, few
-    lists have to be encoded.
+    A refused list is split into halves, down to single sentences.
     """
     try:
         encode(sentences)
@@ -220,12 +209,12 @@ def encode_batch(
 ) -> list[Encoding]:
     """Tokenize sentences and assign each token to a word.
 
-    A token may contain the end of the last word and the end mark (`dog.`). With `end_apart`, a
-    sentence with such a token is encoded without its end mark, and the end mark's own tokens are
-    added. Without `end_apart`, the token belongs to the last word.
+    A token may contain both the end of the last word and the end mark (`dog.`). With `end_apart`,
+    such a sentence is tokenized without its end mark, and the end mark separately. Without
+    `end_apart`, the token belongs to the last word.
 
-    For tokenizers without character offsets (XLM's), tokens are assigned by spelling: the tokens of
-    the text must spell the same as the tokens of the single words.
+    Tokenizers without character offsets (XLM's) must spell each word in the same way in the text
+    and alone; tokens are then assigned to words by their spelling.
 
     Args:
         tokenizer: `transformers` tokenizer.
@@ -233,7 +222,7 @@ def encode_batch(
         leading_space: whether to put a space before the first word, so that byte-level BPE treats
             it like any other word.
         special_tokens: whether to add the tokens that the tokenizer puts around a text.
-        end_apart: whether no token may contain both letters of a word and the end mark.
+        end_apart: whether end marks must have separate tokens.
         bare: whether to omit end marks.
         check: function that raises an error for a sentence whose tokens are not acceptable.
 
@@ -277,9 +266,9 @@ def encode_batch(
 def words_are_independent(tokenizer: Any) -> bool:
     """Return True if no token can extend from one word of a sentence into the next.
 
-    If so, the words of a sentence are tokenized independently. A token can extend across words if
-    its text contains a space after another character. Tokens with other white space, such as
-    no-break spaces, never occur, since words do not contain white space.
+    The words of a sentence are then tokenized independently. A token can extend across words if its
+    text contains a space after another character. Tokens with other white space never occur, since
+    words do not contain white space.
     """
     return not any(
         re.search(r"\S ", text) is not None and re.search(r"[^\S ]", text) is None
@@ -290,8 +279,8 @@ def words_are_independent(tokenizer: Any) -> bool:
 def token_texts(tokenizer: Any) -> dict[str, str]:
     """Return the text of each token of the vocabulary, including its spaces.
 
-    Bytes that are only a part of a character are replaced by a character that is not white space.
-    Special tokens, which sentences may not contain, are omitted.
+    A token with an incomplete character has a replacement character instead. Special tokens are
+    omitted.
     """
     from transformers.convert_slow_tokenizer import bytes_to_unicode
 
@@ -323,31 +312,26 @@ def _writes_bytes(tokenizer: Any) -> bool:
 def _match_words(
     tokenizer: Any, sentence: Sentence, text: str, encoded: Any, number: int
 ) -> tuple[Encoding, bool]:
-    """Return the encoding of a text, and whether a token joins the last word and the end mark.
+    """Return the encoding of a text, and whether a token spans the last word and the end mark.
 
-    Args:
-        tokenizer: `transformers` tokenizer.
-        sentence: sentence of the text.
-        text: encoded text.
-        encoded: result of the tokenizer for several texts.
-        number: index of the text among these texts.
+    `encoded` is the result of the tokenizer for several texts; `number` is the index of this text.
     """
     ids = encoded["input_ids"][number]
     special = np.array(encoded["special_tokens_mask"][number], np.bool_)
     refuse_special_ids(tokenizer, sentence, ids, special)
     if tokenizer.is_fast:
         spans = np.array(encoded["offset_mapping"][number], np.int64).reshape(-1, 2)
-        # Position in the text at which each word ends. A space belongs to the word after it; the
-        # text may begin with a space
+        # Index of the character after each word. A space belongs to the word after it; the text may
+        # begin with a space
         lengths = [len(word) + (i > 0) for i, word in enumerate(sentence.words)]
         ends = len(text) - len(text.lstrip()) + np.cumsum(lengths)
     else:
         spans, ends = _spell(tokenizer, sentence, ids, special)
     n_words = len(sentence)
-    # Words that contain each token's first and last character, (n_tokens,); n_words: the end mark
+    # Word of each token's first character, and of its last, (n_tokens,); n_words is the end mark
     first = np.searchsorted(ends, spans[:, 0], side="right")
     last = np.searchsorted(ends, np.maximum(spans[:, 1] - 1, spans[:, 0]), side="right")
-    # A token may join the last word and the end mark, but not two words
+    # A token may span the last word and the end mark, but not two words
     straddling = (first != last) & ~special
     if (straddling & ((last < n_words) | (first < n_words - 1))).any():
         raise ModelError(f"A token of {sentence.text!r} spans two words.")
@@ -379,12 +363,8 @@ _MARKERS = ("</w>", "##", "▁", "Ġ")
 def _spell(
     tokenizer: Any, sentence: Sentence, ids: list[int], special: np.ndarray
 ) -> tuple[IntArray, IntArray]:
-    """Return spans of tokens and ends of words, in characters of the text without spaces.
-
-    For tokenizers without character offsets; see `encode_batch`.
-    """
+    """Return spans of tokens and ends of words, in characters of the text without spaces."""
     pieces = _spelling(tokenizer, ids)
-    # Special tokens have no characters of the text
     pieces = ["" if is_special else p for p, is_special in zip(pieces, special, strict=True)]
     lengths = np.array([len(piece) for piece in pieces])
     word_ids = [tokenizer.convert_tokens_to_ids(tokenizer.tokenize(w)) for w in sentence.words]
@@ -406,17 +386,12 @@ def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
 
 
 Place: TypeAlias = tuple[Sentence, int]
-"""Kind of position of a word: the shortest sentence with such a position, in which `a` represents
-any word, and the 0-based position in this sentence."""
+"""Kind of position of a word, given by an example: a 0-based position in the shortest sentence that
+has such a position. Every word of this sentence is `a`."""
 
 
 def kind_of_place(*, inner: bool, end: str = "") -> Place:
-    """Return a kind of position.
-
-    Args:
-        inner: whether another word precedes the position.
-        end: end of the sentence if the position is the last, otherwise empty.
-    """
+    """Return the kind of a position; `end` is an end mark only for the last position."""
     word = "αα" if end.startswith(";") else "a"  # `;` is an end mark only after Greek words
     return Sentence((word,) * (1 + inner + (not end)), end or "."), int(inner)
 
@@ -433,7 +408,7 @@ class WordTokens:
 
     Attributes:
         tokens: tokens of each word.
-        tokens_after: tokens that followed each word in the sentence in which it was tokenized.
+        tokens_after: tokens after each word, in the sentence in which the word was tokenized.
     """
 
     tokens: tuple[Tokens, ...]
@@ -441,7 +416,7 @@ class WordTokens:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTokens:
-        """Create the value from pairs of a word's tokens and the tokens after it."""
+        """Create word tokens from pairs: tokens of a word, and tokens after it."""
         tokens, tokens_after = tuple(zip(*pairs, strict=True)) or ((), ())
         return cls(tokens, tokens_after)
 
@@ -455,12 +430,10 @@ class WordTokens:
 
     @cached_property
     def by_length(self) -> dict[int, tuple[IntArray, IntArray]]:
-        """Map each number of tokens, ascending, to the n candidates with this number.
+        """Candidates grouped by number of tokens, ascending.
 
-        The values are the ascending indices of these candidates, (n,), and their tokens,
-        (n, length).
+        Each value holds the ascending indices of n candidates, (n,), and their tokens, (n, length).
         """
-        # Words of equal length form an array without padding
         groups = {}
         for length in np.unique(self.lengths).tolist():
             words = np.flatnonzero(self.lengths == length)
@@ -477,21 +450,17 @@ class WordTokens:
 def words_in_places(
     encode: Callable[[Sequence[Sentence]], Sequence[Encoding]],
 ) -> SizedCache[[tuple[str, ...], Place], WordTokens]:
-    """Return a function that tokenizes words in a kind of position, and caches their tokens.
-
-    Args:
-        encode: function that tokenizes whole sentences.
-    """
+    """Return a function that tokenizes words in a kind of position, and caches their tokens."""
     tokenized_in: dict[Place, dict[str, tuple[Tokens, Tokens]]] = {}
 
     def look_up(words: tuple[str, ...], kind: Place) -> WordTokens:
-        # Single words are cached, since the next call mostly has the same words
+        # Cache single words as well, since the next list mostly has the same words
         (frame, position), tokenized = kind, tokenized_in.setdefault(kind, {})
         new = [word for word in dict.fromkeys(words) if word not in tokenized]
         encodings = encode([frame.replace(position, word) for word in new])
         for word, encoding in zip(new, encodings, strict=True):
             tokenized[word] = word_and_rest(encoding, position)
-        if len(tokenized) > WORDS:  # drop all words, which is simpler than to choose some
+        if len(tokenized) > WORDS:  # drop all words
             del tokenized_in[kind]
         return WordTokens.of(tokenized[word] for word in words)
 

@@ -33,14 +33,13 @@ class CausalModel(SubwordModel):
 
     The tokens of the end mark are scored. Rule `log-likelihood` encodes the unchanged text and
     normalises over the whole vocabulary. Rule `chain` enforces word boundaries (Golan et al. 2023,
-    Methods) with two classes of tokens: those that begin a word (and end marks), and all others.
-    The probability of each token is normalised over its class, and the first word is tokenized like
-    any other word.
+    Methods). It normalises the probability of each token over its class (see `boundaries`), and
+    tokenizes the first word like any other word.
 
     The context before the first word is not scored. By default it is the token that begins a text
-    or, if there is none, a token that separates documents; see `contstim.models.contexts`. A
-    context is tokenized separately from the sentence, and a space at its end belongs to the first
-    word. The 2023 study uses rule `chain` with the context `". "`.
+    or, if there is none, a token that separates documents; see `contstim.models.contexts`. The
+    context is tokenized separately from the sentence. The 2023 study uses rule `chain` with the
+    context `". "`.
 
     Args:
         checkpoint: checkpoint of a causal network.
@@ -72,8 +71,8 @@ class CausalModel(SubwordModel):
         config = checkpoint.model.config.get_text_config()
         self._begin_with(context, checkpoint.tokenizer, checkpoint.location, config)
         if checkpoint.has_weights:
-            _ = self._network  # created now, so that an unusable network is refused here
-        # Maximum number of tokens that `replacements` reads to lower the bounds of long words
+            _ = self._network  # raises an error now if the network is unusable
+        # Maximum number of tokens that `replacements` reads to lower the bounds of words
         self._read_ahead = Budget.for_device(checkpoint.device).tokens // 8
         self._prefix_of = lru_cache(maxsize=8)(self._read_prefix)
 
@@ -117,8 +116,8 @@ class CausalModel(SubwordModel):
         plain = self.token_log_probs(sentences)
         for encoding, terms, mass in zip(encodings, plain, masses, strict=True):
             for i in range(1, len(encoding)):
-                # The probability of a word's first token contains the probability that the previous
-                # word is complete. Move this factor to the last token of the previous word
+                # p(first token of a word) contains p(the previous word is complete). Move this
+                # factor to the last token of the previous word
                 if encoding.word_of[i] != encoding.word_of[i - 1]:
                     for index, change in ((i - 1, mass[i]), (i, -mass[i])):
                         log_prob = float(terms[index].log_prob + change)
@@ -138,7 +137,7 @@ class CausalModel(SubwordModel):
         return CausalNetwork(self.checkpoint, by_words=self._end_apart)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `LanguageModel.replacements`; upper bounds use the words before the position."""
+        """See `LanguageModel.replacements` and `bounds`."""
         sentence.check_position(position)
         tokens_before = self._tokens_before(sentence, position)
         candidates = self._candidates(sentence, position, words, tokens_before)
@@ -154,7 +153,7 @@ class CausalModel(SubwordModel):
         tokens_before = self._tokens_before(sentence, position)
         n_before = len(tokens_before)
         rows = [encoding.ids for encoding in self._rewritten(sentence, position, words)]
-        # A word may change the tokens before it. Such rows are read from the context on
+        # A word may change the tokens before it; the network then reads the whole sentence
         has_prefix = np.array([row[:n_before] == tokens_before for row in rows], np.bool_)
         scores = np.empty(len(rows))
         for chosen, tokens_read in ((has_prefix, tokens_before), (~has_prefix, ())):
@@ -170,15 +169,15 @@ class CausalModel(SubwordModel):
         return model
 
     def forget_prefixes(self) -> None:
-        """See `LanguageModel.forget_prefixes`; the context must also be processed again."""
+        """See `LanguageModel.forget_prefixes`; this includes the context."""
         self._prefix_of.cache_clear()
 
     def _needs(self, n_tokens: int) -> int:
-        """See `SubwordModel`: includes the context, but not the last token, which is not read."""
+        """See `SubwordModel`; the network reads the context, but not the last token."""
         return len(self._context) + n_tokens - 1
 
     def _parts(self, encodings: Sequence[Encoding]) -> FloatArray:
-        """See `SubwordModel`: log p of each token, (n_sentences, longest), nats; padded with 0."""
+        """See `SubwordModel`; (n_sentences, longest), nats."""
         return self._network.continuations(self._prefix_of(()), [e.ids for e in encodings])
 
     def _parts_and_entropies(self, encodings: Sequence[Encoding]) -> FloatArray:
@@ -191,10 +190,9 @@ class CausalModel(SubwordModel):
     ) -> WordTokens:
         """Return the tokens of each word at a position, given the tokens of the words before.
 
-        With GPT-2's tokenizer, no token extends across a space, so `dogs` after a space is always
-        `Ġdogs`, and its tokens are looked up once for all inner positions. Other tokenizers may
-        have a token `big dogs`. Then `The big ? bark.` is tokenized with each word inserted. A word
-        that changes the tokens of `The big`, such as `dogs`, gets an empty tuple of tokens.
+        If no token extends across a space, as in GPT-2, `dogs` has the same tokens at all inner
+        positions. Other tokenizers may have a token `big dogs`. Then `The big ? bark.` is tokenized
+        with each word. A word that changes the tokens of `The big`, such as `dogs`, gets no tokens.
         """
         if self._words_are_independent:
             return self._in_place(words, place_of(sentence, position))
@@ -207,7 +205,6 @@ class CausalModel(SubwordModel):
         )
 
     def _tokens_before(self, sentence: Sentence, position: int) -> Tokens:
-        """Return the tokens of the words before a position."""
         encoding = self._encoded(sentence)
         pairs = zip(encoding.ids, encoding.word_of, strict=True)
         return tuple(token for token, word in pairs if 0 <= word < position)
@@ -223,12 +220,13 @@ def bounds(
 ) -> Replacements:
     """Compute upper bounds and estimates for candidates without scoring whole sentences.
 
-    log p(sentence) = log p(words before) + log p(candidate | words before) + log p(rest | …). The
-    last term is never positive, so the sum of the first two is an upper bound. One pass over the
-    words before the position yields the second term of every candidate with one token. For a
-    candidate with several tokens, the pass yields log p of its first token, which is an upper bound
-    of the second term. Further tokens are scored for the candidates with the highest bounds;
-    candidates with the same first tokens share passes.
+    Log-probabilities are never positive. So an upper bound of log p(sentence) is
+
+        log p(words before) + log p(first token of the candidate | words before).
+
+    One pass over the words before the position yields this bound for all candidates. The other
+    tokens are scored, and their log-probabilities added, only for the candidates with the highest
+    bounds. Candidates with the same first tokens share passes.
 
     Example: candidates for `The ?`, with log p(The) = -2 and `read` = 2:
 
@@ -245,7 +243,7 @@ def bounds(
         network: causal network.
         prefix: context and words before the position.
         candidates: tokens of each word; the bound of a word without tokens is 0.
-        read: maximum number of tokens to score, first tokens of words not counted.
+        read: maximum number of tokens to score, without the first token of each word.
         window: maximum number of tokens of the network, including the prefix; None if unlimited.
     """
     lengths = candidates.lengths  # (n_words,)
@@ -253,9 +251,8 @@ def bounds(
     upper += prefix.log_prob
     upper[lengths == 0] = 0.0
     room = int(lengths.max(initial=0)) if window is None else window - len(prefix.ids) + 1
-    # Choose the multi-token words with the highest bounds among those that fit the window
+    # Multi-token words that fit the window. At most `read` of them can be scored
     longer = np.flatnonzero((lengths > 1) & (lengths <= room))
-    # Each of these words has at least one further token, so at most `read` words can be scored
     if len(longer) > read > 0:
         highest = upper[longer]
         longer = longer[highest >= np.partition(highest, -read)[-read]]

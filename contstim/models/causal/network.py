@@ -1,4 +1,4 @@
-"""Log-probabilities of continuations of a prefix that the network processes only once.
+"""Log-probabilities of continuations of a prefix, which the network processes only once.
 
 Example: continuations `big dogs bark`, `big dog` and `small` of a prefix, with one token per word:
 
@@ -6,10 +6,10 @@ Example: continuations `big dogs bark`, `big dog` and `small` of a prefix, with 
     passes      big dogs                             `shared_paths` of the rows without last tokens
     logits      after the prefix; after big; after big dogs
 
-The network need not read the last token of a row, since nothing follows it. The logits after the
+The network does not read the last token of a row, since no token follows it. The logits after the
 prefix score the first token of each row, so `small` needs no pass. Row `big dog` needs the logits
-after `big`, which the pass `big dogs` includes. So one pass of two tokens serves both rows: the
-logits at its step 0 (after `big`) and its step 1 (after `big dogs`).
+after `big`, which the pass for `big dogs bark` also computes. So one pass of two tokens serves both
+rows.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Prefix:
 
     Attributes:
         ids: ids of the tokens.
-        log_prob: log-probability of the words' tokens, given the context, nats.
+        log_prob: log p(words | context), nats.
         next_log_probs: log-probabilities of the next token, (n_vocabulary,), nats.
         cache: keys and values of all layers for one row; None if several rows cannot share it.
     """
@@ -68,9 +68,7 @@ _NOTHING = Prefix((), 0.0, np.empty(0), None)
 class CausalNetwork:
     """Causal network that returns normalised log-probabilities.
 
-    Args:
-        checkpoint: checkpoint of a causal network.
-        by_words: whether to normalise each token within its class, see `boundaries`.
+    With `by_words`, each token is normalised within its class, see `boundaries`.
     """
 
     def __init__(self, checkpoint: Checkpoint, *, by_words: bool) -> None:
@@ -79,14 +77,14 @@ class CausalNetwork:
         self._device = torch.device(checkpoint.device)
         parameters = signature(self._model.forward).parameters
         self._limits_logits = "logits_to_keep" in parameters
-        # Code from a checkpoint may use the old name
+        # Python code of a checkpoint may use the old name
         self._cache_argument = _CACHE if _CACHE in parameters else "past_key_values"
         self._budget = batching.Budget.for_device(self._device)
         size = int(self._model.config.get_text_config().vocab_size)
         classes = token_classes(checkpoint.tokenizer, size) if by_words else None
         self._normaliser = Normaliser(classes, self._device)
         ids = checkpoint.tokenizer(_TRIAL, add_special_tokens=False)["input_ids"]
-        # Tokens of the test whether a network can continue from its cache
+        # Tokens for tests of the cache
         self._trial: list[int] = ids[: min(12, checkpoint.window or len(ids))]
         self._keeps_prefixes = True
         self._keeps_prefixes = self._can_continue_from_cache()
@@ -101,7 +99,7 @@ class CausalNetwork:
         return Prefix(context, 0.0, next_log_probs, cache)
 
     def extend(self, prefix: Prefix, ids: Tokens) -> Prefix:
-        """Process further tokens, at least one, after a prefix, and return the longer prefix."""
+        """Process one or more tokens after a prefix, and return the longer prefix."""
         with batching.computing(), batching.single_input(len(prefix.ids) + len(ids), self._device):
             count(1, len(ids))
             row = batching.to_device(np.array([ids], np.int64), self._device)
@@ -119,12 +117,8 @@ class CausalNetwork:
     ) -> FloatArray:
         """Return log p(token | prefix and the row's earlier tokens), (n_rows, longest row), nats.
 
-        Values are 0 beyond the end of a row. Rows with the same first tokens share passes.
-
-        Args:
-            prefix: tokens before each row.
-            rows: rows of at least one token each.
-            entropies: whether to return (n_rows, longest row, 2), with entropies in nats.
+        Rows have at least one token. Values are 0 beyond the end of a row. Rows with the same first
+        tokens share passes. With `entropies`, the result is (n_rows, longest row, 2), nats.
         """
         value = partial(self._normaliser.log_probs, entropies=entropies)
         values = self._within_rows(prefix, rows, value, (2,) if entropies else ())
@@ -137,15 +131,11 @@ class CausalNetwork:
         return values
 
     def masses(self, prefix: Prefix, rows: Sequence[Tokens], tokens: BoolArray) -> FloatArray:
-        """Return log p(the next token is one of `tokens`) before each token of a row, nats.
+        """Return log p(the next token is one of `tokens`) before each token, nats.
 
-        The shape is (n_rows, longest row). Values are 0 at the first token, where they are not
-        computed, and beyond the end of a row.
-
-        Args:
-            prefix: tokens before each row.
-            rows: rows of at least one token each.
-            tokens: mask of the vocabulary, (n_vocabulary,).
+        `tokens` is a mask of the vocabulary, (n_vocabulary,). The shape of the result is (n_rows,
+        longest row). Values are 0 before the first token, where they are not computed, and beyond
+        the end of a row.
         """
         chosen = batching.to_device(np.flatnonzero(tokens), self._device)
 
@@ -167,8 +157,8 @@ class CausalNetwork:
         Args:
             prefix: tokens before each row.
             rows: rows of at least one token each.
-            value: function of logits (k, V), indices of q of the k logits (q,), and the tokens that
-                follow at these (q,), that returns q values.
+            value: function that returns q values from logits (k, V), indices of q logits (q,), and
+                the tokens that follow there (q,).
             shape: shape of a value; by default, a value is a number.
         """
         values = np.zeros((len(rows), max(map(len, rows), default=0), *shape))
@@ -185,7 +175,7 @@ class CausalNetwork:
         def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write:
             is_unpadded = all(len(paths[path]) == ids.shape[1] for path in batch)
             logits, _ = self._compute(prefix, ids, None if is_unpadded else attention)  # (b, l, V)
-            # All m rows that use the b paths of this batch, and the index of each row's path
+            # The m rows that use the b paths of this batch, and the index of each row's path
             served = np.concatenate([members[path] for path in batch])
             path = np.repeat(np.arange(len(batch)), [len(members[path]) for path in batch])
             # The q tokens to score: row i of the m rows, at a step of its path
@@ -200,7 +190,7 @@ class CausalNetwork:
     def _compute(
         self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False
     ) -> tuple[Tensor, Any]:
-        """Return the result of `_forward`, computed with calls of other searches if possible.
+        """Return the result of `_forward`, in a merged batch if possible.
 
         The cache is valid only if `keeps` is True. Costs are counted as for a separate call.
         """
@@ -214,13 +204,9 @@ class CausalNetwork:
     def call(
         self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False
     ) -> NetworkCall:
-        """Return a call for the logits of rows after a prefix, and the cache of prefix and row.
+        """Return a call for the logits of rows (b, l) after a prefix, and the cache of both.
 
-        Args:
-            prefix: tokens before each row.
-            ids: tokens of the rows, (b, l).
-            attention: attention mask, (b, l); None without padding.
-            keeps: whether to return the cache; requires b = 1.
+        The cache is returned only if `keeps` is True, which requires b = 1.
         """
         compute, about = partial(self._forward, prefix, ids, attention), (prefix, keeps)
         return NetworkCall(
@@ -230,9 +216,9 @@ class CausalNetwork:
     def merges(self, call: NetworkCall) -> bool:
         """Return True if a call may be merged with calls of other searches.
 
-        A call with more than 1/8 of a batch's tokens is not merged, since it fills a GPU by itself
-        and profits from the prefix's cache. A call that must return a cache is not merged if a row
-        cannot be cut out of a batch's cache.
+        A call with more than 1/8 of the budget's tokens is not merged, because it uses a GPU well.
+        A call that must return a cache is merged only if the cache of a batch can be divided into
+        rows.
         """
         prefix, keeps = call.about
         n_rows, length = call.shape
@@ -243,7 +229,7 @@ class CausalNetwork:
     def _run_merged(self, calls: Sequence[NetworkCall]) -> list[tuple[Tensor, Any]]:
         """Compute several calls in one batch, in which each row includes its prefix."""
         ids, attention = stack_calls(calls)
-        # No call needs logits at its prefix, which includes the first `shortest` tokens of its rows
+        # No call needs logits at the first `shortest` tokens, which belong to its prefix
         shortest = min(len(call.prefix_ids) for call in calls)
         n_logits = ids.shape[1] - shortest
         output = self._model(
@@ -275,12 +261,7 @@ class CausalNetwork:
     ) -> tuple[Tensor, Any]:
         """Return logits (b, l, V) of rows (b, l) after the prefix, and the cache of both.
 
-        Args:
-            prefix: tokens before each row.
-            ids: tokens of the rows, (b, l).
-            attention: attention mask, (b, l); None without padding, since with a mask the host
-                waits while `transformers` checks on the device for padding.
-            n_positions: number of last tokens for which the vocabulary head runs; None for all l.
+        If `n_positions` is set, only the logits of this number of last tokens are computed.
         """
         n_positions = n_positions or ids.shape[1]
         n_before = len(prefix.ids)
@@ -304,8 +285,7 @@ class CausalNetwork:
     def _can_continue_from_cache(self) -> bool:
         """Return True if a row has the same logits in one pass and in two passes with a cache.
 
-        Otherwise the prefix is processed again with each row. Moshi is an example: its cache drops
-        tokens that its attention still reads.
+        Moshi is a counterexample: its cache drops tokens that its attention still reads.
         """
         if len(self._trial) < 3:
             return False
@@ -320,16 +300,12 @@ class CausalNetwork:
         return _agree(continued_logits, full_logits[:, half:], full_logits)
 
     def _trial_prefix(self, row: Tensor, n: int) -> Prefix:
-        """Return a prefix of the first n tokens of the trial, without probabilities."""
         _, cache = self._forward(_NOTHING, row[:, :n])
         return Prefix(tuple(self._trial[:n]), 0.0, np.empty(0), cache)
 
     @cached_property
     def merges_prefixes(self) -> bool:
-        """True if calls with different prefixes can be merged, see `_run_merged`.
-
-        This is tested once, with a trial text.
-        """
+        """True if merged calls with different prefixes have the same logits in a trial."""
         if len(self._trial) < 6:
             return False
         row = torch.tensor([self._trial], device=self._device)
@@ -360,22 +336,20 @@ class CausalNetwork:
 
 
 def _agree(logits: Tensor, expected: Tensor, full_logits: Tensor) -> bool:
-    """Return True if logits are equal up to rounding."""
     difference = float((logits - expected).nan_to_num(0.0).abs().max())
-    # The median ignores huge values, which networks use as infinity for unused tokens
+    # The median ignores the huge values of unused tokens
     size = float(full_logits.abs().float().median())
     return difference <= max(1e-4, 32 * torch.finfo(full_logits.dtype).eps) * size
 
 
 def _is_plain(cache: Any) -> bool:
-    """Return True if a row can be cut out: all layers cache keys and values of all tokens."""
+    """Return True if all layers cache keys and values of all tokens."""
     layers = getattr(cache, "layers", ())
     return bool(layers) and all(type(layer) is DynamicLayer for layer in layers)
 
 
 def _of_row(cache: Any, row: int, length: int) -> Any:
-    """Return the cache of one row of a batch, without its padding on the right."""
-    # Copied, since a view would keep the cache of the whole batch in memory
+    # Clone, since a view would keep the cache of the whole batch in memory
     return _with_states(cache, lambda states: states[row : row + 1, :, :length].clone())
 
 
@@ -400,10 +374,9 @@ def _with_states(cache: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 
 def shared_paths(rows: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:
-    """Return the fewest paths of which each row is a prefix, and the index of each row's path.
+    """Return paths (rows that are not the beginning of another row), and each row's path index.
 
-    The paths are the leaves of a trie of the rows. For the rows (1,), (1, 2) and (3,), the paths
-    are (3,) and (1, 2), and the indices are 1, 1 and 0.
+    For the rows (1,), (1, 2) and (3,), the paths are (3,) and (1, 2), and the indices 1, 1 and 0.
     """
     leaves: list[Tokens] = []
     leaf_of: dict[Tokens, int] = {}

@@ -1,8 +1,8 @@
 """Transformer checkpoints from a folder or the hub, checked for completeness and consistency.
 
 loading   load_checkpoint, load_tokenizer
-source    where a checkpoint is read from: folder, GGUF file, local cache or hub; permission to run
-          the checkpoint's code; errors of libraries
+source    location of a checkpoint: folder, GGUF file, local cache or hub; permission to run its
+          code; errors of libraries
 checks    consistency of configuration, weights and tokenizer; behaviour of the network
 """
 

@@ -1,14 +1,8 @@
-"""Checks of a checkpoint: do its files belong together, and does the network behave as expected?
-
-`check_weights` requires that all weights are present and finite, and that no weight is unused,
-except heads for other tasks and copies. `check_tokenizer` requires that the tokenizer is about as
-large as the embedding and reads English. `check_behaviour` requires that the output depends on the
-right tokens.
+"""Checks that the files of a checkpoint belong together, and that its network behaves as expected.
 
 A causal network predicts a word only from the words before it. `transformers` may load a network
-that reads both sides as if it were causal (XLNet; BERT saved without `is_decoder`), or one that
-reads one side as if it were masked. Two rows that differ in one token show which positions depend
-on this token:
+that reads both sides as causal (XLNet; BERT saved without `is_decoder`), or a network that reads
+one side as masked. `check_behaviour` compares the logits of two rows that differ in one token:
 
     row 0            the old house was not good for
     row 1            the old house water not good for
@@ -69,25 +63,18 @@ _HEAD = re.compile(
 
 
 def without_weights(model_class: Any, config: Any, *, trust_remote_code: bool) -> Any:
-    """Build the network of a configuration with the shapes of its weights, but no values.
-
-    Args:
-        model_class: auto class of `transformers`.
-        config: configuration of the network.
-        trust_remote_code: whether the checkpoint may run its Python code.
-    """
+    """Build a network with an auto class of `transformers`, without values of its weights."""
     import torch
     from transformers.initialization import no_init_weights
 
     with torch.device("meta"), no_init_weights():
         network = model_class.from_config(config, trust_remote_code=trust_remote_code)
-    # Without initialisation, weights are not tied yet, and the output layer would be separate
+    # Without initialisation, `from_config` does not tie weights
     network.tie_weights()
     return network
 
 
 def _integer_tensors(location: str) -> set[str]:
-    """Return the names of integer tensors in a folder's safetensors files."""
     from safetensors import safe_open
 
     names: set[str] = set()
@@ -103,16 +90,12 @@ def check_weights(
 ) -> None:
     """Refuse a network with weights that are missing, unused or not finite.
 
-    Args:
-        location: location of the checkpoint.
-        kind: kind of the network, as a noun phrase.
-        model: network.
-        report: loading report of `transformers`, with the names of missing and unexpected weights.
-        new_head: whether the head is new, so that weights of the old head are unused.
+    `kind` is a noun phrase for the network, and `report` the loading report of `transformers`, with
+    the names of missing and unexpected weights. With `new_head`, weights of the old head are
+    unused.
 
     Raises:
-        ModelError: if there are such weights, or integers without quantization; the message names
-            one of the weights.
+        ModelError: if there are such weights, or integers without quantization.
     """
     missing = sorted(report["missing_keys"])
     if new_head:
@@ -125,7 +108,7 @@ def check_weights(
             f"{location} is not a complete {kind}: {len(missing)} weights are missing, such "
             f"as {missing[0]}. Save it with its {head} head."
         )
-    # Unused heads for other tasks are no error. If the head is new, the old head is no error either
+    # Unused heads for other tasks are no error, nor is the old head if the head is new
     spare = sorted(
         name
         for name in report["unexpected_keys"]
@@ -152,8 +135,7 @@ def _check_finite(location: str, model: Any) -> None:
             )
         if not weight.is_floating_point():
             continue
-        # A sum is fast and takes no memory. If it is infinite, it may have overflowed: check each
-        # value
+        # A sum is fast and takes no memory. It may overflow; so if it is infinite, check each value
         values = weight.detach()
         if not torch.isfinite(values.sum(dtype=torch.float32)) and not torch.isfinite(values).all():
             raise ModelError(
@@ -180,11 +162,6 @@ def check_tokenizer(location: str, tokenizer: Any, model: Any) -> None:
     """Refuse a tokenizer that cannot belong to a network.
 
     If files are missing, `transformers` creates a tokenizer that has only five special tokens.
-
-    Args:
-        location: location of the checkpoint.
-        tokenizer: `transformers` tokenizer.
-        model: network.
 
     Raises:
         ModelError: if the tokenizer is much smaller than the embedding, has tokens without a row in
@@ -233,7 +210,6 @@ def check_words(location: str, tokenizer: Any) -> None:
 
 
 def _check_unique_ids(location: str, tokenizer: Any) -> None:
-    """Refuse a tokenizer with the same id for two tokens, unless both are special."""
     special = set(tokenizer.all_special_tokens)
     tokens: dict[int, str] = {}
     for token, number in tokenizer.get_vocab().items():
@@ -263,7 +239,7 @@ def _check_capitals(location: str, tokenizer: Any, tokens: dict[str, int]) -> No
 
 
 def _check_merges(location: str, tokenizer: Any) -> None:
-    """Refuse a BPE tokenizer that lacks most of its merges, and so splits words into letters."""
+    """Refuse a BPE tokenizer that lacks most of its merges, and thus splits words into letters."""
     if not tokenizer.is_fast:
         return
     model = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
@@ -288,15 +264,12 @@ def _check_merges(location: str, tokenizer: Any) -> None:
 _PROBE_TEXT = "the old house was not good for people but the small dog had water"
 _PROBE_LENGTH = 7  # tokens: three before the changed token and three after it
 _MAX_ROUNDING_ERRORS = 64  # maximum difference of logits that should be equal, in rounding errors
-_PADDING_SHARE = 0.01  # maximum effect of padding on a classifier, relative to a word's effect
-_ROUNDING_SHARE = 0.1  # maximum difference of equal logits, relative to the largest change
+_PADDING_SHARE = 0.01  # maximum effect of padding on a classifier, relative to a token's effect
+_ROUNDING_SHARE = 0.1  # maximum difference of logits that should be equal, relative to that effect
 
 
 def check_behaviour(checkpoint: Checkpoint) -> None:
     """Refuse a network whose outputs depend on the wrong tokens or are not finite.
-
-    Args:
-        checkpoint: checkpoint with weights.
 
     Raises:
         ModelError: if the network fails a check, or cannot compute in its precision.
@@ -315,7 +288,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
         precision = precision_of(checkpoint.model)
         if precision == "float32" or out_of_memory(error):
             raise
-        # `transformers` computes some tables only in float32, for instance of DeBERTa and XLNet
+        # `transformers` computes some tables of DeBERTa and XLNet only in float32
         raise ModelError(
             f"{checkpoint.location} cannot compute in {precision} ({first_line(error)}). Use dtype "
             "float32."
@@ -328,13 +301,13 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
             f"{checkpoint.location} gives an ordinary sentence values that are not finite: "
             f"its weights or its config.json are damaged{half}."
         )
-    # Rounding error of a typical logit: the median, since the largest one may represent infinity
+    # Rounding error of the median logit, since the largest one may represent infinity
     unit = float(torch.finfo(logits.dtype).eps * logits.abs().float().median())
-    # Unused tokens have minus infinity, and their difference is nan
+    # The difference of two infinite logits is nan
     changes = (logits[0] - logits[1]).nan_to_num(0.0).abs().amax(dim=-1)  # (l,) or ()
     if checkpoint.kind == "classifier":
         _require_change(checkpoint, changes, unit, "what it reads")
-        # Logits may be near 0, so the limit also depends on the effect of the changed token
+        # Logits may be near 0, so the limit also depends on the effect of a token
         allowed = max(_MAX_ROUNDING_ERRORS * unit, _PADDING_SHARE * float(changes.max()))
         _check_padding(checkpoint, rows[0], position, allowed)
         return
@@ -356,8 +329,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
 def _probe_rows(checkpoint: Checkpoint) -> tuple[Tensor | None, int]:
     """Return two rows of tokens, (2, l), and the index where they differ.
 
-    The rows are None if the text or the window has fewer than three tokens, or no other token
-    can replace the middle one.
+    The rows are None if there are fewer than three tokens, or no other token for the middle one.
     """
     import torch
 
@@ -388,8 +360,8 @@ def _logits(checkpoint: Checkpoint, rows: Tensor) -> Tensor:
 def _check_padding(checkpoint: Checkpoint, row: Tensor, length: int, allowed: float) -> None:
     """Refuse a network whose outputs depend on the padding after the first `length` tokens.
 
-    Causal networks need no such check, since they never read later tokens. A classifier may find
-    the end of a text by the padding token, so its padded row is compared with the row alone.
+    A classifier may find the end of a text by the padding token. So its padded row is compared with
+    the row alone.
     """
     import torch
 

@@ -42,9 +42,7 @@ class Checkpoint:
             classification.
         tokenizer: `transformers` tokenizer.
         location: folder, GGUF file or hub name of the checkpoint.
-        device: device of the network's inputs, such as `cpu` or `cuda`. Without a device map, it is
-            the device of the whole network.
-        kind: `causal`, `masked` or `classifier`.
+        device: device of the network's inputs, such as `cpu` or `cuda`.
     """
 
     model: Any
@@ -58,23 +56,23 @@ class Checkpoint:
 
     @property
     def has_weights(self) -> bool:
-        """True if the network has weights and can score; otherwise it has only their shapes."""
+        """True if the network has weights, False if it has only their shapes and cannot score."""
         return tensors.is_spread(self.model) or not tensors.has_parts_elsewhere(self.model)
 
     def require_weights(self) -> None:
-        """Refuse a network that was loaded without weights, only for its tokenizer.
+        """Check that the network has weights.
 
         Raises:
-            ModelError: if the network has no weights.
+            ModelError: if the network was loaded without weights, only for its tokenizer.
         """
         if not self.has_weights:
             raise ModelError(f"{self.location} was loaded without its weights: it cannot score.")
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of weights, precision, configuration and tokenizer, or of only the tokenizer.
+        """Hash of weights, precision, configuration and tokenizer; not of the location.
 
-        If the network has no weights, only the tokenizer is hashed. The path has no influence.
+        If the network has no weights, only the tokenizer is hashed.
         """
         if not self.has_weights:
             return tensors.fingerprint_of_tokenizer(self.tokenizer)
@@ -84,8 +82,8 @@ class Checkpoint:
     def window(self) -> int | None:
         """Maximum number of tokens of an input; None if the configuration sets no limit.
 
-        RoBERTa and similar networks number positions from the padding token's id + 1 on, so the
-        number in the configuration is larger than the window.
+        In RoBERTa and similar networks, the first position is the padding token's id + 1, so the
+        limit in the configuration exceeds the window.
         """
         config = self.model.config.get_text_config()
         limits = (getattr(config, name, None) for name in _LIMITS)
@@ -100,7 +98,7 @@ class Checkpoint:
 
 
 def kind_of(location: str, config: Any) -> Kind:
-    """Return `causal` or `masked`, from the saved architecture or otherwise from the model type.
+    """Return `causal` or `masked`, depending on the saved architecture or the model type.
 
     Raises:
         ModelError: if the network is a classifier or of another kind.
@@ -154,7 +152,7 @@ _KINDS: dict[Kind, tuple[str, str]] = {
     "classifier": ("sequence classifier", "AutoModelForSequenceClassification"),
 }
 
-# Checkpoints in use, so that two models with the same checkpoint share its network
+# Checkpoints in use; two models with the same checkpoint share its network
 _loaded: WeakValueDictionary[tuple[object, ...], Checkpoint] = WeakValueDictionary()
 
 
@@ -169,20 +167,17 @@ def load_checkpoint(
     Args:
         source: folder with `config.json`, GGUF file, or name on the hub such as `gpt2` or
             `gpt2:main`.
-        loading: device, precision and other options; without weights, only the tokenizer and the
-            network's shapes are loaded.
+        loading: device, precision and other options.
         classifier: whether to load a sequence classifier instead.
         labels: names of the labels of a new classification head, in order; empty for no new head.
-            The initial weights of a new head are drawn from torch's generator, and the network is
-            not cached.
+            A network with a new head is not shared; the weights of the head are random.
 
     Raises:
-        ModelError: if the folder is missing or a file is damaged; if the hub cannot be reached; if
-            the checkpoint has no trained head of that kind, or has weights that do not fit its
-            configuration; if its tokenizer belongs to another network or needs a missing package;
-            if a causal network reads later tokens; if the checkpoint requires its own code; if
-            a classifier should get a new head, or be read from a GGUF file; if memory is
-            insufficient; or see `Loading.resolved`.
+        ModelError: if files are missing, damaged or do not fit one another; the hub cannot be
+            reached; a package is missing or memory is insufficient; the checkpoint requires its own
+            code or has no trained head of that kind; its output depends on the wrong tokens; a
+            classifier should get a new head, or be read from a GGUF file; or see
+            `Loading.resolved`.
     """
     import transformers
 
@@ -209,7 +204,7 @@ def load_checkpoint(
     if loading.weights:
         checks.check_behaviour(checkpoint)
     if not labels:
-        # If the checkpoint has just been downloaded, its commit was unknown before
+        # Before a download, the commit was unknown
         _loaded[(*key, current_stamp if Path(location).exists() else stamp(location))] = checkpoint
     return checkpoint
 
@@ -217,7 +212,7 @@ def load_checkpoint(
 def _load_network(
     source: Source, kind: Kind, config: Any, loading: Loading, *, new_head: bool
 ) -> tuple[Any, str]:
-    """Return the network, on one or several devices, and the device for its inputs."""
+    """Return the network, and the device of its inputs."""
     import transformers
 
     description, auto_name = _KINDS[kind]
@@ -255,11 +250,6 @@ def _load_network(
 
 
 def _check_use_of_gguf(location: str, *, classifier: bool, quantize: str | None) -> None:
-    """Refuse to use a GGUF file as a classifier, or to quantize it again.
-
-    Raises:
-        ModelError: if `classifier` is true or `quantize` is given.
-    """
     if classifier:
         raise ModelError(
             f"{location} is a GGUF file, which is a causal model. For a classifier or its "
@@ -285,8 +275,8 @@ def _hide_progress_bar() -> None:
 def _dequantization() -> dict[str, Any]:
     """Return options of `from_pretrained` that dequantize the weights on all devices.
 
-    Without these options, a GPU with the package `kernels` computes with quantized weights, and the
-    file name becomes part of the configuration, so that it changes the fingerprint.
+    Otherwise, a GPU with the package `kernels` computes with quantized weights. The file name would
+    also become part of the configuration, and thus change the fingerprint.
     """
     import transformers
 
@@ -299,8 +289,8 @@ def load_tokenizer(source: Source, _loading: Loading) -> tuple[Any, Any]:
     """Load a tokenizer without its network.
 
     Returns:
-        The tokenizer, and the text configuration of its network; None instead of the configuration
-        if a folder has no config.json.
+        The tokenizer, and the text configuration of its network (None if a folder has no
+        config.json).
 
     Raises:
         ModelError: see `load_checkpoint`.

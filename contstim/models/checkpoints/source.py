@@ -1,8 +1,8 @@
 """Sources of checkpoints: location, permission to run code, and errors.
 
-A folder or a GGUF file is read directly. A name on the hub, with or without a revision as in
-`gpt2:main`, is first searched in the local cache. Python code of a checkpoint runs only with the
-user's consent. Messages of `transformers` are silenced; its errors are raised as ModelError.
+A folder or a GGUF file is read directly. A model on the hub is first searched in the local cache.
+Python code of a checkpoint runs only with the user's consent. Messages of `transformers` are
+silenced; its errors are raised as ModelError.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _GGUF_MAGIC = b"GGUF"
 _GGUF_PART = re.compile(r"-\d{5}-of-(?!00001)\d{5}$")
 _OTHER_WEIGHTS = ("*.safetensors", "*.bin")
 _COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
-_MAX_PARTS = 4_096  # far more than any network has; each part takes a millisecond to build
+_MAX_PARTS = 4_096  # more than any network has; each part takes a millisecond to build
 _Options = ParamSpec("_Options")
 _Result = TypeVar("_Result")
 
@@ -40,7 +40,6 @@ class Source:
     Attributes:
         location: folder, GGUF file, or name on the hub with an optional revision.
         local: whether to read only files on this machine.
-        trust_remote_code: whether the checkpoint may run its Python code.
     """
 
     location: str
@@ -76,8 +75,8 @@ class Source:
     def check(self) -> None:
         """Refuse an unusable checkpoint before any part of it is built or run.
 
-        A checkpoint with Python code is accepted if `transformers` has the same network, since the
-        code of `transformers` is then used.
+        A checkpoint with Python code is accepted if `transformers` has the same network, whose code
+        is then used.
 
         Raises:
             ModelError: if the network has too many parts, or needs code that is not allowed.
@@ -108,8 +107,7 @@ def from_anywhere(
 ) -> Callable[Concatenate[str, Loading, _Options], _Result]:
     """Decorate a function that takes a `Source`, so that it takes a location instead.
 
-    A folder or a GGUF file is read directly. A model on the hub is read from the local cache or, if
-    that fails, from the hub.
+    A model on the hub is read from the local cache or, if that fails, from the hub.
 
     Raises:
         ModelError: see `check_location`, `check_hub`, `foreign_errors` and `load`.
@@ -137,7 +135,7 @@ def from_anywhere(
 
 
 def check_source(location: str, *, trust_remote_code: bool = False) -> None:
-    """Refuse a folder without a readable configuration; the hub is not accessed.
+    """Check that a folder has a readable configuration; the hub is not accessed.
 
     Raises:
         ModelError: if the configuration is missing or unreadable; see also `Source.check`.
@@ -178,7 +176,7 @@ def check_location(location: str) -> None:
 
 
 def check_hub(location: str) -> None:
-    """Refuse to load a model from the hub if the hub does not respond within a short timeout.
+    """Check that the hub responds within a few seconds.
 
     Raises:
         ModelError: if the hub does not respond.
@@ -223,7 +221,7 @@ def _numbers(config: Any, name: str = "") -> Iterator[tuple[str, int]]:
 
 
 def _configurations(source: Source) -> tuple[Any, Any]:
-    """Return the contents of `config.json` (or a GGUF header) and `tokenizer_config.json`."""
+    """Return the content of `config.json` (or a GGUF header), and of `tokenizer_config.json`."""
     from transformers import PreTrainedConfig
     from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
@@ -233,7 +231,6 @@ def _configurations(source: Source) -> tuple[Any, Any]:
 
 
 def _code_error(location: str, *configurations: Any) -> ModelError:
-    """Return the error for a checkpoint that requires its own code."""
     code = ", ".join(sorted({name for part in configurations for name in _code_of(part)}))
     return ModelError(
         f"{location} needs to run its own code on this machine ({code or 'Python files'}). "
@@ -279,8 +276,8 @@ class UnavailableError(ModelError):
 def foreign_errors(location: str) -> Iterator[None]:
     """Convert any failure to load a checkpoint into an error that names the checkpoint.
 
-    If files are damaged, libraries raise errors of many classes, or their compiled parts panic. A
-    panic is not an `Exception`.
+    If files are damaged, libraries raise errors of many classes. Compiled parts may panic, which
+    raises an error that is not an `Exception`.
 
     Raises:
         UnavailableError: if a library failed.
@@ -306,7 +303,7 @@ def foreign_errors(location: str) -> Iterator[None]:
         if isinstance(error, ValueError) and "trust_remote_code" in str(error):
             source = Source(location, local=True, trust_remote_code=False)
             raise _code_error(location, *_configurations(source)) from error
-        if isinstance(error, Exception) and out_of_memory(error):  # such as a GPU's memory
+        if isinstance(error, Exception) and out_of_memory(error):
             raise ModelError(
                 f"{location} does not fit into memory. Use dtype bfloat16, quantize int8 or "
                 "int4, device_map auto, or a smaller model."
@@ -348,7 +345,7 @@ def silence() -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the message of an error on one line, truncated, encodable and with a full stop."""
+    """Return the message of an error on one line, truncated, encodable, with a full stop."""
     text = " ".join(str(error).split())
     if " " not in text:  # for example the missing key of a KeyError
         text = f"{type(error).__name__}: {text}"
@@ -361,8 +358,7 @@ def first_line(error: BaseException) -> str:
 def gguf_file(location: str) -> Path | None:
     """Return the GGUF file at a location; None if there is none.
 
-    Args:
-        location: path of the file, or of a folder with one GGUF file and no other weights.
+    The location is the file, or a folder with one GGUF file and no other weights.
 
     Raises:
         ModelError: if a folder without other weights has several GGUF files.
@@ -383,7 +379,7 @@ def gguf_file(location: str) -> Path | None:
 
 
 def check_gguf(path: Path) -> None:
-    """Check that a GGUF file exists and is not a part, and that required packages are installed.
+    """Check that a GGUF file exists, is not one of several parts, and that packages are installed.
 
     Only the first bytes of the file are read.
 

@@ -41,12 +41,11 @@ class MaskedModel(SubwordModel):
     """A masked language model, scored by the chain rule or by a pseudo-log-likelihood.
 
     * `chain`: the chain rule over words, averaged over all orders in which they can be uncovered,
-      with word boundaries enforced. It is exact if all orders take at most `pass_budget` passes. In
-      longer sentences it is an estimate from at most `pass_budget` passes, with `standard_errors`.
-      The end mark is always visible and never scored.
-    * `chain-mixture`: the log of the mean probability over the same orders, in the same contexts.
-      Its probabilities of all sentences with the same number of tokens in each word add up to 1.
-      Beyond the budget it is the log of a mean over random orders, which is too low on average.
+      with word boundaries enforced. If all orders take more than `pass_budget` passes, the score is
+      an estimate with `standard_errors`. The end mark is always visible and never scored.
+    * `chain-mixture`: the log of the mean probability over the same orders. The probabilities of
+      all sentences with the same number of tokens in each word add up to 1. Beyond the budget, the
+      score is the log of a mean over random orders, which is too low on average.
     * `chain-unrestricted`: `chain` without word boundaries.
     * `chain-sampled`: 100 random orders, as in Golan et al. (2023). The published numbers differ:
       they include a term for the end mark and average the tokens inside a word over all orders.
@@ -91,7 +90,7 @@ class MaskedModel(SubwordModel):
         self._encode = partial(encode_batch, tokenizer, end_apart=end_apart, check=self._check)
         self._remember_words(tokenizer)
         if checkpoint.has_weights:
-            _ = self._network  # raises now, and not at the first score, if there is no mask token
+            _ = self._network  # raises an error now if there is no mask token
         self._plan = _cache_plans(lambda pattern: RULES[rule].plan(pattern, seed, pass_budget))
 
     @cached_property
@@ -101,7 +100,6 @@ class MaskedModel(SubwordModel):
     @cached_property
     def convention(self) -> Convention:
         """See `Scorer.convention`; the context is the tokens that precede every text."""
-        # The seed and the budget matter only for rules that sample
         settings = [self.checkpoint.fingerprint, self.rule.name]
         if self.rule.restricted:
             settings.append(f"classes {CLASSES_VERSION}")
@@ -113,7 +111,6 @@ class MaskedModel(SubwordModel):
             sampling = f"draft of {self._covers} covers, seed {self.seed}"
         digest = short_hash("\n".join(settings))
         kind = "masked" if self.checkpoint.has_weights else "tokenizer"
-        # Tokens that the tokenizer adds before every text, such as [CLS]
         encoding = self._encode([Sentence(("a",))])[0]
         n_first = next(i for i, word in enumerate(encoding.word_of) if word != SPECIAL)
         first_tokens = self.checkpoint.tokenizer.convert_ids_to_tokens(list(encoding.ids[:n_first]))
@@ -152,18 +149,16 @@ class MaskedModel(SubwordModel):
     def _parts(self, encodings: Sequence[Encoding]) -> Iterator[FloatArray]:
         """See `SubwordModel`.
 
-        Under the chain rules, the part of a token is its mean log-probability over the orders.
-        Under the mixture, it is the mean gain in the log of the mean probability when the token is
-        uncovered, see `Mixture.gains`; this may be positive.
+        Under the chain rules, the term of a token is its mean log-probability over the orders.
+        Under the mixture, it is the mean of `Mixture.gains`, which may be positive.
         """
         answered = self._network.answer(encodings, self._plan)
         return (plan.by_token(answers) for plan, answers in answered)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `LanguageModel.replacements`; uses passes that hide the word, see `estimates`.
+        """See `LanguageModel.replacements` and `estimates`.
 
-        A candidate is tokenized as the first, an inner or the last word of a short sentence. A
-        candidate that would change other tokens of `sentence` has no bound.
+        A candidate that would change other tokens of `sentence` has no bound.
         """
         sentence.check_position(position)
         encoding = self._encoded(sentence)
@@ -173,7 +168,7 @@ class MaskedModel(SubwordModel):
         estimates = estimate(
             self._network, self._plan, self.rule.context, encoding, position, candidates
         )
-        # Exact scores and bounds hold only for words that do not change the tokens of the rest
+        # Exact scores and bounds are valid only for words that do not change other tokens
         _, rest_tokens = word_and_rest(encoding, position)
         if not self._words_are_independent:
             rewritten = self._rewritten(sentence, position, words)
@@ -198,15 +193,14 @@ class MaskedModel(SubwordModel):
         return np.array([plan.score(answers) for plan, answers in answered])
 
     def draft(self, effort: int = 1) -> MaskedModel | None:
-        """See `LanguageModel.draft`; under the chain rules, from `effort` covers of the words.
+        """See `LanguageModel.draft`; only chain rules have drafts.
 
-        One cover of eight words takes 24 passes instead of 255. With effort 0, each word is scored
-        once, given all others. The pseudo-log-likelihoods are cheap and have no draft.
+        The draft averages `effort` covers of the words (see `rules`). A cover of eight words takes
+        24 passes instead of 255. With effort 0, each word is scored once, given all others.
         """
         if not self.rule.sampled:
             return None
         if effort not in self._drafts:
-            # The copy has other plans, and therefore another convention
             draft = copy(self)
             draft.name, draft._covers, draft._drafts = f"{self.name} (draft)", effort, {}
             draft._plan = _cache_plans(lambda pattern: draft_plan(pattern, self.seed, effort))
@@ -234,5 +228,5 @@ class MaskedModel(SubwordModel):
 
 
 def _cache_plans(plan: Callable[[Pattern], Plan]) -> SizedCache[[Pattern], Plan]:
-    """Return a function that caches the plan of each pattern, up to a total size of 64 MiB."""
+    """Cache the plan of each pattern, up to a total size of 64 MiB."""
     return SizedCache(plan, lambda value: value.nbytes, 2**26)

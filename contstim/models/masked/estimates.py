@@ -3,15 +3,15 @@
 Passes that hide the whole word are the same for all candidates with the same number of tokens. They
 give
 
-* the terms of other words in these passes, which are equal for all these candidates;
+* the terms of the other words, which are equal for all these candidates;
 * the terms of the word itself, for all candidates at once, from the distribution over the
   vocabulary.
 
-Passes that show the word would have to be run for each candidate and are omitted. No term is
-positive, so the sum of the terms above is an upper bound of the score.
+Passes that show the word differ between candidates and are omitted. No term is positive, so the sum
+of the terms above is an upper bound of the score.
 
-Candidates x of one token at position 1 of `The x sleeps.`, under rule `chain` (see `plan`), have
-four such passes. The other three passes, which hide `The`, `sleeps` or both, show the word:
+For candidates x of one token in `The x sleeps.`, rule `chain` (see `plan`) has four passes that
+hide x. The other three passes, which hide `The`, `sleeps` or both, show x:
 
     pass         terms
     The _ sleeps   1/3 log p(x)
@@ -19,12 +19,12 @@ four such passes. The other three passes, which hide `The`, `sleeps` or both, sh
     The _   _      1/6 log p(x) + 1/6 log p(sleeps)
      _  _   _      1/3 log p(x) + 1/3 log p(The) + 1/3 log p(sleeps)
 
-The bound is the sum of all these terms. The terms of `The` and `sleeps` are equal for all
-candidates. The terms of x are entries of one weighted sum of log-probabilities over the vocabulary.
+The bound is the sum of all these terms. The terms of x are entries of one weighted sum of
+log-probabilities over the vocabulary.
 
-Under `chain-mixture`, probabilities are averaged instead of their logs. The same four passes give
-H(V), see `Mixture`, for all sets V of visible words that do not contain x. From V, a walk uncovers
-x next with probability 1/(3 - |V|). No later probability exceeds 1, so the bound is
+Under `chain-mixture`, the same four passes give H(V), see `plan`, for all sets V of visible words
+without x. From V, a walk uncovers x next with probability 1/(3 - |V|). No later probability exceeds
+1, so the bound is
 
     log of  1/3 p(x | _ _ _) H() + 1/2 p(x | The _ _) H(The) + 1/2 p(x | _ _ sleeps) H(sleeps)
             + p(x | The _ sleeps) H(The, sleeps).
@@ -56,14 +56,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class _Frame:
-    """The sentence with k masks in place of the word, and passes for all candidates of k tokens.
+    """Sentence with k masks in place of the word, and passes for all candidates of k tokens.
 
     Attributes:
         ids: token ids, with masks in place of the word, (n_tokens,).
         gap: indices of these masks, (k,).
-        hidden: masks of the plan's passes that hide the whole word and, in the last row, of the
-            extra pass, see `estimate`, (n_passes, n_tokens).
-        row, position, weight: questions that the plan asks in these passes, (n_questions,): row of
+        hidden: hidden tokens of each pass, (n_passes, n_tokens). These are the plan's passes that
+            hide the whole word; the last row is the extra pass of `estimate`.
+        row, position, weight: questions of the plan in these passes, (n_questions,): row of
             `hidden`, index of the token in question, and weight.
         number: indices of these questions in the plan, (n_questions,).
         plan: plan that contains these questions.
@@ -92,21 +92,15 @@ def estimate(
 ) -> Replacements:
     """Estimate scores for candidates at a 0-based position of an encoded sentence.
 
-    The estimate uses only passes that hide the whole word. It is the sum of the score's terms for
-    other words in these passes and, for each token of the candidate, the token's mean
-    log-probability over these passes. If the plan asks for the token in none of these passes, its
-    log-probability in an extra pass replaces the mean. Estimates for a mixture use the terms of the
-    mean of the logs. The score is exact if no pass shows the word.
+    The estimate uses only passes that hide the whole word. It is the sum of
 
-    Args:
-        network: network that answers the questions.
-        plan_of: function that returns the rule's plan for a pattern.
-        context: function that selects the tokens to hide in the extra pass.
-        sentence: sentence as tokens.
-        position: position of the word to replace.
-        words: candidates as tokens.
+    * the terms of the other words in these passes, and
+    * for each token of the candidate, its weighted mean log-probability in these passes. If the
+      plan never asks for the token in these passes, its log-probability in an extra pass is used.
+
+    Estimates for a mixture use the terms of the mean of the logs. The score is exact if no pass
+    shows the word. `context` selects the tokens to hide in the extra pass.
     """
-    # Every word is in one group, so that all values except `exact` are filled in
     exact, estimates, upper = np.full((3, len(words)), np.nan)
     groups = words.by_length
     frames = [_frame(network.mask, plan_of, context, sentence, position, k) for k in groups]
@@ -131,7 +125,6 @@ def _frame(
     position: int,
     size: int,
 ) -> _Frame:
-    # Replace the tokens of the word by as many masks as the candidates have tokens
     masked = sentence.with_word(position, (mask,) * size)
     plan, gap = plan_of(masked.word_of), np.flatnonzero(np.array(masked.word_of) == position)
     hides_word: BoolArray = np.all(plan.hidden[:, gap], axis=1)  # (n_passes,)
@@ -156,8 +149,8 @@ def _estimate_means(
     """Yield estimates and bounds, (n,) each, for the words of each frame, with tokens (n, k)."""
     sums = _sum_terms(network, frames, tokens)
     for frame, (terms, alone, of_others) in zip(frames, sums, strict=True):
-        # Sum of the weights of each mask's usable questions, (k, 1); 1 if all its questions are
-        # usable, 0 if none is
+        # Total weight of the questions about each mask, (k, 1). It is below 1 if passes that show a
+        # part of the word also ask about the mask
         share = np.bincount(frame.position, frame.weight, len(frame.ids))[frame.gap, None]
         means = np.where(share > 0, terms / np.where(share > 0, share, 1), alone)
         yield of_others + means.sum(axis=0), of_others + terms.sum(axis=0)
@@ -166,16 +159,17 @@ def _estimate_means(
 def _sum_terms(
     network: MaskedNetwork, frames: list[_Frame], tokens: list[IntArray]
 ) -> Iterator[tuple[FloatArray, FloatArray, float]]:
-    """Run the passes of all frames, and add up weighted log-probabilities for each frame, nats.
+    """Run the passes of all frames together, and sum weighted log-probabilities, nats.
 
-    Yields for each frame, whose words have tokens (n, k): the sum over the plan's questions about
-    each mask, for each word's token, (k, n); log p of each word's token at each mask in the extra
-    pass, (k, n); and the sum over the plan's questions about the other words of the sentence.
+    Yields for each frame, whose n candidates have k tokens:
+
+    * the sums over the plan's questions about each mask, for the token of each candidate, (k, n)
+    * log p of these tokens at each mask in the extra pass, (k, n)
+    * the sum over the plan's questions about the other words of the sentence
     """
     if not frames:
         return
     mask = network.mask
-    # All frames pass through the network together: rows of token ids, frame by frame
     rows = [row for frame in frames for row in np.where(frame.hidden, mask, frame.ids)]
     first_row = np.cumsum([0, *(len(frame.hidden) for frame in frames)])
     # Each mask of a frame has two groups of questions: those of the plan, and one in the extra
@@ -209,12 +203,12 @@ def _sum_terms(
         return partial(add, parts, selected, log_p_of_tokens.double())
 
     def sums_of_words(i: int, log_probs: Tensor, selected: IntArray, spots: IntArray) -> Tensor:
-        # Entry (g, s): weight of the s-th spot of the frame's word in group g
+        # Entry (g, s): weight of the s-th used spot in group g
         used, index = np.unique(spots, return_inverse=True)
         weights = np.zeros((len(totals[i]), len(used)), np.float32)
         np.add.at(weights, (group[selected], index), weight[selected])
         first, last = int(used[0]), int(used[-1])
-        # Spots are numbered frame by frame: those of a frame are mostly a slice, without a copy
+        # The spots of a frame are mostly consecutive; a slice of them needs no copy
         is_slice = last - first + 1 == len(used)
         device = log_probs.device
         at_spots = log_probs[slice(first, last + 1) if is_slice else to_device(used, device)]
@@ -224,7 +218,7 @@ def _sum_terms(
         return sums.gather(1, to_device(np.tile(tokens[i].T, (2, 1)), device))
 
     def add(parts: dict[int, Tensor], selected: IntArray, log_p: Tensor) -> None:
-        # Called only after the batch has succeeded, because a retried batch must not count twice
+        # Called after the batch has succeeded, because a retried batch must not count twice
         for i, part in parts.items():
             totals[i] += part.cpu().numpy()
         np.add.at(unmasked_terms, frame_of[selected], weight[selected] * log_p.cpu().numpy())
@@ -244,7 +238,7 @@ def _estimate_mixture(
     used, index = np.unique(tokens, return_inverse=True)
     index = index.reshape(tokens.shape).T  # (k, n): index in `used` of each token of a word
     answers, at_masks = _mixture_answers(network, frame, used)
-    # H of every pass that hides the whole word: these walks have only uncovered other words
+    # Valid for passes that hide the whole word, since walks to them uncover only other words
     log_h = mixture.log_h(answers)
     in_gap = np.isin(frame.position, frame.gap)
     row, weight, number = frame.row[in_gap], frame.weight[in_gap], frame.number[in_gap]
@@ -259,8 +253,8 @@ def _estimate_mixture(
         # Bound: walks that uncover this token as the first one of the word
         first = np.logaddexp.reduce(log_probs + arriving[about_mask, None], axis=0, initial=-np.inf)
         bound = np.logaddexp(bound, first[of_words])
-        # Estimate: terms of the mean of the logs, which ranks words much as the mixture does. The
-        # bound would rank worse: it treats later words of a walk as certain
+        # Estimate: terms of the mean of the logs, which ranks words similarly to the mixture. The
+        # bound ranks them worse, since it gives later words of a walk probability 1
         share = weight[about_mask].sum()
         estimate += ((weight[about_mask] @ log_probs) / share if share > 0 else alone)[of_words]
     return estimate, np.minimum(bound, 0)
@@ -269,17 +263,11 @@ def _estimate_mixture(
 def _mixture_answers(
     network: MaskedNetwork, frame: _Frame, used: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Ask for the other words of the sentence, and for the tokens of all candidates at each mask.
-
-    Args:
-        network: network that answers the questions.
-        frame: sentence with masks, and its passes.
-        used: distinct token ids of all candidates, (n_used,).
+    """Ask for the other words of the sentence, and for the used tokens at each mask.
 
     Returns:
-        Answers to the plan's questions, (n_questions,), nats, -inf for questions about the word or
-        in passes that show a part of the word; log p of the used tokens at each mask in each pass,
-        (n_passes, k, n_used), nats.
+        Answers to the plan's questions, (n_questions,), nats, -inf for questions that are not
+        asked; and log p of the used tokens at each mask in each pass, (n_passes, k, n_used), nats.
     """
     size, n_rows = len(frame.gap), len(frame.hidden)
     outside_gap = np.flatnonzero(~np.isin(frame.position, frame.gap))

@@ -41,17 +41,14 @@ _ROWS_AT_ONCE = 16_384  # number of collected rows at which the network runs
 
 
 class MaskedNetwork:
-    """A checkpoint's network with its mask and padding tokens; it answers many questions.
+    """Network of a masked checkpoint, which answers many questions.
 
-    After its last attention, a masked language model processes each position separately. Its last
-    feed-forward layer and its head therefore need only the positions in question. A hook drops all
-    other positions after the last module called `attention`, or otherwise after the network's body.
-    A test finds the first hook with which the logits do not change. If there is none, all positions
-    are always computed.
+    After the last attention layer, a masked language model processes each position separately. A
+    hook therefore drops positions that are not in question: after the last module called
+    `attention`, or after the body of the network. The first hook that does not change the logits of
+    a trial is used. If both change them, all positions are computed.
 
-    Args:
-        checkpoint: checkpoint of a masked model.
-        by_words: whether to normalise each token within its class, see `boundaries`.
+    With `by_words`, each token is normalised within its class, see `boundaries`.
 
     Raises:
         ModelError: if the tokenizer has no mask token; also see `token_classes`.
@@ -75,7 +72,7 @@ class MaskedNetwork:
         classes = token_classes(tokenizer, full_logits.shape[-1]) if by_words else None
         self.normaliser = Normaliser(classes, self.device)
         self.budget = batching.Budget.for_device(self.device)
-        # A hook at the module nearest to the head saves the least time, so it is tried last
+        # A hook nearer to the head saves less time, so it is tried last
         body: Any = self.model.base_model
         attentions = [m for name, m in body.named_modules() if name.endswith(".attention")]
         for module in [] if body is self.model else [*attentions[-1:], body]:
@@ -86,36 +83,31 @@ class MaskedNetwork:
 
     @torch.inference_mode()
     def logits(self, ids: Tensor, attention: Tensor | None, positions: Tensor) -> Tensor:
-        """Compute logits at selected positions of a batch.
+        """Compute logits, (k, n_outputs), at selected positions of a batch.
 
         Args:
             ids: token ids, (b, l).
-            attention: 1 for tokens, 0 for padding, (b, l); None if there is no padding, which is
-                faster, since `transformers` skips a check that synchronises with the device.
+            attention: attention mask, (b, l); None without padding, see `NetworkCall`.
             positions: row * l + column of each selected position, (k,).
-
-        Returns:
-            Logits, (k, n_outputs).
         """
         if self.model.training:  # checked first, because `eval` visits every module
             self.model.eval()
         narrow = self._narrow
         with nullcontext() if narrow is None else _only(narrow, positions):
             logits: Tensor = self.model(input_ids=ids, attention_mask=attention).logits
-        # Narrowed logits are (1, k, n_outputs), others (b, l, n_outputs)
+        # With a hook, logits are (1, k, n_outputs), otherwise (b, l, n_outputs)
         if narrow is not None:
             return logits[0]
         return logits.flatten(0, 1)[positions.to(logits.device)]
 
     def _logits_of_trial(self) -> Tensor:
-        """Compute logits of two short rows, with or without the current hook."""
-        # Rows of two lengths and unsorted positions reveal a hook that mixes positions up
+        # Rows of two lengths and unsorted positions reveal a hook that confuses positions
         ids = torch.tensor([[self.mask] * 3, [self.mask, self.mask, self.pad]], device=self.device)
         attention = torch.tensor([[1, 1, 1], [1, 1, 0]], device=self.device)
         return self.logits(ids, attention, torch.tensor([4, 1, 3, 2], device=self.device))
 
     def _agrees(self, full_logits: Tensor) -> bool:
-        # With a hook, the head computes fewer rows at once, which changes the rounding
+        # With a hook, the head computes fewer rows at once, which changes rounding
         rtol = max(1e-5, 4 * torch.finfo(full_logits.dtype).eps)
         try:
             narrow = self._logits_of_trial()
@@ -130,12 +122,8 @@ class MaskedNetwork:
     ) -> Iterator[tuple[Plan, FloatArray]]:
         """Yield each sentence's plan and the answers to its questions, (n_questions,), nats.
 
-        Plans of many sentences run together. The network reads equal rows once, and the head
-        computes each position once for all questions about it.
-
-        Args:
-            encodings: sentences as tokens.
-            plan_of: function that returns the rule's plan for a pattern.
+        Plans of many sentences run together. Equal rows, and equal positions in them, are computed
+        once.
         """
         plans: list[Plan] = []  # one for each collected sentence
         rows: list[IntArray] = []  # (n_tokens,) each, of all collected sentences
@@ -155,7 +143,6 @@ class MaskedNetwork:
 
         for number, encoding in enumerate(encodings, 1):
             plan, ids = plan_of(encoding.word_of), np.array(encoding.ids, np.int64)
-            # Row numbers continue over all collected sentences
             questions.append((len(rows) + plan.row, plan.token, ids[plan.token]))
             plans.append(plan)
             rows.extend(np.where(plan.hidden, self.mask, ids))
@@ -166,14 +153,15 @@ class MaskedNetwork:
     def ask(self, rows: Sequence[Row], row: IntArray, position: IntArray, use: UseLogits) -> None:
         """Pass logits over the whole vocabulary at positions of rows to `use`, batch by batch.
 
+        Since a batch may be retried, only the function that `use` returns may add to earlier
+        results.
+
         Args:
             rows: token ids, some of which are masks.
             row: row of each question, (n_questions,).
             position: position of each question in its row, (n_questions,).
-            use: function called for each batch with the logits of its spots, (n_spots, n_outputs),
-                the indices of the questions that they answer, (q,), and the spot of each of these
-                questions, (q,). `use` must not change earlier results itself, but only in the
-                function that it returns, see `forward_in_batches`.
+            use: function of the logits of a batch's spots, (n_spots, n_outputs), the indices of the
+                q questions that they answer, (q,), and the spot of each of these questions, (q,).
         """
         distinct, twin = batching.unique_rows(rows)
         row = twin[row]
@@ -182,7 +170,7 @@ class MaskedNetwork:
             index = np.full(len(distinct), -1)
             index[batch] = np.arange(len(batch))
             questions = np.flatnonzero(index[row] >= 0)  # of this batch
-            # Distinct positions in the flattened batch, and the index of each question's position
+            # Spots in the flattened batch, and the spot of each question
             flat_positions = index[row[questions]] * ids.shape[1] + position[questions]
             distinct_spots, spots = np.unique(flat_positions, return_inverse=True)
             by_spot = np.argsort(spots, kind="stable")
@@ -193,18 +181,16 @@ class MaskedNetwork:
             call = NetworkCall(
                 self.model, self.budget, ids, mask, run_alone, self._together, spot_positions
             )
-            # In one batch with calls of other searches, or alone
             logits = answer(call) if is_merged() else run_alone()
             return use(logits, questions[by_spot], spots[by_spot])
 
         batching.forward_in_batches(distinct, run, pad=self.pad, budget=self.budget)
 
     def _together(self, calls: Sequence[NetworkCall]) -> list[Tensor]:
-        """Run several calls in one batch, with all rows padded to the longest."""
         ids, attention = stack_calls(calls, fill=self.pad)
         flat_positions, n_rows = [], 0
         for call in calls:
-            # New flat positions: rows are padded to a common length, and follow earlier calls
+            # New flat positions: rows have the common length, and follow those of earlier calls
             rows, columns = call.about // call.shape[1], call.about % call.shape[1]
             flat_positions.append((rows + n_rows) * ids.shape[1] + columns)
             n_rows += call.shape[0]

@@ -7,23 +7,22 @@ never scored.
 The pseudo-log-likelihood rules ask for one token at a time. Salazar, Liang, Nguyen & Kirchhoff
 (2020) hide only this token (`pll-original`). Kauf & Ivanova (2023, *A better way to do masked
 language model scoring*, equations 1 to 4) hide more, because later tokens of a word reveal its
-earlier ones. These rules score every token, including the end mark, but no special tokens. `plan`
-shows the tokens that each rule hides in one sentence.
+earlier ones. These rules score every token, including the end mark, but no special tokens.
 
 If the mean over all orders takes too many passes, `chain` averages independent, unbiased samples.
-Every sample depends only on the seed and the number of tokens in each word. Sentences with equal
-numbers are thus compared on the same orders.
+They depend only on the seed and the number of tokens in each word. So sentences with equal numbers
+are compared on the same samples.
 
-In the exact mean over orders, each of the n words is scored in n cells (w, s) of weight 1/n: word w
-is scored while s words are hidden, w itself and s - 1 random others. Log-probabilities differ far
-more between words than between the contexts of one word. A good sample therefore scores every word
-equally often:
+In the exact mean over orders, each of the n words is scored in sets of all sizes from 1 to n. Each
+size has the total weight 1/n. Log-probabilities differ far more between words than between the
+contexts of one word. A good sample therefore scores every word equally often. There are two kinds
+of samples:
 
-* an *order* scores each word once, with a random number of hidden words (Golan et al., 2023);
-* a *cover* fills every cell: for each size s, the words in random order are split into sets of s
-  that together contain each word. One pass hides a set and scores all its words.
+* An *order* scores each word once, in a set of random size (Golan et al., 2023).
+* A *cover* scores each word in sets of every size. For each size s, the words in random order are
+  split into sets of s. One pass hides a set and scores all its words.
 
-With three words 0, 1, 2, a cover may consist of six passes. The weights of every word add up to 1,
+A cover of three words 0, 1, 2 may consist of these six passes. The weights of each word add up to
 1/3 for each size:
 
     size  order    sets hidden      weight of each word in its set
@@ -31,8 +30,8 @@ With three words 0, 1, 2, a cover may consist of six passes. The weights of ever
     2     1 2 0    1 2 | 0 1        1/3 for words 2 and 0; 1/6 for word 1, which is in both sets
     3     0 2 1    0 2 1            1/3
 
-Three words do not fill two sets of two. The last set of a size is therefore filled up from the
-beginning of the order; for size 2, with word 1.
+Words from the beginning of the order are added to a last set that is too small. An example is word
+1 in the second set of size 2.
 """
 
 from __future__ import annotations
@@ -66,15 +65,15 @@ if TYPE_CHECKING:
 N_ORDERS = 100
 """Number of orders that Golan et al. (2023) average."""
 
-_MIN_COVERS = 8  # covers that must fit the budget; fewer give an unreliable standard error
-_MAX_SAMPLES = 128  # maximum for a mean; further samples mostly repeat the same passes
-_MAX_ORDERS = 1024  # maximum for a mixture, for the same reason
+_MIN_COVERS = 8  # with fewer covers, the standard error is unreliable
+_MAX_SAMPLES = 128  # for a mean; more samples mostly repeat the same passes
+_MAX_ORDERS = 1024  # for a mixture, for the same reason
 
 
 Pass: TypeAlias = "tuple[BoolArray, IntArray, FloatArray]"
-"""A pass and its questions: mask of the tokens that it hides, (n,); indices of the tokens that it
-is asked about, (q,); and the weights of their log-probabilities in the score, (q,). Masks and
-indices refer to the n tokens of words, without the end mark and special tokens."""
+"""A pass and its q questions: mask of the hidden tokens, (n,); indices of the tokens in question,
+(q,); and weights of the answers, (q,). Masks and indices refer to the n tokens of words, without
+the end mark and special tokens."""
 
 
 def chain_plan(
@@ -84,20 +83,15 @@ def chain_plan(
 
     If the exact mean takes more passes than the budget, plan an estimate; see `budget_plan`.
 
-    Golan et al. (2023) start from a fully masked sentence, uncover its words in random order, add
-    up their log-probabilities, and average 100 such orders. The same sets of hidden words occur in
-    many orders, and one pass with the set M hidden gives log p(w | words outside M) for every word
-    w of M. In a random order of n words, w follows exactly the words outside M with probability
-    (n-|M|)! (|M|-1)! / n!, so the mean over all n! orders is
+    Golan et al. (2023) average 100 random orders, in which the same sets of hidden words occur
+    often. One pass that hides the set M gives log p(w | words outside M) for every word w of M. In
+    a random order of n words, exactly the words outside M precede w with probability
+    (n-|M|)! (|M|-1)! / n!. So the mean over all n! orders is
 
         sum over M, w in M of  (n-|M|)! (|M|-1)! / n!  log p(w | words outside M).
 
-    A word of k tokens is a separate chain: within each M, the same formula averages the orders of
-    its tokens. The pass that hides all tokens of the word is also the pass of M.
-
-    With n = 3 words the weights are 2! 0! / 3! = 1/3 for sets of one word, 1! 1! / 3! = 1/6 for
-    two and 0! 2! / 3! = 1/3 for all three; `plan` lists the passes. A word is in one set of size
-    one, two of size two, and one of size three: its weights add up to 1/3 + 2/6 + 1/3 = 1.
+    Within each M, the same formula averages the orders of the k tokens of a word. The pass that
+    hides all tokens of the word is also the pass of M.
     """
     if budget is not None and n_passes(pattern) > budget:
         return budget_plan(pattern, seed, budget, in_orders=in_orders)
@@ -118,7 +112,7 @@ def chain_plan(
 def orders_plan(pattern: Pattern, seed: int, n_orders: int = N_ORDERS) -> Plan:
     """Plan the mean over random orders of the words, as in Golan et al. (2023).
 
-    Each order of the words comes with one random order of the tokens within each word. The
+    Each sample has one random order of the words, and one of the tokens within each word. The
     published code averages over all orders of the tokens within a word instead.
     """
     sizes = tokens_per_word(pattern)
@@ -129,16 +123,14 @@ def orders_plan(pattern: Pattern, seed: int, n_orders: int = N_ORDERS) -> Plan:
 def budget_plan(pattern: Pattern, seed: int, budget: int, *, in_orders: bool = False) -> Plan:
     """Plan an estimate of the mean over all orders, from at most `budget` distinct passes.
 
-    If half of the budget suffices for the passes of all sets of words, and the other half for 8
-    covers of the tokens within words, the plan contains all these sets and samples only the orders
-    of tokens within words. Otherwise it contains as many covers of the words as the budget allows,
-    or orders if the budget does not allow 8 covers.
+    The first possible scheme of these is used:
 
-    Args:
-        pattern: pattern of the sentence.
-        seed: seed of the samples.
-        budget: maximum number of passes.
-        in_orders: whether to sample orders in any case, as a mixture requires.
+    1. All sets of words, and covers of the tokens within words. Half of the budget must suffice for
+       the sets, the other half for 8 covers.
+    2. Covers of the words, if the budget allows 8 of them.
+    3. Orders.
+
+    A mixture (`in_orders`) always requires orders.
 
     Raises:
         ModelError: if the budget does not allow two samples.
@@ -169,10 +161,11 @@ def budget_plan(pattern: Pattern, seed: int, budget: int, *, in_orders: bool = F
 def draft_plan(pattern: Pattern, seed: int, covers: int) -> Plan:
     """Plan a rough estimate of the mean over all orders, from few passes.
 
-    The estimate is the mean of `covers` covers of the words. Sentences with the same number of
-    words have the same covers, even if their numbers of tokens differ, so that a word and its
-    replacement are compared in the same contexts. With 0 covers, each word is scored once, given
-    all others, and its tokens are treated as independent.
+    The estimate is the mean over `covers` covers of the words. With 0 covers, each word is scored
+    once, given all others, and its tokens are treated as independent.
+
+    The covers depend on the number of words, not on their tokens. So a word and its replacement are
+    compared in the same contexts.
     """
     sizes = tokens_per_word(pattern)
     if not covers:
@@ -190,12 +183,12 @@ def draft_plan(pattern: Pattern, seed: int, covers: int) -> Plan:
 def _scheme(
     rng: np.random.Generator, sizes: IntArray, budget: int
 ) -> tuple[list[Pass], Callable[[], Iterable[Pass]]]:
-    """Return the passes that all samples share, and a function that draws the rest of a sample."""
+    """Return the passes that all samples share, and a function that draws other passes."""
     n = len(sizes)
-    # Number of passes that cover the tokens of every word once. Minus 1, because the pass that
-    # hides all tokens of a word also belongs to the cover of the words
+    # Number of passes that cover the tokens of every word once. Minus 1, because a pass of the
+    # cover of the words already hides all tokens of the word
     within = sum(_n_sets(k) - 1 for k in sizes.tolist())
-    # 1. All sets of words, and samples of the orders of tokens within words
+    # 1. All sets of words, and covers of the tokens within words
     if (1 << n) - 1 <= budget // 2 and within * _MIN_COVERS <= budget // 2:
         n_inner = min(n, max(1, budget // (2 * _MIN_COVERS * within)))
         return _all_sets(sizes), lambda: _cover(rng, sizes, n_inner)[1]
@@ -210,13 +203,8 @@ def _scheme(
 def _whole_words(chosen: BoolArray, weight: FloatArray, sizes: IntArray) -> Pass:
     """Return the pass that hides all tokens of a set of words, and asks for these tokens.
 
-    Each of a word's k tokens is the first one to be uncovered in 1/k of all orders, so its weight
-    is 1/k of the word's weight.
-
-    Args:
-        chosen: mask of the words, (n_words,).
-        weight: weight of each word, (n_words,).
-        sizes: number of tokens of each word, (n_words,).
+    Each of a word's k tokens is uncovered first in 1/k of all orders, so its weight is 1/k of the
+    word's weight. All arguments are (n_words,): mask and weights of words, and numbers of tokens.
     """
     word = np.repeat(np.arange(len(sizes)), sizes)  # (n,): word of each token
     hidden = chosen[word]
@@ -225,27 +213,25 @@ def _whole_words(chosen: BoolArray, weight: FloatArray, sizes: IntArray) -> Pass
 
 
 def _all_sets(sizes: IntArray) -> list[Pass]:
-    """Return a pass for every set of words, with weights of the mean over all orders."""
     sets = subsets(len(sizes))
     weights = [np.full(len(sizes), weight) for weight in order_weights(sets)]
     return [_whole_words(*pair, sizes) for pair in zip(sets, weights, strict=True)]
 
 
 def _members(sizes: IntArray) -> list[IntArray]:
-    """Return the token indices of each word."""
     return np.split(np.arange(sizes.sum()), np.cumsum(sizes)[:-1])
 
 
 def _partly(whole: Pass, members: IntArray, part: BoolArray) -> tuple[BoolArray, IntArray]:
-    """Change a pass so that it hides only a part of one word's tokens.
+    """Change a pass so that it hides only a part of a word.
 
     Args:
         whole: pass that hides all tokens of the word.
         members: indices of the word's tokens, (k,).
-        part: mask of the tokens that stay hidden, (k,).
+        part: mask of the tokens that remain hidden, (k,).
 
     Returns:
-        Mask of all hidden tokens, (n,), and the indices of the part.
+        Mask of all hidden tokens, (n,), and indices of the part.
     """
     hidden = whole[0].copy()
     hidden[members] = part
@@ -253,7 +239,7 @@ def _partly(whole: Pass, members: IntArray, part: BoolArray) -> tuple[BoolArray,
 
 
 def _order(rng: np.random.Generator, sizes: IntArray) -> Iterator[Pass]:
-    """Yield the passes of one random order of the words and, within each word, of its tokens."""
+    """Yield the passes of one random order of the words, and of the tokens within each word."""
     word = np.repeat(np.arange(len(sizes)), sizes)
     turn = rng.permutation(len(sizes))[word]  # (n,): rank at which each token's word is uncovered
     hidden = np.ones(len(word), np.bool_)
@@ -270,9 +256,8 @@ def _cover(
 ) -> tuple[list[Pass], list[Pass]]:
     """Draw a cover of the words, and `n_inner` covers of the tokens of each multi-token word.
 
-    Within each of `n_inner` sets that hide the word, one cover of its tokens is drawn. The sizes of
-    these sets are evenly spaced from a random start. The pass that hides all tokens of the word is
-    the pass of the set, so it is not repeated.
+    A cover of tokens is drawn in `n_inner` of the sets that hide the word. The sizes of these sets
+    are evenly spaced from a random start.
 
     Args:
         rng: source of the orders.
@@ -285,7 +270,7 @@ def _cover(
     """
     n = len(sizes)
     members = _members(sizes)
-    # Sizes, 1 to n, of the sets in which each word's tokens are covered: n / n_inner apart
+    # Words, and sizes (1 to n) of the sets in which to cover their tokens
     spaced = (rng.random((n, 1)) + np.arange(n_inner)) * n / max(1, n_inner)  # (n_words, n_inner)
     due = {(w, 1 + int(s)) for w in np.flatnonzero(sizes > 1).tolist() for s in spaced[w]}
     outer: list[Pass] = []
@@ -296,7 +281,7 @@ def _cover(
         for w in np.flatnonzero(words).tolist():
             if (w, size) not in due:
                 continue
-            due.remove((w, size))  # only once, although a word can be in two sets of a size
+            due.remove((w, size))  # since a word can be in two sets of the same size
             for tokens, share in _sets(rng, len(members[w])):
                 if not tokens.all():
                     hidden, token_numbers = _partly(outer[-1], members[w], tokens)
@@ -307,9 +292,8 @@ def _cover(
 def _sets(rng: np.random.Generator, n: int) -> Iterator[tuple[BoolArray, FloatArray]]:
     """Draw a cover of n elements (words, or tokens of a word): sets of each size from 1 to n.
 
-    Yields the mask of a set, (n,), and the weights of the elements in it, (n,). For each size, the
-    weights of an element add up to 1/n, shared equally by the sets of that size that contain it.
-    Elements outside a set have weight 0.
+    Yields the mask of each set, (n,), and the weights of its elements, (n,), 0 outside the set. For
+    each size, an element has the weight 1/n, which the sets with this element share equally.
     """
     for size in range(1, n + 1):
         order, starts = rng.permutation(n), range(0, n, size)
@@ -321,7 +305,7 @@ def _sets(rng: np.random.Generator, n: int) -> Iterator[tuple[BoolArray, FloatAr
 
 
 def _n_sets(n: int) -> int:
-    """Count the sets in a cover: the sum of n / size, rounded up, over all sizes."""
+    """Return the number of sets in a cover of n elements."""
     return sum(-(-n // size) for size in range(1, n + 1))
 
 
@@ -330,19 +314,18 @@ def _generator(seed: int, sizes: IntArray) -> np.random.Generator:
 
 
 def _plan(pattern: Pattern, samples: list[list[Pass]], common: Sequence[Pass] = ()) -> Plan:
-    """Plan the sum of the shared passes, plus the mean of the samples."""
+    """Return a plan whose score is the sum over the common passes, plus the mean of the samples."""
     positions = np.flatnonzero(np.array(pattern) >= 0)  # (n,): indices of the words' tokens
     passes, tokens, weights = zip(*[*common, *chain.from_iterable(samples)], strict=True)
-    # Passes that hide the same tokens are one row of `Plan.hidden`
+    # Passes that hide the same tokens share a row of `Plan.hidden`
     rows: dict[bytes, int] = {}
     row = [rows.setdefault(hidden.tobytes(), len(rows)) for hidden in passes]
     hidden = np.frombuffer(b"".join(rows), np.bool_).reshape(len(rows), -1)
     # (n_passes,)
     sample = np.repeat([EVERY_SAMPLE, *range(len(samples))], [len(common), *map(len, samples)])
-    # From tokens of words to all tokens of the text; the others are always visible
+    # Tokens of the text that belong to no word are always visible
     hidden_in_text = np.zeros((len(hidden), len(pattern)), np.bool_)
     hidden_in_text[:, positions] = hidden
-    # Repeat the row and the sample of each pass for all its questions
     lengths = [len(numbers) for numbers in tokens]
     weight = np.concatenate(weights)
     sampled = np.repeat(sample != EVERY_SAMPLE, lengths)
@@ -364,39 +347,38 @@ MakePlan: TypeAlias = "Callable[[Pattern, int, int], Plan]"
 
 
 def _hide_token(token: IntArray, word_of: IntArray) -> BoolArray:
-    """Hide the token only."""
     return np.equal(np.arange(len(word_of)), token)
 
 
 def _hide_rest_of_word(token: IntArray, word_of: IntArray) -> BoolArray:
-    """Hide the token and all later tokens of the word that contains it."""
+    """Hide the token and all later tokens of its word."""
     return _hide_word(token, word_of) & _hide_rest_of_sentence(token, word_of)
 
 
 def _hide_word(token: IntArray, word_of: IntArray) -> BoolArray:
-    """Hide all tokens of the word that contains the token."""
+    """Hide all tokens of the token's word."""
     return np.equal(word_of, word_of[token])
 
 
 def _hide_rest_of_sentence(token: IntArray, word_of: IntArray) -> BoolArray:
-    """Hide the token and all later ones, including special tokens, as in the paper's code."""
+    """Hide the token and all later tokens, including special tokens, as in the authors' code."""
     return np.greater_equal(np.arange(len(word_of)), token)
 
 
 @dataclass(frozen=True)
 class MaskedRule:
-    """A rule by which a masked model scores a sentence.
+    """Scoring rule of masked models.
 
     Attributes:
         name: name of the rule in a specification, after `@`.
         plan: function that makes the plan of a sentence.
-        restricted: whether the probability of a token is normalised within its class of tokens, so
-            that word boundaries are enforced; see `boundaries`.
+        restricted: whether word boundaries are enforced: the probability of a token is normalised
+            within its class, see `boundaries`.
         end_scored: whether the end mark is scored; if not, it is always visible.
         sampled: template that describes estimated scores, with `{seed}` and `{pass_budget}`; empty
             for rules that never sample. Only rules that sample have drafts.
         mixture: whether the score is the log of a mean probability over orders, see `Mixture`.
-        context: function that selects the tokens to hide in the extra pass of an estimate, see
+        context: function that selects the tokens to hide in the extra pass of
             `estimates.estimate`.
     """
 
@@ -410,7 +392,7 @@ class MaskedRule:
 
 
 def pll_plan(hidden_with: HiddenWith, pattern: Pattern) -> Plan:
-    """Plan a pseudo-log-likelihood: one question for each token of the text."""
+    """Plan a pseudo-log-likelihood, with one question for each token that is not special."""
     word_of = np.array(pattern)
     token = np.flatnonzero(word_of != SPECIAL)  # (n_questions,)
     # (n_questions, n_tokens); equal contexts share a pass
@@ -419,7 +401,6 @@ def pll_plan(hidden_with: HiddenWith, pattern: Pattern) -> Plan:
 
 
 def _chain(name: str, *, restricted: bool = True, mixture: bool = False) -> MaskedRule:
-    """Make a rule that averages over all orders, or over a sample if the budget is too small."""
 
     def mixture_plan(pattern: Pattern, seed: int, budget: int) -> Plan:
         return as_mixture(chain_plan(pattern, seed, budget, in_orders=True))

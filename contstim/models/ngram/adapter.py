@@ -40,12 +40,12 @@ _FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, vers
 class NgramModel(LanguageModel):
     """Model whose score is the sum of log p(word | words before), including the sentence end.
 
-    An ARPA file is read into sorted tables, which score all candidate words at once. A KenLM binary
-    file does not list its n-grams: the kenlm package reads it and scores one word at a time.
-    Conditional probabilities are float32 and equal KenLM's, with one exception: pruned models may
-    have probabilities above 1, for which KenLM returns the inverse. Sums are float64.
-    `<s>`, `</s>` and `<unk>` in a sentence are unknown words. The end mark is scored if it is a
-    word of the model (see `EndMarks`).
+    An ARPA file is read into sorted tables, which score all candidate words at once. The kenlm
+    package reads a KenLM binary file, and scores one word at a time.
+
+    Conditional probabilities are float32 and equal KenLM's, with one exception (see `NgramTables`).
+    Sums are float64. `<s>`, `</s>` and `<unk>` in a sentence are unknown words. The end mark is
+    scored if it is a word of the model (see `EndMarks`).
 
     Args:
         path: an ARPA file, compressed or not, or a binary file of KenLM.
@@ -90,11 +90,11 @@ class NgramModel(LanguageModel):
         return self._end_marks.convention(plain)
 
     def for_another_search(self) -> Self:
-        """See `Scorer.for_another_search`: concurrent searches can share the model itself."""
+        """Return the model itself, which concurrent searches can share."""
         return self
 
     def n_parameters(self) -> int | None:
-        """See `Scorer.n_parameters`: the number of n-grams; None for a binary file."""
+        """Return the number of n-grams; None for a binary file."""
         if self.tables is None:
             return None
         return sum(len(table.keys) for table in self.tables.orders)
@@ -112,7 +112,7 @@ class NgramModel(LanguageModel):
         return sum(len(table.keys) > 0 for table in self.tables.orders)
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """See `LanguageModel.token_log_probs`: one term for each word and for `</s>`."""
+        """See `LanguageModel.token_log_probs`; the tokens are the words and `</s>`."""
         marked = [*map(self._end_marks.with_mark, sentences)]
         rows = ([value * _NATS for value in self._query.log10_probs(s)] for s in marked)
         return [*map(self._end_marks.terms, sentences, rows, map(self._entropies, marked))]
@@ -126,12 +126,12 @@ class NgramModel(LanguageModel):
         return [*map(self._replacement_scores.entropy_after, contexts)]
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """See `Scorer.token_counts`: words, and the end of the sentence if it is scored."""
+        """See `Scorer.token_counts`; the tokens are the words and `</s>`."""
         marked = self._end_marks.with_marks(sentences)
         return np.array([len(sentence) + 1 for sentence in marked], np.int64)
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """See `LanguageModel.completed_word_log_probs`; terms of whole words need no correction."""
+        """Return `token_log_probs`; terms of whole words need no correction."""
         return self.token_log_probs(sentences)
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
@@ -160,8 +160,8 @@ class NgramModel(LanguageModel):
     def _scores_by_word(self) -> Callable[[tuple[str, ...], int, tuple[str, ...]], FloatArray]:
         """Function from the words of a sentence, a position and candidates to log10 probabilities.
 
-        The result is (n_candidates,): the log10 probability of the sentence with each candidate.
-        Ids are cached, since a search scores the same sentences and candidates repeatedly.
+        It returns the log10 probability of the sentence with each candidate, (n_candidates,), and
+        caches word ids.
         """
         assert self.tables is not None
         id_of, replacement_scores = self.tables.word_ids.get, self._replacement_scores
@@ -169,13 +169,13 @@ class NgramModel(LanguageModel):
             lambda words: (BEGIN, *map(id_of, words, repeat(UNKNOWN)), END)
         )
         candidates = SizedCache(self.tables.ids, len, WORDS)
-        # <s> has index 0, so a word at `position` has the index position + 1
+        # position + 1, because <s> has index 0
         return lambda words, position, replacements: replacement_scores(
             ids(words), position + 1, candidates(replacements)
         )
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `LanguageModel.knows`: words of the model other than `<unk>`, `<s>` and `</s>`."""
+        """See `LanguageModel.knows`; the model does not know `<unk>`, `<s>` and `</s>`."""
         in_text = (self._query.holds(w) and w.lower() not in SPECIAL_WORDS for w in words)
         return np.fromiter(in_text, np.bool_, len(words))
 
@@ -199,12 +199,8 @@ def is_binary(path: Path) -> bool:
 def _check_header(path: Path) -> None:
     """Refuse a binary file that could kill the process when KenLM reads it.
 
-    KenLM allocates memory before it checks the numbers in a file. For example, a binary file of
-    order 0 kills the process. So the counts in the header are first compared with the size of the
-    file. A binary file has no checksum, so damage after the header is not detected.
-
-    Raises:
-        ModelError: if the file is damaged.
+    KenLM allocates memory before it checks the numbers in a file. So the numbers in the header are
+    checked first. Damage after the header is not detected, since the file has no checksum.
     """
     with path.open("rb") as file:
         start = file.read(1 << 16)  # a header is much shorter
@@ -244,7 +240,7 @@ class KenlmQuery:
 
     def log10_probs(self, sentence: Sentence) -> list[float]:
         """See `NgramTables.log10_probs`."""
-        # A term is (log10 probability, n-gram length, is unknown), for each word and for </s>
+        # (log10 probability, n-gram length, is unknown) for each word and for </s>
         return [term[0] for term in self._model.full_scores(self._words_for_kenlm(sentence))]
 
     def totals(
@@ -255,7 +251,7 @@ class KenlmQuery:
         totals = np.zeros(len(sentences))
         for i, sentence in enumerate(sentences):
             start = 0 if starts is None else starts[i]
-            # Not `sum`, which since Python 3.12 gives other digits than adding one by one
+            # Not `sum`, which rounds differently since Python 3.12
             for term in islice(full_scores(self._words_for_kenlm(sentence), eos=end), start, None):
                 totals[i] += term[0]
         return totals
@@ -273,7 +269,7 @@ class KenlmQuery:
         return " ".join(unknown if word in SPECIAL_WORDS else word for word in words)
 
     def _spelling(self, word: str) -> str:
-        """Return the model's spelling of a word; the same word if the model does not have it."""
+        """Return the model's spelling of a word; an unknown word is returned unchanged."""
         return next(filter(self._model.__contains__, (word, *spellings(word))), word)
 
 

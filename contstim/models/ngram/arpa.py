@@ -51,7 +51,7 @@ def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
     for start in range(0, len(table.keys), _ROWS_AT_ONCE):
         rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(table.keys)))
         # A key contains the last word of an n-gram, and the row of the other words in the table of
-        # the order below. So the columns of words are computed from the last to the first
+        # order n-1. So the columns of words are computed from the last to the first
         columns, prefixes = [], rows
         for n in range(order, 0, -1):
             columns.append(words.take(pa.array(tables.word_of(n, prefixes))))
@@ -61,7 +61,6 @@ def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
             pieces += ["\t" if n == 0 else " ", column]
         if order < tables.order:
             pieces += ["\t", pc.cast(pa.array(table.log10_backoff[rows]), pa.string())]
-        # The buffer `text` has all joined lines; the last offset is its end
         lines = pc.binary_join_element_wise(*pieces, "\n", "")
         _, offsets, text = lines.buffers()
         file.write(memoryview(text)[: np.frombuffer(offsets, np.int32)[len(lines)]])
@@ -70,13 +69,8 @@ def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
 def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
     """Read the content of an ARPA file, compressed or not; n-grams may be in any order.
 
-    A word or n-gram that is listed twice gets the values of its first line, and `<unk>` those of
-    its last line, as in KenLM. Words that are not valid UTF-8 are kept, although they occur in no
-    sentence.
-
-    Args:
-        content: bytes of the file.
-        path: path of the file, for messages.
+    As in KenLM, a word or n-gram that is listed twice gets the values of its first line, and
+    `<unk>` those of its last line. Words that are not valid UTF-8 remain in the vocabulary.
 
     Raises:
         ModelError: if the file is incomplete or has an invalid line; the message names the line.
@@ -88,7 +82,7 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
         sections.pop()
     words, ids, unigrams = _read_unigrams(sections[0])
     orders, spelled = [unigrams], [*ids]
-    # Arrow releases Python's lock, so that threads read several sections at the same time
+    # Arrow releases Python's lock, so that threads can read sections at the same time
     with ThreadPoolExecutor() as threads:
         columns_by_section = threads.map(lambda section: section.columns(spelled), sections[1:])
         id_of = np.fromiter(ids.values(), np.int64, len(ids))
@@ -104,11 +98,11 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
 
 
 def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int], NgramTable]:
-    """Return the words of the model, word as in the file → id, and the unigram table."""
+    """Return the words, the ids of words as spelled in the file, and the unigram table."""
     probs, backoffs, unigrams = section.columns()
     special = {word.encode(): id_ for id_, word in enumerate(SPECIAL_WORDS)}
     special[b"<UNK>"] = UNKNOWN  # some programs write <unk> in capitals
-    # The row of each id. Row `size` means that the word is missing; its values are appended below
+    # Row of each id. `size` means that the file lacks the word; its values are appended below
     ids, rows = dict(special), [section.size] * len(SPECIAL_WORDS)
     for row, word in enumerate(unigrams.to_pylist()):
         id_ = ids.setdefault(word, len(rows))
@@ -136,17 +130,8 @@ def _order(
     n_words: int,
     orders: list[NgramTable],
 ) -> NgramTable:
-    """Return the table of the n-grams of one order.
-
-    Args:
-        section: section of the file.
-        probs: log10 probabilities in the section, (size,).
-        backoffs: back-off weights, (size,).
-        words: ids of the words, (order, size).
-        n_words: size of the vocabulary.
-        orders: tables of all lower orders.
-    """
-    # The row of each n-gram's prefix, which gets longer by one word in each iteration
+    """Return the table of one order, from word ids, (order, size), and tables of lower orders."""
+    # Row of a prefix of each n-gram; each iteration extends the prefix by one word
     rows = words[0]
     for table, last in zip(orders[1:], words[1:-1], strict=True):
         rows = table.find(rows * n_words + last)
@@ -156,7 +141,7 @@ def _order(
             )
     keys = rows * n_words + words[-1]
     if not (keys[1:] > keys[:-1]).all():
-        by_key = np.argsort(keys, kind="stable")  # other programs write n-grams in any order
+        by_key = np.argsort(keys, kind="stable")
         keys = keys[by_key]
         is_first = np.diff(keys, prepend=-1) > 0
         keys, by_key = keys[is_first], by_key[is_first]

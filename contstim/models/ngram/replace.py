@@ -1,19 +1,18 @@
 """Scores of a sentence with each word of the vocabulary at one position, computed together.
 
-Replacing one word changes at most `order` conditional probabilities: that of the word at this
-position, and those of later words with this position in their context. For each of these
-probabilities, the back-off recursion (Katz 1987, *Estimation of probabilities from sparse data*)
+A new word changes its own conditional probability, and those of later words with this position in
+their context. Each of these probabilities, at most `order`, is computed by the back-off recursion
+(Katz 1987, *Estimation of probabilities from sparse data*),
 
     log p(x | context of length c) = log p of the n-gram        if the model has it
                                    = weight of the context + log p(x | context of length c-1)
 
-runs over dense arrays with one entry per word of the vocabulary, from the empty context to the
-longest. Few n-grams of the model equal a part of the sentence, except for the word at the position.
-The sorted tables list the first two kinds; n-grams of the third kind are found from shorter ones:
+from the empty context to the longest, in arrays with an entry for each word of the vocabulary. The
+required n-grams contain the position (`?`) and its neighbours in the sentence. They are found
 
-    l_m … l_1 ?            the children of the context l_m … l_1
-              ? x_1        the bigrams that end in x_1
-    l_m … l_1 ? x_1 … x_r  n-grams l_m … l_1 ? x_1 … x_(r-1) followed by x_r
+    l_m … l_1 ?            as children of the context l_m … l_1
+              ? x_1        as bigrams that end in x_1
+    l_m … l_1 ? x_1 … x_r  from the n-grams l_m … l_1 ? x_1 … x_(r-1), followed by x_r
 
 Example: a trigram model and `<s> the ? sleeps </s>`, in which a word replaces the `?`. Three
 conditional probabilities change: those of the words 0, 1 and 2 positions to the right of the `?`:
@@ -27,16 +26,10 @@ conditional probabilities change: those of the words 0, 1 and 2 positions to the
                                                      (one)      (one)        (0, 2)
 
 `left` and `right` are the numbers of words before and after the `?` in an n-gram. N-grams without a
-`?`, marked (one), are the same for all candidates. If the model has the longer n-gram with a
-candidate, the n-gram's value replaces the value so far; otherwise the weight of the longer context
-is added to the value so far.
+`?`, marked (one), are the same for all candidates.
 
-The value of each word is computed in float32 in KenLM's order, so that each conditional probability
-equals KenLM's bit for bit, except for probabilities above 1 of pruned models (see `tables`). Sums
-over words are float64, whose 53 bits represent sums of these 24-bit numbers exactly. The exception
-is a probability within a millionth of 1, where the error is at most 1e-12 nats. So terms may be
-added in any order. The sum of the changed terms is cached, and so are the sums of the terms before
-and after them.
+Conditional probabilities are computed in float32 in KenLM's order, see `tables`. Sums over words
+are float64 and nearly exact (the error is at most 1e-12 nats), so terms may be added in any order.
 """
 
 from __future__ import annotations
@@ -55,23 +48,19 @@ if TYPE_CHECKING:
 
 
 Matches: TypeAlias = "tuple[IntArray, IntArray]"
-"""All n-grams of the model that differ only in the word at the position: ids of these words,
-(n_ngrams,), and rows of the n-grams in the table of their order, (n_ngrams,)."""
+"""All n-grams of the model that differ only in the word at the position. The arrays, (n_ngrams,)
+each, are the ids of these words, and the rows of the n-grams in the table of their order."""
 
 _CACHED_NGRAMS = 2**16
 _CACHED_MATCHES = 2**22  # n-grams, of 16 bytes each
-_CACHED_BYTES = 2**26  # for changed probabilities; the cache of their sums has the same size
+_CACHED_BYTES = 2**26  # of changed probabilities, and again of their sums
 
 
 class ReplacementScores:
     """Function that returns the log10 probability of a sentence with each word at one position.
 
-    A search scores the same positions repeatedly while words change elsewhere. Values that depend
-    only on the neighbours of a position are cached, in about 200 MB. Tables never change, so cached
-    values are never stale.
-
-    Args:
-        tables: tables of the model.
+    A search scores a position again after changes elsewhere in the sentence. Values that depend
+    only on the neighbours of a position are therefore cached, in about 200 MB.
     """
 
     def __init__(self, tables: NgramTables) -> None:
@@ -97,7 +86,7 @@ class ReplacementScores:
         ids_before, ids_after = ids[:position], ids[position + 1 :]
         context = ids_before[1 - order :] if order > 1 else ()
         changed = self._all_changed(context, ids_after[: order - 1])
-        # Add the terms of words before the position (not <s>), and of words with a later context
+        # Add the terms of words before the position (not <s>), and of words too far after it
         return changed.take(words) + (self._sum(ids_before, 2) + self._sum(ids_after, order))
 
     def _entropy_after(self, ids_before: tuple[int, ...]) -> float:
@@ -133,21 +122,24 @@ class ReplacementScores:
     def _log10_probs_by_word(
         self, ids_before: tuple[int, ...], ids_after: tuple[int, ...]
     ) -> Float32Array:
-        """Return the log10 probability of one word, with each word at the position, (n_words,).
+        """Return the log10 probability of a predicted word, for each word at the position.
 
         Args:
-            ids_before: words before the position that belong to the longest context.
-            ids_after: words after the position, of which the last one is predicted. If empty, the
-                word at the position is predicted.
+            ids_before: words of the longest context before the position.
+            ids_after: words after the position; the last one is predicted. If empty, the word at
+                the position is predicted.
+
+        Returns:
+            Log10 probabilities, (n_words,).
         """
         tables, length = self._tables, len(ids_before) + len(ids_after)
-        if ids_before:  # start from all shorter contexts
+        if ids_before:  # start from the context without its first word
             probs = self._changed(ids_before[1:], ids_after).copy()
-        elif ids_after:  # the contexts that start after the position are the same for all words
+        elif ids_after:  # contexts after the position are the same for all words
             probs = np.full(len(tables.words), tables.log10_prob(ids_after), np.float32)
         else:
             return tables.orders[0].log10_prob
-        # Add the weight of the longest context: one context for all words, or one for each word
+        # Add the weight of the longest context, which contains the position if words follow it
         if ids_after:
             words, rows = self._matches(ids_before, ids_after[:-1])
             probs[words] += tables.orders[length - 1].log10_backoff[rows]
@@ -158,7 +150,7 @@ class ReplacementScores:
         return probs
 
     def _find_matches(self, ids_before: tuple[int, ...], ids_after: tuple[int, ...]) -> Matches:
-        """Find the n-grams that consist of the words before, any word, and the words after."""
+        """Find the n-grams of the words before, any word, and the words after."""
         tables, order = self._tables, len(ids_before) + 1 + len(ids_after)
         if order == 1:  # all words; a unigram's row is the word's id
             words = rows = np.arange(len(tables.words), dtype=np.int64)
@@ -167,7 +159,7 @@ class ReplacementScores:
             span = tables.children(order, context) if context >= 0 else slice(0, 0)
             rows = np.arange(span.start, span.stop)
             words = tables.word_of(order, rows)
-        elif order == 2:  # the word at the position is the prefix, not the last word
+        elif order == 2:  # the word at the position is the first word
             rows = tables.bigrams_ending_in(ids_after[0])
             words = tables.prefix_of(2, rows)
         else:  # extend the matches of the n-grams without the last word

@@ -46,20 +46,14 @@ _TAB, _SPACE = b"\t", b" "
 _MAX_EXCERPT = 80  # characters of a line in a message
 
 Columns: TypeAlias = "tuple[Float32Array, Float32Array, Any]"
-"""Columns of a section: log10 probability of the last word given the others, (size,); back-off
-weight of the n-gram as a context, (size,), 0 if a line has none; and words. The words of unigrams
-are an Arrow array of bytes, (size,). The words of longer n-grams are indices into the words of the
-file, (size, order)."""
+"""Columns of a section: log10 probabilities, (size,); back-off weights, (size,), 0 if a line has
+none; and words. The words of unigrams are an Arrow array of bytes, (size,). The words of longer
+n-grams are indices into the words of the file, (size, order)."""
 
 
 @dataclass(frozen=True)
 class ArpaText:
-    """Decompressed text of an ARPA file, with line feeds as line ends.
-
-    Attributes:
-        text: bytes of the text.
-        path: path of the file, for messages.
-    """
+    """Decompressed text of an ARPA file, with line feeds as line ends; path for messages."""
 
     text: bytes
     path: Path | str
@@ -84,10 +78,8 @@ class Section:
     """N-grams of one order.
 
     Attributes:
-        file: text that contains the section.
-        order: number of words of an n-gram.
         size: number of n-grams according to the header.
-        counted_at: byte offset of the header's line with this number.
+        counted_at: byte offset of the line with this number in the header.
         start: byte offset of the heading; equal to `stop` if the file has no such section.
         stop: byte offset of the end of the section.
     """
@@ -109,17 +101,14 @@ class Section:
         return self.file.error(next(s for i, s in enumerate(starts) if i == row), problem)
 
     def columns(self, words: Sequence[bytes] = ()) -> Columns:
-        """Read the columns.
-
-        Args:
-            words: words of the file; empty for the section of unigrams.
+        """Read the columns; `words` are the words of the file, unless this is the unigram section.
 
         Raises:
             ModelError: if the number of lines differs from the header; or if a line has the wrong
                 columns, invalid numbers, or an unknown word.
         """
         text = self.file.text[self._body : self.stop]
-        # From the fastest method, for the format that most programs write, to the slowest
+        # The first method is the fastest, for the format that most programs write
         for normalise in (bytes, _add_weights, self._separate_by_tabs):
             try:
                 return self._parse(normalise(text), words)
@@ -137,11 +126,7 @@ class Section:
         return self.file.lines(self._body, self.stop)
 
     def _parse(self, text: bytes, words: Sequence[bytes]) -> Columns:
-        """Parse columns that are separated by tabs, with words separated by spaces.
-
-        Raises:
-            ValueError: if the text has another format or is invalid.
-        """
+        """Parse columns separated by tabs, or raise ValueError for an invalid or another format."""
         import pyarrow as pa
         import pyarrow.compute as pc
         from pyarrow import csv
@@ -169,7 +154,7 @@ class Section:
         splits = [pc.split_pattern(chunk, _SPACE) for chunk in ngrams.chunks]
         if any((np.diff(split.offsets.to_numpy()) != self.order).any() for split in splits):
             raise ValueError
-        # All chunks in one call, so that Arrow builds only one hash table of the words
+        # Join all chunks, so that Arrow builds only one hash table of the words
         ngram_words = pa.chunked_array([split.flatten() for split in splits])
         rows = pc.index_in(ngram_words, value_set=pa.array(words, pa.binary()))
         if rows.null_count:
@@ -177,10 +162,7 @@ class Section:
         return probs, weights, rows.to_numpy().reshape(-1, self.order)
 
     def _separate_by_tabs(self, text: bytes) -> bytes:
-        """Put one tab between columns and one space between words.
-
-        If any line has a back-off weight, lines without one get the weight 0.
-        """
+        """Put one tab between columns, one space between words, and 0 for missing weights."""
         text = text.replace(_TAB, _SPACE)
         for several, one in ((b"  ", b" "), (b" \n", b"\n"), (b"\n ", b"\n"), (b"\n\n", b"\n")):
             while several in text:
@@ -211,7 +193,6 @@ class Section:
         )
 
     def _problem(self, fields: list[bytes], words: set[bytes]) -> str:
-        """Return the problem of a line; empty if it has none."""
         n_words = self.order
         if len(fields) not in (n_words + 1, n_words + 2):
             return (
@@ -228,11 +209,7 @@ class Section:
         return ""
 
     def refuse_weights(self) -> None:
-        """Refuse nonzero back-off weights, for the section of the longest n-grams.
-
-        Raises:
-            ModelError: if a back-off weight is not 0.
-        """
+        """Refuse nonzero back-off weights, for the section of the longest n-grams."""
         for start, line in self._lines():
             weights = line.split()[self.order + 1 :]
             if weights and _float(weights[0]):
@@ -240,7 +217,6 @@ class Section:
 
 
 def _add_weights(text: bytes) -> bytes:
-    """Add the weight 0 to lines without a back-off weight."""
     return re.sub(rb"(?m)^([^\t\n]+\t[^\t\n]+)$", rb"\1\t0", text)
 
 
@@ -252,11 +228,7 @@ def _float(field: bytes) -> float:
 
 
 def sections_of(content: bytes, path: Path | str) -> list[Section]:
-    r"""Return the sections of a file, one for each order in the header.
-
-    Args:
-        content: bytes of the file, compressed or not.
-        path: path of the file, for messages.
+    r"""Return the sections of a file, compressed or not, one for each order in the header.
 
     Raises:
         ModelError: if the file is not an ARPA file, its sections differ from its header, or `\end\`
@@ -267,7 +239,7 @@ def sections_of(content: bytes, path: Path | str) -> list[Section]:
     if data is None:
         problem = "it has no line \\data\\" if file.text.strip() else "it is empty"
         raise ModelError(f"{path} is not an ARPA file ({problem}), nor a KenLM binary file.")
-    # Headings are the lines that begin with a backslash; for \end\, the order is 0
+    # Byte offset and order of each line that begins with a backslash; order 0 for \end\
     headings: list[tuple[int, int]] = []
     position = data.end()
     while (position := file.text.find(b"\\", position)) >= 0:
@@ -328,10 +300,7 @@ def _counts(file: ArpaText, start: int, stop: int) -> list[tuple[int, int]]:
 
 
 def _decode(content: bytes, path: Path | str) -> bytes:
-    """Return the decompressed UTF-8 text with line feeds as line ends.
-
-    Bytes that are not UTF-8 remain, since words may contain them.
-    """
+    """Return the decompressed text with line feeds as line ends; bytes may be invalid UTF-8."""
     for magic, decompress in _COMPRESSED.items():
         if content.startswith(magic):
             try:

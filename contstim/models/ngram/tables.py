@@ -1,9 +1,9 @@
 """Back-off n-gram models as sorted arrays.
 
-There is a table for each order n, with a row for each n-gram. The key of a row is one integer,
-computed from the row of the first n-1 words in the table of order n-1 and the id of the last word.
-Rows are sorted by key. So all n-grams with the same first n-1 words are one slice, and a binary
-search finds an n-gram. `training` shows the bigrams of a short text as an example.
+There is a table for each order n, with a row for each n-gram. Rows are sorted by an integer key. It
+encodes the row of the first n-1 words in the table of order n-1, and the last word. So all n-grams
+with the same first n-1 words are one slice, and a binary search finds an n-gram. `training` shows
+an example.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ class NgramTable:
         """Return the rows with these keys, (n_keys,); -1 for missing keys."""
         if not len(self.keys):
             return np.full_like(keys, -1)
-        # The only rows that can have these keys
         rows = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[rows] == keys, rows, -1)
 
@@ -61,10 +60,10 @@ class NgramTables:
     """N-gram model with tables of all orders; word ids 0, 1, 2 are `<unk>`, `<s>`, `</s>`.
 
     Many sentences are looked up together. One array contains all their words, with `<s>` before and
-    `</s>` after each sentence. For each index of this array, `rows[n]` is the row, in the table of
-    order n, of the n-gram that ends at the index, or -1. This n-gram consists of the (n-1)-gram
-    that ends one index earlier and the word at the index. Example: a trigram model and
-    `<s> the dog sleeps </s>` (the table shows n-grams instead of rows):
+    `</s>` after each sentence. For each index of this array, `rows[n]` is the row of the n-gram
+    that ends at the index, or -1. This n-gram consists of the (n-1)-gram that ends one index
+    earlier, and the word at the index. In a trigram model, `<s> the dog sleeps </s>` has these
+    n-grams (instead of rows):
 
         index      0      1         2              3                 4
         word       <s>    the       dog            sleeps            </s>
@@ -72,12 +71,7 @@ class NgramTables:
         rows[2]    -1     <s> the   the dog        dog sleeps        sleeps </s>
         rows[3]    -1     -1        <s> the dog    the dog sleeps    dog sleeps </s>
 
-    The probability of a word is computed by Katz's back-off recursion (see the module `replace`),
-    which starts at the empty context and ends at the longest. Each context is an n-gram that ends
-    one index before the word. If the model has an n-gram of the context and the word, the n-gram's
-    probability replaces the value so far. If the model has only the context, the context's weight
-    is added to the value so far.
-
+    The probability of a word is computed by Katz's back-off recursion, see the module `replace`.
     Values are added in float32 in KenLM's order, so that each conditional probability equals
     KenLM's bit for bit. There is one exception: if back-off weights of a pruned model make a
     probability larger than 1, KenLM returns the inverse. Sums over words are float64, from left to
@@ -98,7 +92,7 @@ class NgramTables:
 
     @cached_property
     def word_ids(self) -> dict[str, int]:
-        """Word → id, without `<unk>`, `<s>` and `</s>`, which are unknown words in a sentence."""
+        """Ids of words; `<unk>`, `<s>` and `</s>` in a sentence are unknown words."""
         return with_spellings({word: id_ for id_, word in enumerate(self.words) if id_ > END})
 
     def ids(self, words: Iterable[str]) -> IntArray:
@@ -106,13 +100,7 @@ class NgramTables:
         return np.fromiter(map(self.word_ids.get, words, repeat(UNKNOWN)), np.int64)
 
     def children(self, order: int, row: int) -> slice:
-        """Return the rows of all n-grams that consist of this shorter n-gram and one more word.
-
-        Args:
-            order: order of the longer n-grams.
-            row: row of the shorter n-gram.
-        """
-        # The keys of these rows are at least row * size and less than (row + 1) * size
+        """Return the rows of the n-grams of an order that extend a shorter n-gram (a row)."""
         size = len(self.words)
         bounds = np.searchsorted(self.orders[order - 1].keys, [row * size, (row + 1) * size])
         return slice(int(bounds[0]), int(bounds[1]))
@@ -140,7 +128,7 @@ class NgramTables:
 
     @cached_property
     def _bigrams_by_last_word(self) -> tuple[IntArray, IntArray]:
-        # The rows sorted by second word, and, for each word, the index of the first of its rows
+        # The rows sorted by second word, and the index of the first row of each second word
         last = self.orders[1].keys % len(self.words)
         counts = np.bincount(last, minlength=len(self.words))
         return np.argsort(last, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
@@ -170,7 +158,7 @@ class NgramTables:
             end: whether to score the end of the sentence.
         """
         totals = np.zeros(len(sentences))
-        if len(sentences) == 1 and starts is None:  # frequent in searches; this way is faster
+        if len(sentences) == 1 and starts is None:  # faster for a single sentence, as in searches
             sentence = (BEGIN, *self.ids(sentences[0].words).tolist(), END)
             for i in range(2, len(sentence) + end):
                 totals[0] += self.log10_prob(sentence[max(0, i - self.order) : i])
@@ -218,7 +206,7 @@ class NgramTables:
             contexts = np.append(-1, rows[:-1])
             contexts[ids == BEGIN] = -1
             has_context = np.flatnonzero(contexts >= 0)
-            # Look up keys in sorted order, so that successive look-ups are close in memory
+            # Sorted look-ups are close in memory, and thus faster
             keys = contexts[has_context] * len(self.words) + ids[has_context]
             by_key = np.argsort(keys)
             has_context = has_context[by_key]
@@ -236,7 +224,7 @@ def _log10_prob(tables: NgramTables, ids: tuple[int, ...]) -> float:
     prob = np.float32(tables.orders[0].log10_prob[last])
     for length in range(1, min(tables.order, len(ids))):
         context = tables.row(ids[-1 - length : -1])
-        if context < 0:  # a pruned model may lack this context but have a longer one
+        if context < 0:  # a pruned model may still have a longer context
             continue
         ngram = tables.find_one(length + 1, context, last)
         if ngram >= 0:

@@ -25,7 +25,7 @@ Bigrams of the one sentence `a b a`, with ids <unk> 0, <s> 1, </s> 2, a 3, b 4 (
     2     a b        3 * 5 + 4 = 19                           3         4         1
     3     b a        4 * 5 + 3 = 23                           4         3         1
 
-`prefix` is the row of u, and `suffix` is the row of u' w, both in the table of unigrams. The
+`prefix` is the row of u, and `suffix` is the row of u'w, both in the table of unigrams. The
 adjusted count of the unigram `a` is 2, since `a` is the suffix of two bigrams, <s> a and b a.
 """
 
@@ -68,7 +68,7 @@ FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
 
 
 class DiscountWarning(UserWarning):
-    """Warning that the text is too small to estimate discounts, so that fixed ones are used."""
+    """Warning that fixed discounts are used, because the text is too small to estimate them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,6 @@ class Estimate:
     """A trained n-gram model, and the word counts of its training text.
 
     Attributes:
-        tables: n-gram model.
         discounts: D1, D2, D3 of each order, see the top of this file.
         initial_counts: occurrences of each word at the start of a sentence, (n_words,).
         inner_counts: other occurrences of each word, (n_words,).
@@ -107,14 +106,13 @@ def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
             `<unk>`, `<s>` or `</s>`, also in capitals.
 
     Warns:
-        DiscountWarning: if too few n-grams of an order occur one to four times for the discount
-            formula. The discounts 0.5, 1 and 1.5 are then used.
+        DiscountWarning: if too few n-grams of an order occur one to four times for the formula of
+            the discounts. They are then 0.5, 1 and 1.5.
     """
     if not 1 <= order <= MAX_ORDER:
         raise InputError(f"order must be from 1 to {MAX_ORDER}, got {order}.")
     words, tokens = _encode(sentences)
     counts = _count(tokens, len(words), order)
-    # a(uw): number of distinct words before uw; number of occurrences if uw begins with <s>
     adjusted = [
         np.where(c.begins, c.raw, np.bincount(longer.suffixes, minlength=len(c.keys)))
         for c, longer in pairwise(counts)
@@ -145,7 +143,7 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
     if not len(text):
         raise CorpusError("The training text has no sentences.")
     specials = np.flatnonzero(text <= END)
-    # `_encode` adds one <s> and one </s> to each sentence; all others are words of the text
+    # Each sentence has one <s> and one </s>; any more are words of the text
     plain = len(specials) == 2 * np.count_nonzero(text == BEGIN) and not (text == UNKNOWN).any()
     if not plain or any(word.lower() in SPECIAL_WORDS for word in islice(ids, END + 1, None)):
         raise CorpusError(
@@ -161,12 +159,11 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
     raw = np.bincount(tokens, minlength=n_words)
     counts = [_Counts(unigrams, np.zeros(n_words, np.int64), raw, unigrams == BEGIN)]
     inside = tokens != BEGIN
-    # For each token: whether an n-gram within one sentence ends there, and the row of this n-gram.
-    # Each iteration replaces the values of order n-1 by those of order n
+    # For each token: whether an n-gram of the sentence ends there, and the row of this n-gram
     has_ngram = np.ones(len(tokens), bool)
     rows = tokens
     for n in range(2, order + 1):
-        # An n-gram ends one token after each (n-1)-gram, unless a sentence starts there
+        # An n-gram ends one token after an (n-1)-gram of the same sentence
         has_ngram = np.concatenate([[False], has_ngram[:-1] & inside[1:]])
         ends = np.flatnonzero(has_ngram)
         if not len(ends):
@@ -215,7 +212,7 @@ def _interpolate(
         prefixes = table.keys // n_words  # rows of u in the table of order n-1
         discount = np.array([0.0, *d])[np.minimum(a, 3)]  # (n_ngrams,): D(a(uw))
         total = np.bincount(prefixes, weights=a, minlength=n_contexts)  # A(u)
-        with np.errstate(invalid="ignore"):  # 0 / 0 where an n-gram is not a context
+        with np.errstate(invalid="ignore"):  # 0 / 0 if an n-gram is not a context
             weight = np.bincount(prefixes, weights=discount, minlength=n_contexts) / total
         lower = (a - discount) / total[prefixes] + (weight[prefixes] * lower[table.suffixes])
         weights.append(np.where(total > 0, weight, 1.0))
@@ -247,7 +244,7 @@ def train_ngram(
     """
     digest, hashes = hashlib.sha256(), array("Q")
 
-    # A stream can be read only once, so the sentences are hashed while `estimate` reads them
+    # Hash the sentences while `estimate` reads them, since a stream can be read only once
     def hash_and_yield() -> Iterator[Sentence]:
         for sentence in sentences:
             digest.update(f"{sentence.text}\n".encode())

@@ -46,17 +46,9 @@ class RecurrentModel(LanguageModel):
     """A recurrent network over words, with the interface of every language model.
 
     It reads the words of the sentence, case-sensitive, and the end mark if the vocabulary contains
-    it (see `EndMarks`). All words outside the vocabulary are read and predicted as one unknown
-    word. Log-probabilities are float32 numbers, normalised over the whole vocabulary and summed in
-    float64.
-
-    Args:
-        network: network of a kind that the subclass supports.
-        words: vocabulary, with the number of each word.
-        name: name in columns and files.
-        device: device on which the network runs.
-        training_text: file with hashes of the training sentences; None if there is none.
-        end_mark: whether end marks in the vocabulary are read.
+    it (see `EndMarks`). All words outside the vocabulary are one unknown word. Log-probabilities
+    are float32 numbers, normalised over the whole vocabulary and summed in float64. If `end_mark`
+    is False, end marks are ignored.
     """
 
     rule: ClassVar[str]
@@ -101,18 +93,18 @@ class RecurrentModel(LanguageModel):
         return np.array(totals, np.float64)
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """See `LanguageModel.token_log_probs`: one term per word, and `</s>` if it is scored."""
+        """See `LanguageModel.token_log_probs`; the tokens are the words, and `</s>` if scored."""
         rows = self._terms(self._end_marks.with_marks(sentences), entropies=True)
         pairs = zip(sentences, map(np.atleast_2d, rows), strict=True)
         return [self._end_marks.terms(sentence, *row) for sentence, row in pairs]
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """See `Scorer.token_counts`: words, and the end of the sentence if it is scored."""
+        """See `Scorer.token_counts`; the tokens are the words, and `</s>` if scored."""
         marked = self._end_marks.with_marks(sentences)
         return np.array([len(sentence) + self.end_scored for sentence in marked], np.int64)
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """See `LanguageModel.completed_word_log_probs`; terms of whole words need no correction."""
+        """Return `token_log_probs`; terms of whole words need no correction."""
         return self.token_log_probs(sentences)
 
     def n_parameters(self) -> int:
@@ -128,12 +120,10 @@ class RecurrentModel(LanguageModel):
         return self._words.vocabulary(min_count)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `LanguageModel.replacements`; upper bounds for all words from one pass.
+        """See `LanguageModel.replacements`; one pass yields upper bounds for all words.
 
-        The log-probability of a sentence is a sum of terms that are never positive. The states that
-        have not read the candidate give two kinds of terms: those of other words, which are equal
-        for all candidates, and the term of the candidate itself, which one output layer computes
-        for the whole vocabulary. The sum of these terms is both the bound and the estimate.
+        The bound is the sum of the terms from states that have not read the candidate. The omitted
+        terms are never positive. The estimate is the same sum.
         """
         all_bounds, prefix_log_prob = self._bounds(*self._around(sentence, position))
         bounds = all_bounds[self._words.numbers(words)]
@@ -144,7 +134,7 @@ class RecurrentModel(LanguageModel):
     ) -> FloatArray:
         """See `LanguageModel.replacement_log_probs`; computes states before the word once."""
         words_before, words_after = self._around(sentence, position)
-        # Score each number once: all unknown words have the same number
+        # All unknown words have the same number
         numbers, twin = np.unique(self._words.numbers(words), return_inverse=True)
         scores = self._bounds(words_before, words_after)[0][numbers]
         later_terms = np.zeros(len(numbers))
@@ -160,7 +150,7 @@ class RecurrentModel(LanguageModel):
         return twin
 
     def forget_prefixes(self) -> None:
-        """See `LanguageModel.forget_prefixes`; also clears states read from right to left."""
+        """See `LanguageModel.forget_prefixes`."""
         self._read_cached.cache_clear()
 
     @abstractmethod
@@ -169,20 +159,20 @@ class RecurrentModel(LanguageModel):
 
     @abstractmethod
     def _bounds(self, words_before: Words, words_after: Words) -> tuple[FloatArray, float]:
-        """Return an upper bound for each word of the vocabulary, and log p of `words_before`, nats.
+        """Return upper bounds for all words, (vocabulary,), and log p of `words_before`, nats.
 
-        The bounds, (vocabulary,), are sums of the terms from states that have not read the word.
-        The log-probability is nan for models that read both sides.
+        A bound is the sum of the terms from states that have not read the word. The log-probability
+        is nan for models that read both sides.
         """
 
     @abstractmethod
     def _term_writer(
         self, words_before: Words, words_after: Words, out: FloatArray
     ) -> Callable[[Tensor, Tensor, IntArray], None]:
-        """Return a function for `forward_in_batches` that writes the remaining terms into `out`.
+        """Return a function for `forward_in_batches` that writes sums of terms into `out`, nats.
 
-        These are the sums of the terms that `_bounds` omits, because their states have read the
-        candidate. Rows are the candidates' numbers, (b, 1); `out` is (n_candidates,), nats.
+        These are the terms that `_bounds` omits, because their states have read the candidate. Rows
+        are the numbers of candidates, (b, 1); `out` is (n_candidates,).
         """
 
     def _around(self, sentence: Sentence, position: int) -> tuple[Words, Words]:
@@ -192,7 +182,7 @@ class RecurrentModel(LanguageModel):
         return ids[:position], ids[position + 1 :]
 
     def _terms(self, sentences: Sequence[Sentence], *, entropies: bool = False) -> list[FloatArray]:
-        """Return log p of words and a scored end of each sentence, nats; entropies as row 1."""
+        """Return log p of each sentence's words and scored end, nats; row 1 has the entropies."""
         rows, twin = unique_rows(self._words.numbers(sentence.words) for sentence in sentences)
         terms: list[Any] = [None] * len(rows)
 
@@ -229,7 +219,6 @@ class LeftToRightModel(RecurrentModel):
         self, words_before: Words, words_after: Words, out: FloatArray
     ) -> Callable[[Tensor, Tensor, IntArray], None]:
         network, (_, _, state) = self._network, self._read_cached(words_before)
-        # The words after the candidate, and the end of the sentence
         suffix = torch.tensor([(*words_after, BOUNDARY)], device=self._device)  # (1, m)
 
         def run(candidates: Tensor, _: Tensor, batch: IntArray) -> None:
@@ -270,17 +259,16 @@ class BothSidesModel(RecurrentModel):
     right state comes from a separate stack of layers; it has read the boundary and the words after
     the position, the last word first. Neither state depends on the word at the position.
 
-    All candidates at one position of a sentence, here `x` in `a b x d`, share the states that have
-    not read the candidate. L and R are the states of the stacks that read from the left and from
-    the right, and `|` is the boundary. The four terms of the score are
+    All candidates `x` in `a b x d` share the states that have not read the candidate. L and R are
+    left and right states, and `|` is the boundary. The four terms of the score are
 
-        term            from the left    from the right    computed
+        term            left state       right state       computed
         log p(a | …)    L(|)             R(| d x b)        right stack for each candidate: `earlier`
         log p(b | …)    L(| a)           R(| d x)          right stack for each candidate: `earlier`
         log p(x | …)    L(| a b)         R(| d)            once, for all candidates: `_bounds`
         log p(d | …)    L(| a b x)       R(|)              left stack for each candidate: `later`
 
-    No term is positive, so log p(x | …) alone, which is computed once, is an upper bound.
+    No term is positive, so log p(x | …) alone is an upper bound.
     """
 
     rule = "pseudo-log-likelihood"
@@ -312,26 +300,27 @@ class BothSidesModel(RecurrentModel):
     def _terms_beyond(
         self, candidates: Tensor, near: State, words: Words, far: Tensor, *, backwards: bool = False
     ) -> Tensor:
-        """Return the sums (b,) of the terms of the words beyond candidates (b, 1), nats.
+        """Return the sums (b,) of the terms of all words on one side of candidates (b, 1), nats.
+
+        The candidates are read after `near` and before `words`, from left to right or `backwards`.
 
         Args:
             candidates: numbers of the candidate words.
-            near: state after the words on the side that is read before the candidate.
-            words: the m words beyond the candidate, the nearest first.
-            far: states after the boundary and the same words, read towards the candidate.
-            backwards: whether `near`, the candidate and `words` are read from right to left.
+            near: state before the candidate.
+            words: the m words after the candidate, the nearest first.
+            far: states of the other stack after the boundary and each of these words, the farthest
+                first.
+            backwards: whether to read from right to left.
         """
         if not words:
             return torch.zeros(len(candidates), dtype=torch.float64, device=candidates.device)
-        # Continue from `near`: read the candidate and all words except the farthest. State j has
-        # then read everything on the near side of word j of `words`
+        # State j has read the candidate and the words before word j
         beyond = torch.tensor([words], device=self._device).expand(len(candidates), -1)  # (b, m)
         ids = torch.cat([candidates, beyond[:, :-1]], dim=1)
         state = for_rows(near, len(candidates))
         near_states, _ = self._network.run(ids, state, backwards=backwards)  # (b, m, hidden)
-        # The last of the m + 1 states in `far` has read all m words and is dropped. The state for
-        # word 0 (the nearest) has read m - 1 words, the state for word m - 1 none. After the flip,
-        # state j has read the words beyond word j
+        # State i of `far` has read the i farthest words. Without the last state and in reverse
+        # order, state j has read the words after word j
         far_states = far[:-1].flip(0).expand(len(candidates), -1, -1)  # (b, m, hidden)
         sides = (far_states, near_states) if backwards else (near_states, far_states)
         both_sides = torch.cat(sides, dim=2).flatten(0, 1)  # (b * m, 2 * hidden), left half first
@@ -364,7 +353,7 @@ def load_recurrent(
         location: path of the folder.
         name: name of the model; by default the path of the folder.
         family: required kind, `rnn`, `lstm` or `bilstm`; empty for any.
-        device: device to use; `auto` is a GPU if there is one.
+        device: see `resolve_device`.
         end_mark: whether end marks in the vocabulary are read.
 
     Raises:

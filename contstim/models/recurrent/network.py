@@ -1,8 +1,8 @@
-"""Recurrent networks over words: the words that they read, and the words that states predict.
+"""Recurrent networks over words: network modules, and their files.
 
 Each word has a number. Number 0 is the boundary: it is read before a sentence, and a left-to-right
-network predicts it after the last word. Number 1 represents every word outside the vocabulary. For
-`The dog sleeps`, whose words have the numbers 7, 4 and 9, a left-to-right network
+network predicts it after the last word. Number 1 is every word outside the vocabulary. If the words
+of `The dog sleeps` have the numbers 7, 4 and 9, a left-to-right network
 
     reads     0  7  4  9      state i has read the first i + 1 numbers
     predicts  7  4  9  0      one number from each of the states 0, 1, 2, 3
@@ -15,9 +15,8 @@ A bidirectional network has two stacks of layers, and predicts word i from one s
 
 With many words, a softmax takes more time than the rest of the network. In the adaptive softmax
 (Grave et al. 2017, *Efficient softmax approximation for GPUs*), the first softmax distributes the
-probability over the frequent words and a few clusters of rarer words; a smaller softmax distributes
-the probability of a cluster over its words. Its probabilities are not approximations: training and
-scoring use the same definition.
+probability over the frequent words and a few clusters of rarer words. A smaller softmax distributes
+the probability of a cluster over its words. Training and scoring use the same softmax.
 
 A model on disk is a folder of three files, none of which can execute code:
 
@@ -54,11 +53,11 @@ State: TypeAlias = Any  # LSTM: two tensors, RNN: one tensor, each (layers, b, h
 _Size: TypeAlias = Annotated[int, Ge(1), Le(10**6)]
 _WEIGHTS, _WORDS = "model.safetensors", "vocabulary.csv"
 _FORMAT = 1
-_MAX_ENDS = 100  # borders of the output layer's clusters, with the first start and the last end
+_MAX_ENDS = 100  # borders of the output layer's clusters
 
 
 class _PlainLinear(nn.Linear):
-    """Linear layer that `use_onednn` does not change, since it only changes `nn.Linear` itself.
+    """Linear layer that `use_onednn` does not change.
 
     oneDNN rounds sums differently, so that training with the same seed would give other weights.
     """
@@ -66,7 +65,7 @@ class _PlainLinear(nn.Linear):
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes of a network.
+    """Kind and sizes of a network.
 
     Attributes:
         kind: `rnn` (Elman's, with tanh), `lstm`, or `bilstm`.
@@ -93,16 +92,10 @@ class Shape:
 
 
 class RecurrentNetwork(nn.Module):
-    """Embedding, recurrent layers, and a normalised output layer.
+    """Embedding, recurrent layers, and a normalised output layer; see the top of this file.
 
-    A left-to-right network predicts each word, and then the boundary, from the state after the
-    words before it.
-
-    A bidirectional network has two stacks of layers, which share only the embedding. Word i is
-    predicted from two concatenated states. The forward state has read the boundary and words 0 to
-    i-1; the backward state has read the boundary and the words from the last down to i+1. No layer
-    of one stack uses a state of the other stack, so no state contains the word that it predicts.
-    The boundary is not predicted.
+    The two stacks of a bidirectional network share only the embedding. Word i is predicted from two
+    concatenated states, which have read the boundary and the words before i, or those after i.
     """
 
     def __init__(self, shape: Shape) -> None:
@@ -135,13 +128,13 @@ class RecurrentNetwork(nn.Module):
         if self.shape.reads_both_sides:
             return self.log_probs(self._around(ids, present)[present], ids[present])
         states, _ = self.run(_shifted(ids, extend=True))
-        # The position after the last word gets the boundary, which the network predicts there
+        # After the last word, the network predicts the boundary
         targets = nn.functional.pad(ids.masked_fill(~present, BOUNDARY), (0, 1), value=BOUNDARY)
         scored = nn.functional.pad(present, (1, 0), value=True)
         log_probs = self.log_probs(states[scored], targets[scored])
         if not entropies:
             return log_probs
-        # A few states at a time, so that on a CPU their distributions fit into its cache
+        # A few states at a time, so that their distributions fit into the cache of a CPU
         parts = [entropy(self.distributions(part)) for part in torch.split(states[scored], 32)]
         return torch.stack([log_probs.double(), torch.cat(parts)])
 
@@ -184,8 +177,8 @@ class RecurrentNetwork(nn.Module):
     def _around(self, ids: Tensor, present: Tensor) -> Tensor:
         """Return the two states that predict each word, concatenated, (b, l, 2 * hidden)."""
         states_before, _ = self.run(_shifted(ids))
-        # Word i of n is read as word n-1-i. The same indices reverse the words for reading and
-        # bring the states back into sentence order. Padding gets index 0 and is never scored
+        # The same indices n-1-i reverse the n words for reading, and restore the order of their
+        # states. Padding gets index 0 and is never scored
         positions = torch.arange(ids.shape[1], device=ids.device)
         mirrored = (present.sum(1, keepdim=True) - 1 - positions).clamp(min=0)  # (b, l)
         states_after, _ = self.run(_shifted(ids.gather(1, mirrored)), backwards=True)
@@ -200,12 +193,12 @@ def _layers(shape: Shape) -> nn.RNNBase:
 
 
 def _shifted(ids: Tensor, *, extend: bool = False) -> Tensor:
-    """Put the boundary before numbers (b, l), and drop the last number unless `extend` is True."""
+    """Put the boundary before numbers (b, l); drop the last number unless `extend` is True."""
     return nn.functional.pad(ids, (1, 0 if extend else -1), value=BOUNDARY)
 
 
 def write_folder(folder: Path, network: RecurrentNetwork, words: WordList) -> None:
-    """Write a model. The configuration comes last, so that an incomplete folder has none.
+    """Write a model; the configuration is last, so that an incomplete folder has none.
 
     Raises:
         InputError: if a file cannot be written.
@@ -233,11 +226,10 @@ def read_folder(folder: Path | str) -> tuple[RecurrentNetwork, WordList]:
 
 
 def _read_network(path: Path, shape: Shape) -> RecurrentNetwork:
-    """Read the weights, and check that they fit the shape."""
     try:
         weights = safetensors.torch.load_file(path)
-        # A network on the device `meta` allocates no memory, checks the shapes of the weights and
-        # uses their memory
+        # A network on the device `meta` allocates no memory, checks the shapes of the loaded
+        # weights, and uses their memory
         with torch.device("meta"):
             network = RecurrentNetwork(shape)
         network.load_state_dict(weights, assign=True)

@@ -2,9 +2,8 @@
 
     server:http://host:8000/v1#org/model?tokenizer=DIR&dialect=vllm
 
-The URL of the server precedes the `#`, and the model's name on the server follows it. Options
-follow the `?`. Write the reserved characters `@ + & %` in an option as `%40`, `%2B`, `%26` and
-`%25`.
+This is the server's URL, `#`, the model's name on the server, `?`, and options. Write the reserved
+characters `@ + & %` in an option as `%40`, `%2B`, `%26` and `%25`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from contstim.errors import ModelError
 
 KEY_VARIABLE = "CONTSTIM_SERVER_KEY"
-"""Environment variable with the key of a server that requires one."""
+"""Environment variable with the key for servers that require one."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +30,15 @@ class ServerAddress:
 
     Attributes:
         url: URL of the server, without a final slash; never contains a key.
-        model: name of the model on the server.
         tokenizer: folder, or name on the hub.
         dialect: format of requests and responses, see `service`.
         concurrency: maximum number of concurrent requests.
         batch: maximum number of sentences in a request.
         timeout: maximum time of one response, seconds.
         patience: maximum time of retries of a request, seconds.
-        tolerance: relative difference that is allowed between a sentence's scores in two requests.
+        tolerance: maximum relative difference between scores of one sentence in two requests.
         window: maximum number of tokens of an input; None to use the server's value.
-        max_tokens: number of tokens to generate if none is needed, 0 or 1; some servers require 1.
+        max_tokens: number of tokens to generate after a scored text, 0 or 1; some servers need 1.
         draft: specification of a local model with similar scores; None for no draft.
     """
 
@@ -64,7 +62,7 @@ class ServerAddress:
 
     @property
     def root(self) -> str:
-        """URL of the server without `/v1`, for requests that are not in OpenAI's format."""
+        """URL of the server without `/v1`, for requests in other formats than OpenAI's."""
         return self.url.removesuffix("/v1")
 
 
@@ -76,12 +74,12 @@ def parse_address(location: str) -> ServerAddress:
     """Parse `http://host:8000/v1#model?option=value&…`.
 
     Raises:
-        ModelError: if the text is not such an address, or may contain a key. The message does not
-            contain the key.
+        ModelError: if the text is not such an address, or may contain a key, which the message
+            does not repeat.
     """
     url, _, fragment = location.partition("#")
     model, _, options = fragment.partition("?")
-    # Search the whole URL, since the host part would end at a slash in a password
+    # Search the whole URL, since a password may contain a slash
     if "@" in url or "?" in url:
         raise ModelError(
             "The address of a server must not contain a user, a password or a query, because "
@@ -125,8 +123,8 @@ def parse_address(location: str) -> ServerAddress:
 def key_of(address: ServerAddress) -> str | None:
     """Return the key for a server from the environment, or None.
 
-    A variable with the server's name, such as `CONTSTIM_SERVER_KEY_API_EXAMPLE_COM`, has priority
-    over the variable for all servers.
+    The variable of the server (`CONTSTIM_SERVER_KEY_API_EXAMPLE_COM` for `api.example.com`) has
+    priority over the variable for all servers.
     """
     for variable in (host_variable(address), KEY_VARIABLE):
         if os.environ.get(variable):

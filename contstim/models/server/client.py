@@ -57,13 +57,12 @@ class ServerFaultError(ModelError):
 
 
 class PassingError(Exception):
-    """Raised for a temporary failure, after which the same request may succeed.
+    """Raised for a failure after which the same request may succeed.
 
     Args:
         message: description of the failure.
         pause: waiting time set by the server, seconds; None if the server sets none.
-        few: whether the request is retried only a few times, because the response was JSON without
-            the expected fields.
+        few: whether to retry only a few times, because the response lacks expected fields.
     """
 
     def __init__(self, message: str, pause: float | None = None, *, few: bool = False) -> None:
@@ -74,10 +73,7 @@ class PassingError(Exception):
 class Client:
     """HTTP client of one server.
 
-    The key is sent as a bearer token. It never occurs in messages or in the object's text.
-
-    Args:
-        address: address of the server.
+    The key is sent as a bearer token, and never occurs in messages.
     """
 
     def __init__(self, address: ServerAddress) -> None:
@@ -89,11 +85,11 @@ class Client:
             headers={"Authorization": f"Bearer {key}"} if key else None,
             limits=httpx2.Limits(),  # no limits, since `ask_all` limits concurrent requests
             verify=address.url.startswith("https") and httpx2.create_ssl_context(),
-            timeout=None,  # `_exchange` limits the whole response instead of each part
+            timeout=None,  # `_exchange` limits the time of the whole response
             trust_env=False,
         )
         self._http = stack.enter_context(self._portal.wrap_async_context_manager(http))
-        # Close sockets with the object, since open ones cause warnings
+        # Close sockets when the object is deleted, since open ones cause warnings
         finalize(self, _close_client, stack, self._portal.call(get_ident))
 
     def ask_all(
@@ -109,9 +105,9 @@ class Client:
         Args:
             url: URL of the requests.
             bodies: bodies of the requests, sent as JSON; None for a GET request.
-            read: function that parses a response, from the index of its request and its JSON. It
-                raises `PassingError` if the request should be repeated.
-            longest: maximum time of retries, seconds, if shorter than the patience.
+            read: function that parses a response, given the index of its request and its JSON. It
+                raises `PassingError` if the request should be retried.
+            longest: maximum time of retries, seconds, if shorter than the patience of the address.
 
         Raises:
             ServerFaultError: if the server refuses a request, or `read` raises this error.
@@ -166,7 +162,7 @@ class Client:
                     fault = "its answer is incomplete"
                     detail = f"After {_TRIES} requests: {problem} Check the dialect."
                     raise ServerFaultError(self.address.url, fault, detail) from None
-                # A random pause, so that requests that failed together are not repeated together
+                # A random pause, so that requests that failed together are not retried together
                 wait = pause * random.uniform(0.5, 1.0)
                 if problem.pause is not None:
                     wait = max(problem.pause, wait / 10)  # not 0, even if the server says so
@@ -180,7 +176,6 @@ class Client:
             pause = min(2 * pause, _MAX_PAUSE)
 
     async def _exchange(self, url: str, body: object) -> Any:
-        """Send one request and return its response as JSON."""
         limit = self.address.timeout
         try:
             with fail_after(limit):
@@ -210,7 +205,7 @@ class Client:
         return ServerFaultError(self.address.url, "it rejects a request", detail, status)
 
     def _message_without_key(self, error: object) -> str:
-        """Return a message without the key, which the server may have repeated."""
+        """Return a message without the key, which the server may have included."""
         text, key = str(error) or type(error).__name__, key_of(self.address)
         return text.replace(key, "…") if key else text
 

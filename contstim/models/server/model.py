@@ -35,8 +35,6 @@ class ServerModel(SubwordModel):
     server. Sentences are tokenized locally, and token ids are sent. The server is tested when the
     model is created, see `probes`.
 
-    A search uses only the model's scores, numbers of tokens and optional draft.
-
     Args:
         address: address of the server and its model.
         tokenizer: `transformers` tokenizer of the model.
@@ -44,7 +42,7 @@ class ServerModel(SubwordModel):
         name: name of the model, by default the address.
         config: text configuration of the network; None if it is unknown.
         draft: local model with similar scores; None for no draft.
-        connected: whether to use the server. If not, the model can only tokenize.
+        connected: whether to use the server; without it, the model can only tokenize.
 
     Raises:
         ServerFaultError: if the server fails a test.
@@ -76,7 +74,7 @@ class ServerModel(SubwordModel):
     @cached_property
     def convention(self) -> Convention:
         """See `Scorer.convention`; the tolerance is that of the address."""
-        # The tokens of a sentence depend on tokenizer, context, and a space before the sentence
+        # Settings that determine the tokens of a sentence
         reading = [fingerprint_of_tokenizer(self._tokenizer), self._context, self._space]
         if self._service is None:
             digest = f"tokenizer-{short_hash(json.dumps(reading))}"
@@ -88,7 +86,7 @@ class ServerModel(SubwordModel):
             context_tokens=self._context_tokens,
             end_scored=True,
             fingerprint=digest,
-            precision="unknown",  # the server does not report it; responses are checked instead
+            precision="unknown",  # servers do not report it
             tolerance=self._address.tolerance,
         )
 
@@ -138,8 +136,7 @@ class ServerModel(SubwordModel):
         n_context = len(self._context)
         with timed():
             answers = self._service.echo([self._context + row for row in rows])
-            # The server's model or its format may change between requests. So the probes are
-            # repeated before values are returned
+            # Repeat probes, since the server's model may have changed between requests
             check_unchanged(self._service)
         count(len(rows), sum(map(len, rows)) + n_context * len(rows))
         return [values[n_context:] for values in answers]

@@ -1,10 +1,10 @@
 """Tests of a server before the first score, and the fingerprint of a served model.
 
-Servers may have silent faults: values that are shifted by a token, values of generated instead of
-sent tokens, values that depend on other requests, a first token that is read twice or not at all.
-Each fault would give wrong scores without an error. So a few short texts (probes) are scored first.
-The echoed values of their tokens are compared with the likeliest next tokens (alternatives) that
-the server reports when it generates text:
+Servers may have faults that give wrong scores without an error. They may shift values by a token,
+return values of generated instead of sent tokens, return values that depend on other requests, or
+read the first token twice or not at all. So a few short texts (probes) are scored first. Their
+echoed values are compared with the likeliest next tokens (alternatives) that the server reports
+when it generates:
 
     tokens sent                    BOS     The     garden    er
     value echoed                   none    -2.1    -7.3     -0.4
@@ -13,8 +13,8 @@ the server reports when it generates text:
     alternatives after BOS The garden                        -0.4
 
 If a token is among the alternatives, its echoed value must equal the reported value. The echoed
-value of any other token must be lower than all reported values. Further probes consist only of
-reported alternatives, so that the values of all tokens are known.
+value of any other token must be lower than all reported values. Other probes consist only of
+reported alternatives, so that all their values are known.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ _ROUNDING = 1e-5  # nats; rounding error of float32
 
 
 def fingerprint(service: ScoringService, *facts: object) -> str:
-    """Return a hash of the model's name, version, probe scores and further facts.
+    """Return a hash of the model's name, the server's version, probe scores and other facts.
 
     Scores are rounded so coarsely that differences within the tolerance rarely change the hash. If
-    the hash changes nevertheless, cached scores are not found, and sentences are scored again.
+    the hash changes, sentences are scored again.
     """
     # Equal relative differences are equal steps of the logarithm
     sizes = np.clip([-score_of(values) for _, values in service.probes], 1e-3, 1e6)
@@ -87,17 +87,12 @@ def tolerance_in_nats(score: float, tolerance: float) -> float:
 
 
 def score_of(values: FloatArray) -> float:
-    """Return the sum of a row's values, nats; nan, the value of the first token, is left out."""
+    """Return the sum of a row's values, nats, without nan, the value of the first token."""
     return float(np.nansum(values))
 
 
 def probe_server(service: ScoringService, tokenizer: Any, context: Tokens) -> None:
     """Test a server, and store the probes and their values in the service.
-
-    Args:
-        service: server to test.
-        tokenizer: `transformers` tokenizer of the model.
-        context: tokens before each sentence.
 
     Raises:
         ServerFaultError: if the server fails a test.
@@ -145,9 +140,10 @@ def _facts(service: ScoringService) -> tuple[str, int | None]:
 
 
 def _uncommon_rows(tokenizer: Any) -> list[Tokens]:
-    """Return a row of a word's letters; no row if the tokenizer splits the word like this.
+    """Return a row of tokens that the tokenizer would not produce: the letters of a word.
 
-    A server that decodes and tokenizes the sent tokens again would read other tokens.
+    If a server decodes tokens and tokenizes the text, it reads other tokens than those sent. There
+    is no row if the tokenizer splits words into letters.
     """
     letters = [tokenizer(sign, add_special_tokens=False)["input_ids"] for sign in "garden"]
     row = tuple(token for ids in letters for token in ids)
@@ -156,7 +152,7 @@ def _uncommon_rows(tokenizer: Any) -> list[Tokens]:
 
 
 def _check_texts(service: ScoringService, rows: Sequence[Tokens]) -> None:
-    """Check that the texts that the server reports for the tokens are those of the sentences."""
+    """Check that the server's texts for the tokens are those of the sentences."""
     service.echo(rows)
     for text, reported in zip(_TEXTS, service.texts, strict=True):
         expected, actual = _without_spaces_and_case(text), _without_spaces_and_case(reported)
@@ -170,12 +166,11 @@ def _check_texts(service: ScoringService, rows: Sequence[Tokens]) -> None:
 
 
 def _without_spaces_and_case(text: str) -> str:
-    """Return a text in lower case, without spaces and marks of spaces."""
     return "".join(sign for sign in text.casefold() if not (sign.isspace() or sign in "▁ġ"))
 
 
 def _check_stability(service: ScoringService, rows: list[Tokens]) -> list[FloatArray]:
-    """Return the values of rows, and check that order and size of requests do not change them."""
+    """Return the values of rows; check that order and size of requests do not change them."""
     backwards = rows[::-1]
     values = [service.echo([row])[0] for row in rows]
     repetitions = [
@@ -212,8 +207,7 @@ def _check_steps(service: ScoringService, rows: Sequence[FloatArray]) -> None:
 def _steps(values: FloatArray) -> FloatArray:
     """Return the rounding step at each value, nats; 0 if values are not rounded.
 
-    If decimals are rounded, the step is constant. In half precision, it doubles with each power of
-    two.
+    The step is constant for rounded decimals. In half precision, it doubles with each power of two.
     """
     for digits in range(4):
         if np.abs(values - values.round(digits)).max() < _ROUNDING:
@@ -228,14 +222,9 @@ def _steps(values: FloatArray) -> FloatArray:
 def _check_share(
     service: ScoringService, fault: str, row: FloatArray, difference: float, advice: str
 ) -> None:
-    """Refuse a server if the error of a row's score may exceed the tolerance.
+    """Refuse a server if `difference`, the possible error of a row's score (nats), is too large.
 
-    Args:
-        service: server to test.
-        fault: reason for the refusal, as a clause.
-        row: values of the row's tokens, nats.
-        difference: possible error of the row's score, nats.
-        advice: advice on how to reduce the error, without a full stop.
+    For the message, `fault` is the reason, as a clause, and `advice` has no full stop.
     """
     score, allowed = abs(score_of(row)), service.address.tolerance
     if difference > tolerance_in_nats(score, allowed):
@@ -254,8 +243,8 @@ def _check_paths(
 ) -> None:
     """Check that reported alternatives are echoed with their reported values.
 
-    The probes (paths) continue each start alternately with the likeliest and the least likely
-    alternative, so that adjacent tokens have different values.
+    Each start is continued alternately with the likeliest and the least likely alternative, so that
+    adjacent tokens have different values.
     """
     paths = list(starts)
     reported: list[list[dict[int, float]]] = [[] for _ in starts]  # for each token of a path
@@ -277,14 +266,10 @@ def _check_paths(
 def _check_reported(
     service: ScoringService, row: Tokens, values: FloatArray, reported: Sequence[dict[int, float]]
 ) -> None:
-    """Check that a row's last tokens have their reported values, or lower ones if not reported.
+    """Compare the echoed values of a row with the alternatives at each of its last tokens.
 
-    Args:
-        service: server to test.
-        row: tokens of the row.
-        values: echoed values of the tokens.
-        reported: alternatives at each of the last tokens; a token that is not among them must be
-            less likely than all of them.
+    A token among the alternatives must have its reported value. Any other token must be less likely
+    than all alternatives.
     """
     allowed = tolerance_in_nats(score_of(values), service.address.tolerance)
     begin = len(row) - len(reported)
@@ -305,10 +290,9 @@ def _check_reported(
 def _check_unlikely(
     service: ScoringService, prefix: Tokens, likely: dict[int, float], special: frozenset[int]
 ) -> None:
-    """Check the values of tokens that are not reported.
+    """Check that values of tokens that are not reported differ, and are below reported values.
 
-    These values must differ, and be below all reported values. All probabilities must add up to at
-    most 1.
+    All probabilities must add up to at most 1.
     """
     # Ids from 0 to the largest known id, at equal distances
     spread = np.linspace(0, max(*prefix, *likely), 3 * _UNLIKELY).astype(int).tolist()
@@ -329,24 +313,24 @@ def _check_unlikely(
 def _least(alternatives: dict[int, float]) -> float:
     """Return the maximum log-probability of tokens that are not reported, nats.
 
-    The lowest reported value is ignored, because it may belong to the sampled token, which is
+    This is the second-lowest reported value. The lowest may belong to the sampled token, which is
     always reported.
     """
     return min(sorted(alternatives.values())[1:], default=0.0)
 
 
 def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -> None:
-    """Check that the server reads the first token: without this token, later values must differ."""
+    """Check that the server reads the first token: without it, later values must differ."""
     try:
         (without,) = service.echo([row[1:]])
     except ServerFaultError:
-        return  # the server has added a first token; rows of scores always begin with the context
+        return  # the server adds a missing first token; rows to score always begin with the context
     if np.abs(without[1:] - values[2:]).max() < _SAME:
         detail = "All later tokens have the same values without the first token of a text."
         service.refuse(OTHER_TOKENS, detail)
 
 
 def _difference(values: FloatArray, reference: FloatArray) -> float:
-    """Return the largest difference between values of tokens, or between their sums, nats."""
+    """Return the largest difference between token values or between their sums, nats."""
     by_token = float(np.nanmax(np.abs(values - reference), initial=0.0))
     return max(by_token, abs(score_of(values) - score_of(reference)))

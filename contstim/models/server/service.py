@@ -1,11 +1,11 @@
 """Requests with token ids and checked responses, in the dialects of servers.
 
-Each response is checked against its request: there must be one value per token, the same tokens if
-the server reports tokens, and only finite values that are not above 0.
+A response must have one finite value per token, not above 0, and the same tokens as the request if
+the server reports tokens.
 
-There are two kinds of requests, in three dialects. `echo` requests the log-probability of each
-token given the tokens before it. `alternatives` requests the likeliest next tokens and their
-log-probabilities. These are the dialects' responses to `echo` for the tokens `[0, 71, 9]`:
+There are two kinds of requests. `echo` requests the log-probability of each token given the tokens
+before it. `alternatives` requests the likeliest next tokens and their log-probabilities. A dialect
+is the format of a kind of server. For the tokens `[0, 71, 9]`, the responses to `echo` are:
 
     completions  choices[0].logprobs           tokens          ["token_id:0", "token_id:71", …]
                                                token_logprobs  [null, -2.5, -0.7, -1.2]
@@ -13,7 +13,7 @@ log-probabilities. These are the dialects' responses to `echo` for the tokens `[
     sglang       [0].meta_info                 input_token_logprobs
                                                [[null, 0, "<s>"], [-2.5, 71, "The"], [-0.7, 9, …]]
 
-The fourth value of `completions` belongs to a generated token and is removed.
+The fourth value of `completions` belongs to a generated token and is dropped.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     Echo: TypeAlias = tuple[list[Row], int | None, str]
 
 FLOOR = -9999.0
-"""vLLM's value for minus infinity, for which JSON has no number; other values are far above it."""
+"""vLLM's value for minus infinity, for which JSON has no number."""
 
 OTHER_TOKENS = "it reads other tokens than those sent"
 CHANGED = "the model at the address, or its answers, have changed"
@@ -64,10 +64,10 @@ class Dialect:
             each row; returns the body of a request.
         asks_echo: fields that request the log-probabilities of the rows' tokens.
         asks_alternatives: field for the requested number of likeliest next tokens.
-        reads_echo: function of a response and the sent rows. For each row it returns the
-            log-probabilities of sent and generated tokens, nats (None if missing); the ids of these
-            tokens, or None; and the text of the tokens. It also returns the number of tokens that
-            the server has read, or None, and the server's description of the model.
+        reads_echo: function of a response and the sent rows. It returns the values of each row, the
+            number of tokens that the server has read (or None), and the server's description of the
+            model. The values of a row are the log-probabilities of sent and generated tokens, nats
+            (None if missing), the ids of these tokens (or None), and their text.
         reads_alternatives: function of a response that returns tokens, as ids or texts, and their
             log-probabilities, nats. Both functions raise `PassingError` for another format.
         asks_ids: fields that request token ids instead of texts; some servers refuse these fields.
@@ -123,8 +123,7 @@ def _echoed_completions(answer: Any, sent: Sequence[Tokens]) -> Echo:
 def _echoed_prompts(answer: Any, sent: Sequence[Tokens]) -> Echo:
     rows: list[Row] = []
     for choice, tokens in zip(_choices(answer, len(sent)), sent, strict=True):
-        # The first token has no entry. The entry of any other token may have a second key, for the
-        # likeliest token
+        # The first token has no entry. Other entries may have a second key, the likeliest token
         ids, facts = [], []
         expected = chain(map(str, tokens), repeat(""))
         for entry, token in zip(choice["prompt_logprobs"], expected, strict=False):
@@ -165,7 +164,7 @@ def _likeliest_generations(answer: Any) -> dict[int | str, float]:
     return {token: float(value) for token, value in pairs if value is not None}
 
 
-_COMPLETIONS = Dialect(  # OpenAI's completions with `echo`, also supported by vLLM and others
+_COMPLETIONS = Dialect(  # OpenAI's completions with `echo`
     url="{url}/completions",
     version_urls=("{root}/version",),
     request=_completion,
@@ -198,7 +197,7 @@ DIALECTS = {
 
 
 def _choices(answer: Any, n_rows: int) -> list[dict[str, Any]]:
-    """Return the parts of a response, one for each row, in the order of the rows."""
+    """Return the part of a response for each row."""
     by_index = {int(c.get("index", i)): c for i, c in enumerate(answer["choices"])}
     if len(answer["choices"]) != n_rows:
         raise LookupError
@@ -218,7 +217,7 @@ def _values(entries: Iterable[Any]) -> list[float | None]:
 
 
 def _id(token: object) -> int | str:
-    """Return the id 71 for `token_id:71`, or any other text unchanged."""
+    """Return 71 for `token_id:71`, and any other text unchanged."""
     match = re.fullmatch("token_id:([0-9]{1,9})", str(token))
     return int(match[1]) if match else str(token)
 
@@ -237,16 +236,14 @@ class ScoringService:
 
     Args:
         client: client that sends the requests.
-        tokenizer: `transformers` tokenizer, to find the ids of tokens that are reported as texts.
+        tokenizer: `transformers` tokenizer, for the ids of tokens that are reported as texts.
 
     Attributes:
-        address: address of the server and its model.
-        dialect: format of requests and responses.
         cap: number of alternatives to request; lowered if the server refuses it.
-        texts: text of each row of the last `echo`, empty if not reported; white space may differ.
+        texts: text of each row of the last `echo`, empty if not reported.
         version: version of the server; empty if not reported.
         window: maximum number of tokens of an input; None if not reported.
-        probes: rows of the tests, short sentences first, and the values of their tokens, nats.
+        probes: rows of `probes.probe_server`, and the values of their tokens, nats.
     """
 
     def __init__(self, client: Client, tokenizer: Any) -> None:
@@ -293,7 +290,7 @@ class ScoringService:
                 detail = f"Its identity was {self._identity!r} and is now {identity!r}. {ONE_MODEL}"
                 self.refuse(CHANGED, detail)
             self._identity = identity
-            # Check the total number of tokens last, since errors of rows say more
+            # Check the total number of tokens last, since errors of rows are more specific
             for row, (row_values, ids, text) in zip(sent, echoed, strict=True):
                 values.append(self._check_row(row, row_values, ids))
                 self.texts.append(text)
@@ -332,7 +329,7 @@ class ScoringService:
                 self.cap = _CAPS[_CAPS.index(self.cap) + 1]
 
     def settle_fields(self, row: Tokens) -> None:
-        """Try a request, and no longer send the fields for token ids if the server refuses them.
+        """Try a request; if the server refuses it, stop sending the fields for token ids.
 
         Raises:
             ModelError: if the server also refuses the request without these fields.
@@ -346,15 +343,11 @@ class ScoringService:
             self.echo([row])
 
     def url(self, template: str) -> str:
-        """Return a URL of the server from a template of the dialect."""
+        """Return a URL of the server, given a template of the dialect."""
         return template.format(url=self.address.url, root=self.address.root)
 
     def refuse(self, fault: str, detail: str) -> NoReturn:
-        """Refuse the server.
-
-        Raises:
-            ServerFaultError: always.
-        """
+        """Raise a `ServerFaultError`."""
         raise ServerFaultError(self.address.text, fault, detail)
 
     def _check_row(
@@ -362,7 +355,7 @@ class ScoringService:
     ) -> FloatArray:
         """Return the values of the sent tokens, nan for the first token, or refuse the server."""
         n, max_generated = len(sent), self.address.max_tokens
-        # Ids of generated tokens follow the ids of the sent tokens; -1: the id is not reported
+        # Drop the ids of generated tokens; -1 means that the server has not reported an id
         read_ids = None if ids is None else ids[: max(n, len(values) - max_generated)]
         is_same = read_ids is None or (
             len(read_ids) == n and all(i in {-1, j} for i, j in zip(read_ids, sent, strict=True))
@@ -371,8 +364,8 @@ class ScoringService:
             tokens = "" if read_ids is None else f" of the tokens {_shortened(read_ids)}"
             detail = f"It received the {n} tokens {_shortened(sent)} and returned {len(values)}"
             self.refuse(OTHER_TOKENS, f"{detail} values{tokens}.")
-        # The first token has no context. A value means that the server has read another token
-        # before it. Some servers report 0 instead of no value.
+        # A value of the first token means that the server has read another token before it. Some
+        # servers report 0 instead of no value
         if values[0] not in {None, 0.0}:
             detail = f"It returns {values[0]:.3f} nats for the first token, {sent[0]}."
             self.refuse(OTHER_TOKENS, detail)

@@ -1,4 +1,4 @@
-"""Fine-tuning of acceptability classifiers on sentences that experts accept or reject."""
+"""Fine-tuning of acceptability classifiers on labelled sentences."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ABOUT = frozenset({"source", "domain", "mark"})
 
 @dataclass(frozen=True, slots=True)
 class LabelledSentence(Sentence):
-    """A sentence and whether experts accept it."""
+    """A sentence, and whether experts accept it."""
 
     acceptable: bool = True
 
@@ -61,8 +61,8 @@ def read_cola(path: Path | str) -> list[LabelledSentence]:
     """Read sentences with labels: 1 for acceptable, 0 for unacceptable.
 
     CoLA's published files have four tab-separated columns and no header: source, label, the
-    author's mark, sentence. A table (.csv, .tsv, .parquet, .jsonl), or tab-separated text with a
-    header, needs the columns `label` (or `acceptability`) and `sentence`.
+    author's mark, sentence. Tables (.csv, .tsv, .parquet, .jsonl) and tab-separated text with a
+    header need the columns `label` (or `acceptability`) and `sentence`.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, has another label, or all its labels
@@ -80,15 +80,15 @@ def read_cola(path: Path | str) -> list[LabelledSentence]:
 def read_annotations(
     path: Path | str,
 ) -> tuple[list[LabelledSentence], dict[str, tuple[bool, ...]]]:
-    """Read labelled sentences and, by feature name, whether each sentence has the feature.
+    """Read labelled sentences and, by name of the feature, whether each sentence has the feature.
 
-    The format is that of CoLA's grammatical annotations. The file has a header, a column of
-    sentences, a column of labels (`label` or `acceptability`, in any letter case), and a column of
-    1 and 0 for each feature.
+    The format is that of CoLA's grammatical annotations. The file has a header, columns of
+    sentences and of labels (`label` or `acceptability`), and a column of 1 and 0 for each feature.
+    Letter case in the header does not matter.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column, has no feature, has a label other
-            than 0 and 1, or has a column of whole numbers with others than 0 and 1.
+        InputError: if the file cannot be read, lacks a column, has no feature, or has a label or a
+            whole number other than 0 and 1.
     """
     path = Path(path)
     columns = _columns(path)
@@ -101,8 +101,7 @@ def read_annotations(
             continue
         if invalid is None:
             features[name] = tuple(value == "1" for value in values)
-        # A column of text is not a feature; a column of whole numbers other than 0 and 1 is an
-        # error
+        # A column of text is no feature; a column of other whole numbers is an error
         elif all(value.lstrip("-").isdigit() for value in values):
             raise InputError(
                 f"{path}, row {invalid + 1}: {name} must be 0 or 1, got "
@@ -114,7 +113,6 @@ def read_annotations(
 
 
 def _read_labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[LabelledSentence]:
-    # Annotated files may have column names with capitals
     lower = {name.lower(): values for name, values in columns.items()}
     label = next((name for name in _LABELS if name in lower), _LABELS[0])
     cells = needed_columns(path, lower, (label, "sentence"))
@@ -142,12 +140,11 @@ def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
         raise InputError(
             f"{path} is empty. Use a table with {', '.join(_COLA)}, separated by tabs."
         )
-    # CoLA's published files have no header
     has_header = "sentence" in (name.lower() for name in rows[0])
     names = tuple(rows.pop(0)) if has_header else _COLA
     if not rows or len(set(names)) < len(names):
         raise InputError(f"{path} has a header but no rows, or duplicate columns.")
-    # Line numbers start at 1, a header is line 1, and empty lines do not count
+    # Line numbers include a header, but no empty lines
     for number, row in enumerate(rows, start=1 + has_header):
         if len(row) != len(names):
             raise InputError(
@@ -174,8 +171,8 @@ def train_acceptability(
     All classifiers are trained and validated on the same sentences, see `split_sentences`. The seed
     increases by 1 per restart. It determines the initial weights of the head, the order of
     sentences, and dropout. Each folder also gets `training.json` with the losses of each epoch, and
-    `curve.png` with the perplexities, exp(loss). A finished restart is not repeated; an interrupted
-    restart resumes from its last checkpoint.
+    `curve.png` with the perplexities, exp(loss). A finished restart is not repeated, and an
+    interrupted restart is resumed from its last checkpoint.
 
     Args:
         sentences: labelled sentences, including those for validation.
@@ -183,8 +180,8 @@ def train_acceptability(
         restarts: number of restarts.
         network: network to fine-tune.
         training: settings of the training.
-        device: device to use; `auto` is a GPU if there is one.
-        precision: float format; `auto` is bfloat16 on a GPU that supports it, otherwise float32.
+        device: see `train_network`.
+        precision: see `train_network`.
         trust_remote_code: whether the pretrained checkpoint may run its Python code.
         on_progress: callback after every step, with the number of the restart, from 1.
 
@@ -236,9 +233,9 @@ def classifier_task(
     pad = int(tokenizer.pad_token_id)
 
     def log_probs(rows: Tensor, present: Tensor) -> Tensor:
-        # rows (b, 1 + l): the label precedes the tokens, see `_rows`
+        # rows (b, 1 + l): a label and tokens, see `_rows`
         labels, ids, read = rows[:, 0], rows[:, 1:], present[:, 1:]
-        ids = ids.masked_fill(~read, pad)  # some networks derive positions from the padding
+        ids = ids.masked_fill(~read, pad)  # some networks compute positions from the padding
         logits = network(input_ids=ids, attention_mask=read.long()).logits
         return -torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none")
 

@@ -1,9 +1,9 @@
 """The training loop: AdamW, clipped gradients, a learning rate that rises and falls.
 
-An epoch depends only on the weights and the optimizer state at its beginning, the settings, and the
-number of the epoch, which seeds the random numbers. A run that is resumed after an epoch therefore
-gives the same result as an uninterrupted run. On a CPU, this is also true of a run that is resumed
-within an epoch, because the state of torch's random generator is restored.
+An epoch depends only on its number, which seeds the random numbers, on the settings, and on the
+weights and the optimizer state at its beginning. A run that is resumed after an epoch therefore
+gives the same result as an uninterrupted run. On a CPU, this is also true within an epoch, because
+the state of torch's random generator is restored.
 """
 
 from __future__ import annotations
@@ -40,14 +40,13 @@ BUILDING, _VALIDATION, _EPOCHS = 0, 1, 2
 
 @dataclass(frozen=True, eq=False)
 class TrainingTask:
-    """A network to train, with its encoding of sentences and its predictions.
+    """Network to train, with its encoding of sentences and its predictions.
 
     Attributes:
-        network: network whose weights are trained.
         encode: function that encodes sentences as rows of numbers.
-        log_probs: function that returns log p (n,), nats, of all predictions in a batch, from the
-            numbers (b, l) and a mask (b, l) that is False for padding. It draws random numbers from
-            torch's generator.
+        log_probs: function that returns log p of all predictions in a batch, (n,), nats. Its
+            arguments are the numbers (b, l) and a mask (b, l), False for padding. It draws random
+            numbers from torch's generator.
         save: function that writes the trained model into a folder.
         facts: facts about the data for the record, such as the size of the vocabulary.
     """
@@ -64,7 +63,7 @@ class Epoch:
     """Losses and times of one pass over the text.
 
     Attributes:
-        training_loss: mean loss of all predictions of the epoch, while the weights change, nats.
+        training_loss: mean loss of a prediction during the epoch, nats.
         validation_loss: mean loss of a prediction in the validation sentences after the epoch,
             nats.
         predictions: number of predicted tokens, words, sentence ends or labels in training.
@@ -105,13 +104,7 @@ class Progress:
 class Trainer:
     """The training loop; its state consists of weights, optimizer state, and the attributes below.
 
-    Args:
-        task: network and its predictions.
-        training: sentences to train on.
-        validation: sentences to validate on.
-        settings: settings of the training.
-        device: device on which the network runs.
-        bf16: whether to compute in bfloat16 where this is safe; weights are always float32.
+    With `bf16`, computations are in bfloat16 where this is safe; weights are always float32.
 
     Attributes:
         curve: finished epochs.
@@ -169,12 +162,12 @@ class Trainer:
             self.curve = (*self.curve, self._epoch(report, save))
             self.part, self.generators = (0, 0.0, 0, 0.0, 0.0), ()
             if best_of(self.curve) == len(self.curve) - 1:
-                # Copies, because the next epoch changes the network's weights in place
+                # Copies, because the next epoch changes the weights in place
                 weights = self.task.network.named_parameters()
                 self.best = {name: weight.detach().clone() for name, weight in weights}
             save()
-        # Even if the validation loss is finite, some weights may not be, because it does not depend
-        # on all weights, such as those of words that occur only in the training text
+        # Check all weights, since the validation loss does not depend on words that occur only in
+        # the training text
         with torch.no_grad():
             for name, weight in self.task.network.named_parameters():
                 weight.copy_(self.best[name])
@@ -187,7 +180,6 @@ class Trainer:
         return reason
 
     def _end(self) -> str | None:
-        """Return the reason to stop now; None to continue."""
         if len(self.curve) >= self.settings.epochs:
             return "all epochs are done"
         if self.curve and len(self.curve) - 1 - best_of(self.curve) >= self.settings.patience:
@@ -195,11 +187,10 @@ class Trainer:
         return None
 
     def _epoch(self, report: Callable[[Progress], None], save: Callable[[], None]) -> Epoch:
-        """Run the next epoch, or the rest of an unfinished one."""
         seed, epochs, number = self.settings.seed, self.settings.epochs, len(self.curve)
         last = self.curve[-1].validation_loss if self.curve else None
         done, total, count, cpu_seconds, seconds = self.part
-        # Include the time that an interrupted epoch took before
+        # Include the time before an interruption
         start, cpu_start = perf_counter() - seconds, process_time() - cpu_seconds
         rng = np.random.default_rng([seed, number])
         batches = shuffled_batches(_lengths(self._training), self.settings.batch_size, rng)
@@ -228,7 +219,7 @@ class Trainer:
         return Epoch(total / count, loss, count, *spent, trained)
 
     def _check(self, loss: float, step: int) -> None:
-        """Refuse a loss that is so large, or nan, that the training cannot recover."""
+        """Refuse a loss from which the training cannot recover."""
         if not loss < _LARGEST_LOSS:  # also true for nan
             rate = self.settings.learning_rate
             raise ModelError(
@@ -269,9 +260,8 @@ def best_of(curve: Sequence[Epoch]) -> int:
 
 
 def learning_rate(step: int, steps: int, settings: TrainingSettings) -> float:
-    """Return the learning rate of a step (from 0): a linear rise to the peak, then a fall to 0."""
-    # The rise uses `step + 1`, so that the rate of the first step is above 0. The fall would reach
-    # 0 one step after the last one
+    """Return the learning rate of a 0-based step: a linear rise, then a linear fall."""
+    # The first rate and the last rate are above 0
     rising = max(1.0, settings.warmup * steps)
     if step < rising:
         return settings.learning_rate * (step + 1) / (rising + 1)
@@ -282,8 +272,7 @@ def _lengths(rows: Sequence[IntArray]) -> IntArray:
     return np.fromiter(map(len, rows), np.int64, len(rows))
 
 
-# The batches of an epoch follow from a seed. Dropout and masks use torch's generators, whose states
-# within an epoch must therefore be saved
+# Torch's generators, for dropout and masks; batches depend only on a seed
 def _generators(device: str) -> tuple[Tensor, ...]:
     cpu = torch.get_rng_state()
     return (cpu, torch.cuda.get_rng_state()) if device.startswith("cuda") else (cpu,)
@@ -309,8 +298,7 @@ def shuffled_batches(lengths: IntArray, size: int, rng: np.random.Generator) -> 
     """Divide all rows into random batches of `size` rows of similar length; one may be smaller.
 
     The rows are shuffled and divided into pools of 64 batches. In each pool, they are sorted by
-    length and divided into batches. Then all batches are shuffled. So there is little padding, and
-    every epoch has another order.
+    length and divided into batches. Then all batches are shuffled.
     """
     order = rng.permutation(len(lengths))
     pools = np.split(order, range(_POOL * size, len(order), _POOL * size))

@@ -1,10 +1,9 @@
 """Files of a training: the checkpoint of an unfinished run, and the record of a finished run.
 
 The checkpoint is a safetensors file with the weights, the best weights so far and AdamW's moments.
-Its metadata contain the settings and the curve as text. The file is replaced after every epoch.
-Within an epoch, it is replaced every five minutes, and also contains the states of the random
-generators. After a kill, or if the disk is full, the previous file is still there. The tensors have
-these names:
+Its metadata contain the settings and the curve as text. The file is replaced after every epoch, and
+every five minutes within an epoch. The previous file remains until the new file is complete. The
+tensors have these names:
 
     weights/NAME                  a weight of the network
     best/NAME                     the same weight after the best epoch
@@ -47,10 +46,8 @@ class Training:
     """A finished training.
 
     Attributes:
-        out: folder of the model.
-        curve: epochs in order.
         ended: reason for the end, as a clause.
-        facts: further facts of the record, such as settings and device.
+        facts: other facts of the record, such as settings and device.
     """
 
     out: Path
@@ -141,7 +138,7 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
     run = _read_run(path)
     trainer.curve = tuple(Epoch(**epoch) for epoch in run["curve"])
     trainer.part = tuple(run["part"])
-    # Group tensors by the first part of their names; all other groups are moments
+    # Group tensors by the first part of their names; groups other than these three are moments
     parts: dict[str, dict[str, Any]] = {"best": {}, "weights": {}, "chance": {}}
     for key, tensor in safetensors.torch.load_file(path).items():
         part, _, name = key.partition("/")
@@ -160,9 +157,7 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
 
 
 def is_begun(folder: Path, identity: Identity) -> bool:
-    """Return True if a folder contains a run with these settings, finished or not.
-
-    Return False if the folder is missing or empty.
+    """Return True if a folder contains a run with these settings, False if it is empty or missing.
 
     Raises:
         InputError: if the folder contains something else, or a run with other settings.
@@ -213,7 +208,7 @@ def _read_run(path: Path) -> dict[str, Any]:
 
 
 def _draw(path: Path, curve: Sequence[Epoch]) -> None:
-    """Draw perplexities by epoch, and a vertical line at the epoch whose weights were saved."""
+    """Draw perplexities by epoch, and a vertical line at the best epoch."""
     from matplotlib.ticker import MaxNLocator
 
     epochs = range(1, len(curve) + 1)

@@ -58,11 +58,11 @@ def train_network(
 
     `load_model` loads a recurrent network as `lstm:DIR` (or `rnn`, `bilstm`), and a small
     transformer as `hf:DIR`. The transformer and its tokenizer are saved in the format of
-    `transformers`. GPT-2 predicts every token of a sentence and the end of the sentence. BERT
-    predicts hidden tokens. By default, the share of hidden tokens is drawn for each sentence,
-    because scores of masked models (rule `chain`) need predictions with every share, from one
-    hidden word to all; the original BERT always hid 15 %. With `masking="any-order"`, the hidden
-    tokens are weighted as in masked diffusion, see `over_orders`.
+    `transformers`.
+
+    GPT-2 predicts every token of a sentence and the end of the sentence. BERT predicts hidden
+    tokens. By default, the share of hidden tokens is random for each sentence, because the rule
+    `chain` hides from one word to all; the original BERT always hid 15 %.
 
     The folder also gets `training.json` and `curve.png`. A call with the text and settings of an
     interrupted training resumes it from its last checkpoint; on a CPU, the result is the same as
@@ -82,8 +82,8 @@ def train_network(
         InputError: if there are fewer training sentences than a batch has, or fewer distinct words
             or tokens than requested; or if the folder contains something else or a training with
             other settings, or cannot be written.
-        ModelError: if the device does not exist, lacks memory or does not support the precision; a
-            sentence contains a special token of the tokenizer; or the training diverges.
+        ModelError: if the device does not exist, lacks memory or does not support the precision; if
+            a sentence contains a special token of the tokenizer; or if the training diverges.
     """
     settings = network or RecurrentSettings()
     quiet: AbstractContextManager[None] = nullcontext()
@@ -113,8 +113,8 @@ def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> Tra
     words = WordList.from_sentences(
         text, size=settings.vocabulary_size, min_count=settings.min_count
     )
-    # The adaptive softmax (Grave et al. 2017) divides the words, by frequency, into the first
-    # tenth, the words up to two fifths, and the others; a small network has a single softmax
+    # The adaptive softmax (Grave et al. 2017) has three clusters: the most frequent tenth of the
+    # words, the words up to two fifths, and the others. Small networks have a single softmax
     large = len(words) >= _ADAPTIVE_FROM and settings.hidden >= 64
     network = RecurrentNetwork(
         Shape(
@@ -127,7 +127,6 @@ def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> Tra
             cutoffs=(len(words) // 10, 2 * len(words) // 5) if large else (),
         )
     )
-    # Number of words of each sentence that are not in the vocabulary
     counts = [int((words.numbers(s.words) == UNKNOWN).sum()) for s in text]
     return TrainingTask(
         network=network,
@@ -158,22 +157,8 @@ def train_task(
 
     A finished run is not repeated.
 
-    Args:
-        build: function that makes the task from the training sentences.
-        sentences: text, including the validation sentences if `validation` is None.
-        out: folder of the model.
-        network: settings of the network.
-        settings: settings of the training.
-        validation: validation sentences; by default a share of the text.
-        device: device to use; `auto` is a GPU if there is one.
-        precision: float format; `auto` is bfloat16 on a GPU that supports it, otherwise float32.
-        on_progress: callback after every step.
-
-    Raises:
-        InputError: if there are fewer training sentences than a batch has, or the folder contains
-            something else or a run with other settings, or cannot be written.
-        ModelError: if the device does not exist, lacks memory or does not support the precision, or
-            the training diverges.
+    `build` makes the task from the training sentences. If `validation` is None, a share of
+    `sentences` is held out. For other arguments and errors, see `train_network`.
     """
     device_name = resolve_device(device)
     bf16 = _computes_in_bf16(precision, device_name)
@@ -217,8 +202,8 @@ def train_task(
         "device": device_name,
         "threads": torch.get_num_threads(),
     }
-    # The network now has the weights of the best epoch. The checkpoint is removed last: if this run
-    # is killed before that, the next run can write the missing files
+    # Remove the checkpoint last: if this run is killed before that, the next run can still write
+    # the missing files
     task.save(out)
     write_training_text(out, chain(training, held_out))
     finished = record.Training(out, trainer.curve, reason, facts)
@@ -230,7 +215,7 @@ def train_task(
 def _run(
     trainer: Trainer, out: Path, identity: Identity, report: Callable[[Progress], None] | None
 ) -> str:
-    """Train to the end, write checkpoints, and return the reason for the end, as a clause."""
+    """Train, write checkpoints, and return the reason for the end, as a clause."""
     try:
         with fitting_memory(_TOO_LARGE):
             return trainer.run(
@@ -238,7 +223,7 @@ def _run(
                 lambda: record.write_checkpoint(out, identity, trainer),
             )
     except ModelError:
-        # Without a finished epoch, the checkpoint is useless: clear the folder for another run
+        # Without a finished epoch, the checkpoint is useless
         if not trainer.curve:
             record.forget_checkpoint(out)
             with suppress(OSError):  # if the folder has other files
@@ -249,7 +234,7 @@ def _run(
 def split_sentences(
     sentences: Sequence[_Sentence], settings: TrainingSettings
 ) -> tuple[list[_Sentence], list[_Sentence]]:
-    """Split off a share of the sentences for validation; it has at least one sentence."""
+    """Return the sentences for training, and those for validation (at least one)."""
     order = np.random.default_rng(settings.seed).permutation(len(sentences))
     n_held_out = max(1, round(settings.validation * len(sentences)))
     rows = np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
@@ -258,11 +243,7 @@ def split_sentences(
 
 
 def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
-    """Return True if the network computes in bfloat16 (by autocast; weights are float32).
-
-    Raises:
-        ModelError: if the precision is unknown, or the device does not support it.
-    """
+    """Return True if the network computes in bfloat16 (by autocast; weights are float32)."""
     if precision not in get_args(TrainingPrecision):
         raise ModelError(f"`precision` must be auto, float32 or bfloat16, got {precision!r}.")
     supports_bf16 = device != "cuda" or torch.cuda.is_bf16_supported()

@@ -87,9 +87,6 @@ class TrainingSettings:
 class RecurrentSettings:
     """Settings of a recurrent network over words, by default with the sizes of the 2023 study.
 
-    Attributes:
-        kind: `rnn`, `lstm` or `bilstm`.
-
     Raises:
         InputError: if a value is out of range.
     """
@@ -113,8 +110,8 @@ class TransformerSettings:
     Attributes:
         kind: `gpt2` (byte-level BPE) or `bert` (WordPiece).
         window: maximum number of tokens, including special tokens.
-        mask_share: for `bert`, share of hidden tokens; by default drawn at random for each
-            sentence, from one token to all tokens.
+        mask_share: for `bert`, share of hidden tokens; by default random for each sentence, from
+            one token to all tokens.
         masking: for `bert`, weighting of hidden tokens. With `any-order`, the loss is the bound of
             masked diffusion: the mean over all orders in which tokens can be uncovered.
 
@@ -162,7 +159,7 @@ class TransformerSettings:
 
 @dataclass(frozen=True)
 class ClassifierSettings:
-    """Settings of an acceptability classifier on a pretrained network.
+    """Settings of an acceptability classifier.
 
     Attributes:
         kind: `acceptability`.
@@ -179,8 +176,7 @@ NETWORKS: dict[str, tuple[RecurrentSettings | TransformerSettings, TrainingSetti
     **{kind: (RecurrentSettings(kind), TrainingSettings()) for kind in get_args(RecurrentKind)},
     **{k: (TransformerSettings(k), TRANSFORMER_TRAINING) for k in get_args(TransformerKind)},
 }
-"""Kinds of networks that are trained on a text, each with its default settings of the network and
-of the training."""
+"""Default settings of network and training, by the kind of network."""
 
 FINE_TUNING = TrainingSettings(epochs=4, learning_rate=2e-5, warmup=0.1, validation=0.1, patience=4)
 
@@ -189,7 +185,7 @@ def trained_specification(kind: str, out: Path | str) -> str:
     """Return the specification of a model that is trained into a folder.
 
     Args:
-        kind: `ngram`, or a kind of network in `NETWORKS`.
+        kind: `ngram`, or a key of `NETWORKS`.
         out: output folder; for n-grams the file name without `.arpa`.
     """
     if kind == "ngram":

@@ -106,29 +106,28 @@ def _bert(tokenizer: Any, settings: TransformerSettings) -> tuple[Any, LogProbs]
 
 
 def draw_hidden(words: Tensor, share: float | None) -> Tensor:
-    """Draw a mask (b, l) of random hidden tokens: a share of each row's words, rounded up.
+    """Draw a mask (b, l) of random tokens to hide: a share of each row's `words`, rounded up.
 
     Args:
         words: mask (b, l) of the tokens that may be hidden.
-        share: share of hidden tokens; None to draw one for each row.
+        share: share of these tokens to hide; None to draw a share for each row.
     """
     shares = torch.rand(len(words), device=words.device) if share is None else share
-    # (b,) number of tokens to hide in each row; at least one, since other rows have no loss
+    # (b,) number of tokens to hide in each row; at least one, since each row needs a loss
     counts = torch.clamp(torch.ceil(shares * words.sum(1)), min=1)
-    # A random rank for each token of a row; tokens that must stay visible have the highest ranks
+    # A random rank for each token of a row; tokens that must remain visible have the highest ranks
     noise = torch.rand(words.shape, device=words.device).masked_fill(~words, 2.0)
     ranks = noise.argsort(dim=1).argsort(dim=1)
     return words & (ranks < counts[:, None])
 
 
 def over_orders(answers: Tensor, hidden: Tensor, words: Tensor) -> Tensor:
-    """Estimate the parts of a sentence's mean log-probability over all orders of its tokens.
+    """Estimate each token's part of the mean log-probability over all orders of the tokens.
 
-    If m of n tokens are hidden, with m uniform from 1 to n and the tokens drawn at random, n/m
-    times the sum of their log-probabilities is an unbiased estimate of that mean. See Hoogeboom et
-    al. (2022, *Autoregressive diffusion models*, the order-agnostic objective) and Nie et al.
-    (2025, *Large language diffusion models*, equations 3 and 6: the loss weighted by 1/t, and its
-    form for a fixed number of hidden tokens).
+    Of n tokens, m random ones are hidden, with m uniform from 1 to n. An unbiased estimate of the
+    mean is then n/m times the sum of their log-probabilities. See Hoogeboom et al. (2022,
+    *Autoregressive diffusion models*, the order-agnostic objective) and Nie et al. (2025, *Large
+    language diffusion models*, equations 3 and 6).
 
     Args:
         answers: log p of the hidden tokens, row by row, (n_hidden,), nats.
@@ -150,11 +149,7 @@ def _log_probs(logits: Tensor, numbers: Tensor) -> Tensor:
 
 
 def _rows(tokenizer: Any, kind: str, sentences: Sequence[Sentence]) -> list[IntArray]:
-    """Encode sentences as tokens, between two special tokens.
-
-    Raises:
-        ModelError: if a sentence contains a special token.
-    """
+    """Encode sentences as tokens between two special tokens."""
     rows = tokens_of_texts(tokenizer, sentences)
     if kind == "gpt2":  # BERT's tokenizer adds [CLS] and [SEP] itself
         rows = [[tokenizer.bos_token_id, *row, tokenizer.eos_token_id] for row in rows]
@@ -181,15 +176,12 @@ def train_tokenizer(
 ) -> Any:
     """Train a `transformers` tokenizer for a text; it distinguishes case and accents.
 
-    Args:
-        sentences: text; the tokenizer reads `Sentence.text`.
-        kind: `gpt2` or `bert`.
-        size: number of tokens; by default all tokens that the text yields, at most 8,000.
-        window: maximum number of tokens of the network's input.
+    `size` is the number of tokens; by default all tokens that the text yields, at most 8,000.
+    `window` is the maximum number of tokens of the network's input.
 
     Raises:
-        InputError: if the text yields fewer tokens than requested, or more, because it has too many
-            distinct characters.
+        InputError: if the text cannot yield the requested number of tokens: it is too short, or has
+            too many distinct characters.
     """
     tokenizer = {"gpt2": _byte_level_bpe, "bert": _word_piece}[kind](sentences, size or 8_000)
     if size is not None and len(tokenizer) != size:
@@ -222,9 +214,9 @@ def _byte_level_bpe(sentences: Iterable[Sentence], size: int) -> Any:
 def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
     """Train a WordPiece tokenizer, reproducibly.
 
-    The library breaks ties by the numbers of tokens. It numbers characters inside words in the
-    order of a hash table, which differs between processes. To give these characters fixed numbers,
-    they are passed like special tokens, in alphabetical order.
+    The library breaks ties by the numbers of tokens. It numbers the characters inside words in the
+    order of a hash table, which differs between processes. So these characters are passed as
+    special tokens, in alphabetical order, to give them fixed numbers.
     """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
     from transformers import BertTokenizer
@@ -232,7 +224,6 @@ def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    # Every character that follows another one inside a word, in WordPiece's notation: `##s`
     inner: set[str] = set()
     for word in {word for sentence in sentences for word in sentence.words}:
         normal = tokenizer.normalizer.normalize_str(word)
