@@ -28,11 +28,8 @@ def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
 
     If the run is interrupted, the target is unchanged. Missing folders are created. If the target
     is a link, the linked file is replaced. A new file that is not private gets the permissions of
-    the old file. The content for a device or a pipe, such as `/dev/stdout`, is copied to it.
-
-    Args:
-        path: target path.
-        private: whether only the owner may read the file, because it contains a secret.
+    the old file. Only the owner may read a private file. The content for a device or a pipe, such
+    as `/dev/stdout`, is copied to it.
 
     Raises:
         InputError: if the target cannot be written, or the text cannot be encoded as UTF-8.
@@ -90,11 +87,7 @@ def reading(source: object, error: type[ContstimError] = InputError) -> Iterator
 
 @contextmanager
 def decoding(path: Path | str, kind: str) -> Iterator[None]:
-    """Convert all errors of a reader of binary files to `InputError`.
-
-    Args:
-        path: path of the file.
-        kind: expected content, to complete the message "PATH is not …".
+    """Convert all errors of a reader of binary files to `InputError`: "PATH is not KIND: …".
 
     Raises:
         InputError: if the reader raises an error.
@@ -140,10 +133,7 @@ def path_inside(folder: Path | str, name: str) -> Path:
     """Return the path of a name in a folder, and refuse names that lead out of the folder.
 
     Use it for all names from files that other people may have written, such as shared study files.
-
-    Args:
-        folder: existing or future folder.
-        name: name, or relative path with slashes.
+    A name may be a relative path with slashes.
 
     Raises:
         InputError: if the name is empty or absolute, has `..`, a backslash or a null character, or
@@ -210,11 +200,7 @@ def checksum(path: Path | str, leave_out: Collection[str] = ()) -> str:
     """Return `sha256:` and the digest of a file, or of the names and contents of a folder's files.
 
     A folder's hidden files are skipped, because they are temporary or private. Its records are
-    skipped, because they contain dates.
-
-    Args:
-        path: file or folder.
-        leave_out: further files of the folder to skip, such as texts that users edit.
+    skipped, because they contain dates. `leave_out` names further files to skip.
 
     Raises:
         InputError: if a file cannot be read.

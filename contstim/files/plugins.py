@@ -28,11 +28,7 @@ def _find_names(group: str, _path: tuple[str, ...]) -> tuple[str, ...]:
 def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError]) -> _Kind | None:
     """Load the value that an installed package provides under a name; None if no package does.
 
-    Args:
-        group: group of entry points.
-        name: name of the entry point, and attribute `name` of the value.
-        kind: class of the value.
-        error: class of the errors to raise.
+    The value must be a `kind` whose attribute `name` is the name of the entry point.
 
     Raises:
         ContstimError: (of class `error`) if several packages provide different values, or the value

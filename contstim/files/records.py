@@ -52,7 +52,6 @@ class Record:
         outputs: path of each file and folder that was written → checksum.
         files: path of each file in written folders → checksum.
         seconds: duration of the step.
-        warnings: warnings of the step.
         complete: False if the step produced fewer results than requested.
         command: command line.
         date: date and time, UTC.
@@ -91,13 +90,8 @@ class Record:
     ) -> Record:
         """Make a record with the current date and the checksums of the outputs.
 
-        Args:
-            path: path of the record.
-            inputs: checksums of files and folders that were read, computed before the run.
-            outputs: files and folders that were written.
-            facts: further results. The entry `to_edit` names files that users edit; checksums of
-                folders ignore these files.
-            about: further fields of the record.
+        `inputs` are checksums computed before the run. The entry `to_edit` of `facts` names files
+        that users edit; checksums of folders ignore these files.
 
         Raises:
             InputError: if a file cannot be read.
@@ -208,10 +202,7 @@ def checksums(
 ) -> dict[str, str]:
     """Return path relative to `folder` → checksum.
 
-    Args:
-        paths: files and folders; missing paths and devices are ignored.
-        folder: folder of the record.
-        to_edit: files that checksums of folders ignore.
+    Missing paths and devices are ignored. Checksums of folders ignore files of `to_edit`.
     """
     digests = {}
     for path in map(Path, paths):

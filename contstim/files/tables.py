@@ -145,14 +145,11 @@ def table_kind(path: Path | str, kinds: Sequence[str] = TABLE_KINDS) -> str:
 def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, list[Any]]:
     """Read a table as columns by name. Cells of CSV files are texts, numbers with decimal points.
 
-    Args:
-        path: path of the table.
-        may_be_empty: whether a table without rows is accepted.
-
     Raises:
         InputError: if the file is missing, damaged, empty or not a table; rows differ in length,
             two columns have one name, or decimal signs are ambiguous; or the file's record has the
-            format of another version of contstim.
+            format of another version of contstim. A table without rows is accepted only if
+            `may_be_empty`.
     """
     return _read_columns(Path(path), table_kind(path), may_be_empty)
 
@@ -232,10 +229,7 @@ def parsed_columns(
 ) -> list[list[Any]]:
     """Parse columns of a table, in the order of the readers.
 
-    Args:
-        path: path of the table, for messages.
-        table: table from `read_table`.
-        readers: name of a column → parser and noun, see `parsed`.
+    `readers` maps names of columns to parser and noun; see `parsed`. Messages name the path.
 
     Raises:
         InputError: see `needed_columns` and `parsed`.
@@ -441,10 +435,7 @@ def number(value: Any, *, must_be_whole: bool = False, infinite: bool = False) -
 
     Unlike Python, refuse underscores (`1_000`), digits of other scripts, true, false and nan.
 
-    Args:
-        value: cell of a table.
-        must_be_whole: whether the number must be whole, such as `2` or `2.0`.
-        infinite: whether the number may be infinite.
+    The text `2.0` is a whole number. Only with `infinite`, the number may be infinite.
 
     Raises:
         ValueError: if the cell is not such a number.

@@ -49,11 +49,9 @@ def spearman(x: FloatArray, y: FloatArray) -> float:
 
 
 def pearson_matrix(columns: FloatArray, *, fewest: int = _MIN_ROWS) -> FloatArray:
-    """Compute Pearson's r between every two columns, (n_columns, n_columns).
+    """Compute Pearson's r between every two of (n_rows, n_columns), (n_columns, n_columns).
 
-    Args:
-        columns: columns, (n_rows, n_columns).
-        fewest: minimum number of rows with two finite values; otherwise r is nan.
+    r is nan for fewer than `fewest` rows with two finite values.
     """
     n = columns.shape[1]
     matrix = np.full((n, n), np.nan)

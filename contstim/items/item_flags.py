@@ -61,13 +61,7 @@ class FlagKind(StrEnum):
 
 @dataclass(frozen=True)
 class Flag:
-    """A possible problem of an item.
-
-    Attributes:
-        item_id: identifier of the item.
-        kind: kind of the problem.
-        detail: one sentence that describes the problem.
-    """
+    """A possible problem of an item; `detail` describes it in one sentence."""
 
     item_id: str
     kind: FlagKind
@@ -110,7 +104,6 @@ class FlaggedItems:
     Attributes:
         flags: flags in the order of the items.
         explanations: kind → when an item has this flag, or why the kind was not checked.
-        n_items: number of checked items.
         table: table of tags; None if no suitable table was given.
     """
 

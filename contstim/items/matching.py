@@ -75,11 +75,8 @@ def changes_of(stimuli: Iterable[Stimulus], table: TagTable | None = None) -> Ch
 
     New words are the differences of a synthetic sentence from its natural sentence. If the natural
     sentence is unknown, they are the differences between a trial's two synthetic sentences. Other
-    sentences have no new words.
-
-    Args:
-        stimuli: triplets, pairs or trials.
-        table: table of tags. Without a table or natural sentence, descriptions are empty.
+    sentences have no new words. Without a table of tags or natural sentence, descriptions are
+    empty.
     """
     stimuli_list = list(stimuli)
     naturals, changes = naturals_of(stimuli_list), {}

@@ -43,8 +43,6 @@ class SentencePair:
     Attributes:
         paradigm: group of pairs with the same kind of difference.
         pair_id: identifier of the pair within its paradigm.
-        good: acceptable or natural sentence.
-        bad: unacceptable sentence, or changed natural sentence.
     """
 
     paradigm: str
@@ -58,8 +56,6 @@ class MinimalPairScores:
     """Log-probabilities of both sentences of minimal pairs.
 
     Attributes:
-        pairs: minimal pairs.
-        models: names of the models.
         log_probs: log-probabilities, (n_pairs, 2, n_models), nats; the good sentence first.
         near: whether the pairs come from `contstim near-pairs`, which replaces one word of a
             natural sentence. The changed sentence may be acceptable.

@@ -67,9 +67,7 @@ class ReviewedItem:
     """An item with a reviewer's decision; fields are the columns of review.csv.
 
     Attributes:
-        reviewer: name of the reviewer.
         item_id: `trial_id` of a pair or trial, `triplet_id` of a triplet.
-        kind: kind of the item.
         source_id: source of a trial, the pair or triplet from which it was made; empty for other
             items.
         condition: condition of a trial; empty for other items.
@@ -79,7 +77,6 @@ class ReviewedItem:
         sentence_1: first sentence; in a triplet, the natural sentence.
         sentence_2: second sentence; in a triplet, the sentence that model_1 rejects.
         sentence_3: in a triplet, the sentence that model_2 rejects; None for other items.
-        decision: decision of the reviewer.
         reason: reason in the reviewer's words.
     """
 
@@ -228,9 +225,7 @@ class Review:
     def require_items_of(self, stimuli: Iterable[Stimulus], table: Path | str) -> None:
         """Check that the stimuli include every reviewed item of their kind, without changes.
 
-        Args:
-            stimuli: pairs, triplets or trials, all of one kind; not all need a review.
-            table: name of the table of stimuli for messages.
+        All stimuli must be of one kind. Messages name their `table`.
 
         Raises:
             InputError: if a reviewed item is missing or has changed; names the first one.
@@ -293,10 +288,7 @@ def write_review(path: Path | str, decisions: Iterable[ReviewedItem]) -> None:
 def read_reviews(paths: Sequence[Path | str]) -> Review:
     """Read reviews that `write_review` or the page of `contstim review` wrote.
 
-    If a row names no reviewer, the reviewer is the file's name.
-
-    Args:
-        paths: files of one or several reviewers; files of earlier rounds come first.
+    Files of earlier rounds come first. If a row names no reviewer, the reviewer is the file's name.
 
     Raises:
         InputError: if a file cannot be read, lacks a column or has an invalid row; see also

@@ -381,10 +381,6 @@ def read_stimuli(path: Path | str, notes: TextNotes | None = None) -> list[Sente
     In a table (.csv, .tsv, .parquet, .jsonl), sentences are in the columns `SENTENCE_COLUMNS`. If
     there are none, they are in the columns good and bad.
 
-    Args:
-        path: path of the text or table.
-        notes: counter of changed and tokenised sentences.
-
     Raises:
         InputError: if the file cannot be read, a line has no word, a cell has no text, or the table
             has none of these columns.

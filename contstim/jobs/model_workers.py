@@ -40,12 +40,8 @@ def remote_scorers(
     chunk is repeated. Results do not depend on such failures, the executor or the number of
     workers.
 
-    Args:
-        specifications: models, each as `[NAME=]SPECIFICATION`.
-        executor: executor that spawns the workers; this function starts and ends it.
-        context: initial context of every worker.
-        say: callback for messages to the user, such as the death of a worker.
-        task_limit: maximum seconds for a chunk, including loading the model; None for no limit.
+    A model is `[NAME=]SPECIFICATION`. For the other arguments, see `worker_pool`; `task_limit` is
+    for one chunk and includes loading the model.
 
     Raises:
         ModelError: see `load_scorers`.

@@ -137,8 +137,8 @@ def worker_pool(
         executor: executor that spawns the workers.
         context: initial context of every worker.
         say: callback for messages to the user, such as the death of a worker.
-        task_limit: maximum seconds for a task; None for no limit. The worker of a late task is
-            replaced.
+        task_limit: maximum seconds for a task, after which its worker is replaced; None for no
+            limit.
 
     Raises:
         ContstimError: if workers cannot be started here.
@@ -159,8 +159,6 @@ class _Worker:
     Attributes:
         address: machine and process.
         loaded: specifications of its loaded models.
-        task: current task; None if idle.
-        deadline: time by which the task must end.
     """
 
     address: str

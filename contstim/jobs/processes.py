@@ -141,7 +141,6 @@ class ProcessExecutor(Executor):
 def _work(
     pipe: Connection, context: WorkerContext, environment: dict[str, str], beats: Any
 ) -> None:
-    """Answer tasks in a worker process until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles interrupts
     os.environ.update(environment)
 

@@ -204,7 +204,7 @@ class _Actor:
         self._context = context
 
     def locate(self) -> tuple[str, str, int]:
-        """Return node, host and process number."""
+        # Node, host, process number
         import ray
 
         return ray.get_runtime_context().get_node_id(), socket.gethostname(), os.getpid()
@@ -217,7 +217,6 @@ class _Actor:
 
 
 def _kill(process: int) -> None:
-    """Kill a process on the machine where this function runs."""
     with suppress(ProcessLookupError):
         # On Windows, which has no SIGKILL, any signal ends a process
         os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))

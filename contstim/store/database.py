@@ -31,13 +31,9 @@ LAYOUT = 9
 
 
 def make_tables(connection: sqlite3.Connection, package: str, kind: int, layout: int) -> None:
-    """Create the tables of a package's `tables.sql`, and set application_id and user_version.
+    """Create the tables of a package's `tables.sql` within a transaction.
 
-    Args:
-        connection: connection to a new database, within a transaction.
-        package: package that contains `tables.sql`.
-        kind: application_id of the file.
-        layout: user_version of the file.
+    `kind` becomes SQLite's application_id of the file, `layout` its user_version.
     """
     # `executescript` would end the transaction
     for statement in resources.files(package).joinpath("tables.sql").read_text().split(";\n"):

@@ -30,9 +30,7 @@ class Outcome:
     """Outcome of a search for a triplet.
 
     Attributes:
-        state: final state of the search.
         reason: see `Result`.
-        triplet: triplet found by the search; None if there is none.
         trails: steps and costs of the search for each synthetic sentence; see `trail_of` in
             `contstim.optimization.jobs.tasks`.
         wall_seconds: duration of the searches, not stored.
@@ -53,13 +51,8 @@ class Result:
 
     Attributes:
         id: number in the store; 0 if it is not stored.
-        model_1: first model, as in the triplet.
-        model_2: second model, as in the triplet.
-        natural: natural sentence.
-        state: final state of the search.
         reason: why there is no triplet, or why its sentences are not all different; otherwise
             empty.
-        triplet: triplet found by the search; None if there is none.
         rows: number of sequences that the two networks processed.
         tokens: number of tokens in these sequences.
         searches: number of searches in both directions.
@@ -100,11 +93,6 @@ class TripletStore:
     def keep(self, key: str, result: Result, trails: Sequence[Mapping[str, Any]]) -> Result:
         """Store a result in one transaction, and replace an earlier result with the same key.
 
-        Args:
-            key: digest of everything that determines the result.
-            result: result of the search.
-            trails: trails of its searches; see `Outcome`.
-
         Raises:
             StoreError: if the disk is full, or the file cannot be written.
         """
@@ -133,10 +121,9 @@ class TripletStore:
         return _result(dict(zip(names, rows[0], strict=True))) if rows else None
 
     def refused_shares(self, results: Iterable[Result]) -> dict[str, float]:
-        """Return the share of judged sentences that each judge alone refused; empty if none.
+        """Return judge → share of the judged sentences that only this judge refused.
 
-        Args:
-            results: stored results of searches for few new words.
+        Only searches for few new words have judges.
         """
         rows = self._store.rows(
             "SELECT json_extract(trail.value, '$.choice.judged'), "
@@ -170,10 +157,7 @@ class TripletStore:
     def floors(self, model: str, words: str, quantile: float) -> dict[int, float]:
         """Return number of words → plausibility floor, nats.
 
-        Args:
-            model: fingerprint of the model.
-            words: digest of the words that a search may use.
-            quantile: quantile of natural sentences.
+        `model` is a fingerprint, and `words` a digest of the words that a search may use.
         """
         rows = self._store.rows(
             "SELECT n_words, log_prob FROM floor WHERE model = ? AND words = ? AND quantile = ?",

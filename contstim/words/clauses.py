@@ -66,11 +66,7 @@ def has_order_of_question(words: Sequence[str], tags: Sequence[str]) -> bool:
 
     Such sentences are wh-questions, questions with "do" or "have", questions after a conjunction
     ("But is …"), and wh-clauses without a main clause. `whole_statement` finds other sentences that
-    begin with a verb ("Is it true").
-
-    Args:
-        words: words of the sentence, in lower case.
-        tags: tag of each word.
+    begin with a verb ("Is it true"). Words must be in lower case.
     """
     start = _count_lead_words(words, tags)
     tags = [tag.split("+")[0] for tag in tags]

@@ -62,7 +62,6 @@ class TextNotes:
     """Counts of changed and tokenised lines of a text, or cells of a table.
 
     Attributes:
-        lines: number of lines.
         examined: number of lines examined for tokenisation.
         normalised: number of lines that `normalise_text` changed.
         tokenised: number of examined lines that are tokenised.
@@ -126,9 +125,7 @@ class TextNotes:
 def read_lines(path: Path | str, notes: TextNotes | None = None) -> Iterator[str]:
     """Yield the non-blank lines of a UTF-8 text, stripped and normalised (`normalise_text`).
 
-    Args:
-        path: path of the text; `-` for standard input. A file `.gz` is decompressed.
-        notes: counter of changed and tokenised lines.
+    The path `-` is standard input. Files `.gz` are decompressed.
 
     Raises:
         CorpusError: if the file is missing, unreadable, damaged or blank, or a line is not UTF-8 or
@@ -151,15 +148,11 @@ def read_sentences(
 ) -> Iterator[Sentence]:
     """Yield the sentences of a text in order.
 
-    By default, each line with a letter or digit is a sentence. Prose is split by NLTK's Punkt
-    algorithm (Kiss & Strunk 2006), which learns abbreviations from the text itself. It is also
-    split at end marks of other scripts, such as `。`. Punctuation around the words of prose is
-    removed, except full stops of abbreviations inside a sentence.
-
-    Args:
-        path: path of the text.
-        prose: whether the text is running prose, not one sentence per line.
-        notes: counter of changed and tokenised lines.
+    By default, each line with a letter or digit is a sentence. Running prose is split by NLTK's
+    Punkt algorithm (Kiss & Strunk 2006), which learns abbreviations from the text itself. It is
+    also split at end marks of other scripts, such as `。`. Punctuation around the words of prose
+    is removed, except full stops of abbreviations inside a sentence. `notes` counts changed and
+    tokenised lines.
 
     Raises:
         CorpusError: see `read_lines`; also if no line has a letter or digit (not for prose).
@@ -209,7 +202,7 @@ def _open(path: Path | str) -> AbstractContextManager[IO[bytes]]:
 
 
 def _split_lines(file: IO[bytes], path: Path | str) -> Iterator[bytes]:
-    """Yield lines that end in LF, CR LF or, as on old Macintoshes, CR alone."""
+    # Lines end in LF, CR LF or, on old Macintoshes, CR
     try:
         for line in file:
             yield from line.splitlines()  # bytes.splitlines splits at LF and CR only

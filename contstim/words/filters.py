@@ -206,9 +206,9 @@ def whole_sentence_rules(
 
     Args:
         rules: rules for words.
-        names: names in the text (see `TextWords.names`).
+        names: names in the text; see `TextWords.names`.
         most_names: maximum number of names in a sentence.
-        tags: tags of English words for the rules about verbs; None omits these rules.
+        tags: tags of English words for rules about verbs; None omits these rules.
     """
     names = frozenset(names)
     # Fast rules come first. The last rule must see only sentences that the others accept
@@ -247,11 +247,8 @@ def filter_sentences(
 ) -> Iterator[Sentence]:
     """Yield the distinct sentences that no rule rejects, in order of first occurrence.
 
-    Args:
-        sentences: stream of sentences.
-        rules: rules, applied in order.
-        left_out: counter of rejected sentences by reason. A sentence counts for the first rule that
-            rejects it.
+    `left_out` counts rejected sentences by reason. A sentence counts for the first rule that
+    rejects it.
     """
     counts: Counter[str] = Counter() if left_out is None else left_out
     seen: set[tuple[str, ...]] = set()

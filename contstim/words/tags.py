@@ -78,7 +78,6 @@ class TagPair:
     Attributes:
         tag: first tag, or `START`.
         next: second tag, or `END`.
-        count: number of occurrences.
     """
 
     tag: str
@@ -134,9 +133,7 @@ class TagTable:
     def shares(self, word: str, *, initial: bool = False) -> Mapping[str, float]:
         """Return the share of each tag among a word's occurrences; empty for an unlisted word.
 
-        Args:
-            word: word as written.
-            initial: whether it starts a sentence, where a capital does not indicate a name.
+        At the start of a sentence (`initial`), a capital does not indicate a name.
         """
         key = word, initial
         if key in self._shares:
@@ -163,14 +160,9 @@ class TagTable:
     ) -> BoolArray:
         """Return a mask of the candidates that fit the kind and tag of a replaced word, (n_words,).
 
-        At least half of the candidate's occurrences must have the tag, and the candidate must have
-        the kind. If `kind` is empty, the candidate must have no kind.
-
-        Args:
-            kind: main kind of the replaced word; may be empty.
-            tag: tag of the replaced word.
-            words: candidates.
-            initial: whether the replaced word starts a sentence.
+        At least half of the candidate's occurrences must have the tag. The candidate must have the
+        kind; if `kind` is empty, it must have no kind. `initial` means that the replaced word
+        starts a sentence.
         """
         key = kind, tag, words, initial
         if key not in self._fitting:

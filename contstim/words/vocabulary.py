@@ -104,8 +104,7 @@ class Vocabulary:
     ) -> tuple[Vocabulary, tuple[str, ...]]:
         """Return the vocabulary without unknown words, and the unknown words.
 
-        Args:
-            are_known: function that returns a mask of known words, (n_words,).
+        The function `are_known` returns a mask of known words, (n_words,).
 
         Raises:
             VocabularyError: if no word is left.

@@ -164,11 +164,8 @@ class WordRules:
     def is_name(self, word: str, inside: Counter[str]) -> bool:
         """Return True if a word is a name: almost always capitalised inside sentences.
 
-        A capitalised word that does not occur inside sentences is also a name.
-
-        Args:
-            word: word as written.
-            inside: number of occurrences of each word inside sentences.
+        A capitalised word that does not occur inside sentences is also a name. `inside` counts the
+        words inside sentences.
         """
         if not self.is_capitalised(word) or word.lower() in self.common:
             return False
@@ -203,8 +200,7 @@ class DroppedWord:
     Attributes:
         word: word as written.
         place: `initial` (start of a sentence) or `inner` (other positions).
-        count: number of occurrences at this position.
-        reason: reason for leaving it out.
+        count: number of occurrences at this place.
     """
 
     word: str
@@ -241,11 +237,8 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
 
     Sentences with a web address are skipped, because they rarely contain ordinary language.
 
-    Args:
-        sentences: sentences of the text.
-        rules: rules for suitable words.
-        min_count: minimum number of occurrences. Occurrences at the start of sentences and inside
-            sentences count separately.
+    A word must occur at least `min_count` times. Occurrences at the start of sentences and inside
+    sentences count separately.
 
     Raises:
         VocabularyError: if `min_count` is below 1, or no word is left.

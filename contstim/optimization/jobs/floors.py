@@ -43,12 +43,7 @@ Floors = dict[str, dict[int, float]]
 
 @dataclass(frozen=True)
 class ScoringTask(WorkerTask[SearchContext]):
-    """Score sentences, with float32 weights if the model computes in half precision.
-
-    Attributes:
-        model: specification of the model.
-        sentences: sentences to score.
-    """
+    """Score sentences, with float32 weights if the model computes in half precision."""
 
     model: str
     sentences: tuple[Sentence, ...]
@@ -147,11 +142,8 @@ def reference_sentences(
     """Return the natural sentences whose scores determine floors.
 
     At most `MAX_REFERENCE_SENTENCES` of each length are chosen by a hash of their texts. So the
-    order of `sentences` does not matter.
-
-    Args:
-        sentences: all natural sentences.
-        words: words that the model knows; None for all.
+    order of `sentences` does not matter. `words` are the words that the model knows; None for
+    all.
     """
 
     def random_key(sentence: Sentence) -> str:
@@ -170,10 +162,6 @@ def floors_of(scores: Mapping[Sentence, float], quantile: float) -> dict[int, fl
 
     The floor for n words is the rank r log-probability (1 is the lowest) of the N natural sentences
     with n words, where r is `quantile` * N, rounded up.
-
-    Args:
-        scores: log-probabilities of natural sentences, nats.
-        quantile: between 0 and 1.
     """
     by_length: defaultdict[int, list[float]] = defaultdict(list)
     for sentence, score in scores.items():

@@ -58,10 +58,6 @@ class Searches:
 
     Args:
         question: settings of the searches; `SearchQuestion.resolved`.
-        profiles: facts about each model.
-        words: words that the searches of each pair may use.
-        floors: floors of plausibility.
-        store: store of the results.
         judges: judges of each pair; by default none.
         sds: standard deviation of each model's scores; needed if a unit is not nats.
         enough_sds: required drops in standard deviations, if a unit is not nats.
@@ -154,10 +150,7 @@ def _result(task: TripletTask, outcome: Outcome) -> Result:
 def search_key(question: SearchQuestion, model_1: str, model_2: str) -> str:
     """Return the key of measured times (`store.times`) of searches between two models.
 
-    Args:
-        question: settings of the searches; `SearchQuestion.resolved`.
-        model_1: specification of a model.
-        model_2: specification of the other model; the order of models does not matter.
+    The settings must be `resolved`. The order of the two specifications does not matter.
     """
     settings = digest([json.dumps(question.key, sort_keys=True)])[:12]
     return f"search {settings} {' '.join(sorted((model_1, model_2)))}"
@@ -171,9 +164,7 @@ class TripletQueue(TaskQueue[TripletTask]):
     do not depend on the number of workers or their speed.
 
     Args:
-        searches: searches of the study.
         walks: natural sentences of each pair, see `natural_walk`.
-        reporter: receives the progress.
         together: whether searches between the same models are faster at the same time.
         write_table: function that writes a table of the triplets so far; None for no table.
     """
@@ -318,15 +309,9 @@ def natural_walk(
 ) -> Iterator[Sentence]:
     """Yield the natural sentences that a pair of models can use, in the pair's own random order.
 
-    The order is that of a hash of seed, models and sentence. So the order of two sentences does not
-    depend on other sentences, on other models, or on their order in `sentences`. Sentences with one
-    word or with unusable words are omitted.
-
-    Args:
-        seed: seed of the study.
-        models: fingerprints of the two models, in any order.
-        sentences: natural sentences; repetitions do not count.
-        words: words that the searches of the pair may use.
+    The order is that of a hash of seed, models and sentence. So the order of two sentences does
+    not depend on other sentences, on other models, or on their order in `sentences`. Sentences
+    with one word or with unusable words are omitted. `models` are fingerprints, in any order.
     """
 
     def random_key(sentence: Sentence) -> bytes:
@@ -342,12 +327,8 @@ def counted_results(results: Iterable[Result], per_pair: int) -> list[Result]:
     """Return the results up to the sentence at which the walk of a pair of models ends.
 
     It ends after `per_pair` triplets, or `MAX_UNSUCCESSFUL_SEARCHES` * `per_pair` unsuccessful
-    searches. A failed search counts as a triplet, because the next run may find one.
-
-    Args:
-        results: results in the order of the walk. Because several searches run at the same time,
-            there may be results after the end.
-        per_pair: number of triplets that the pair needs.
+    searches. A failed search counts as a triplet, because the next run may find one. Because
+    several searches run at the same time, there may be results after the end.
     """
     counted: list[Result] = []
     n_triplets = n_unsuccessful = 0

@@ -29,8 +29,6 @@ class TripletResults:
         triplets: triplets, grouped by pair of models, in the order of the pair's natural sentences.
         unchanged: triplets of unsuccessful searches in the same order. Their three sentences are
             not all different, because a search found nothing or both found the same sentence.
-        failures: failed searches, in the same order.
-        pairs: statistics of each pair of models.
         conventions: name of a model → scoring convention.
         training_texts: name of a model → text that it was trained on; None if unknown.
         floors: name of a model → number of words → floor of plausibility, nats.
@@ -100,8 +98,6 @@ class PairStatistics:
     """Statistics of one pair of models; means over triplets are None if there is no triplet.
 
     Attributes:
-        model_1: first model, as in the triplets.
-        model_2: second model, as in the triplets.
         triplets: number of triplets whose three sentences are all different.
         unchanged: number of unsuccessful searches.
         failed: number of searches that failed three times.
@@ -141,13 +137,7 @@ class PairStatistics:
 def pair_statistics(
     models: tuple[str, str], results: Sequence[Result], per_pair: int
 ) -> PairStatistics:
-    """Return the statistics of a pair of models.
-
-    Args:
-        models: names of the models.
-        results: results of the pair that count.
-        per_pair: number of triplets that the pair needs.
-    """
+    """Return the statistics of a pair of models."""
     triplets = [r.triplet for r in results if r.triplet is not None and r.triplet.distinct]
     inadmissible = [r for r in results if r.state == "inadmissible"]
     means = [(t.controversiality, *t.drops) for t in triplets]

@@ -48,12 +48,9 @@ def triplets_writer(
 ) -> Callable[[Mapping[ModelPair, Sequence[Result]]], None]:
     """Return a function that writes the triplets of results, but not more often than needed.
 
-    The minimum time between two writes is the longer of ten seconds and twenty times the duration
-    of a write. The function raises an InputError if the file cannot be written.
-
-    Args:
-        path: path of the table.
-        names: specification of a model → name.
+    The minimum time between two writes is the longer of ten seconds and twenty times the
+    duration of a write. The function raises an InputError if the file cannot be written.
+    `names` maps specifications of models to names.
     """
     next_write = 0.0
 
@@ -88,9 +85,7 @@ def so_far(
 ) -> Iterator[Part]:
     """Yield a table with numbers and times of searches for each pair of models, and the triplets.
 
-    Args:
-        results: pair of models → results.
-        seconds: pair of models → times of searches of this run.
+    `seconds` has the times of searches of this run.
     """
     models = [*dict.fromkeys(model for pair in results for model in pair)]
     names = dict(zip(models, short_names(models), strict=True))
@@ -118,7 +113,6 @@ class SearchProgress:
     search counts in part.
 
     Args:
-        reporter: receives the progress.
         expected: function that returns the seconds for a triplet of a pair; None if unknown.
     """
 
@@ -142,9 +136,7 @@ class SearchProgress:
     def report(self, ended: Mapping[ModelPair, int], n_needed: Mapping[ModelPair, int]) -> None:
         """Report the progress.
 
-        Args:
-            ended: number of completed triplets of each pair.
-            n_needed: number of triplets that each pair needs.
+        `ended` and `n_needed` are numbers of triplets of each pair.
         """
         self._ended, self._n_needed = ended, n_needed
         self._costs = costs_of(n_needed, self._expected)

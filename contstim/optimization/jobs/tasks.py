@@ -89,9 +89,7 @@ class SearchContext(WorkerContext):
 def shared_words(models: tuple[str, ...], words: tuple[Vocabulary | None, ...]) -> Vocabulary:
     """Return the usable words that models share; if all words are usable, the embedded English.
 
-    Args:
-        models: names of the models.
-        words: usable words of each model; see `SearchContext.usable_words`.
+    `words` are the usable words of each model; see `SearchContext.usable_words`.
 
     Raises:
         VocabularyError: if no word may start a sentence, or none may follow another.
@@ -117,7 +115,6 @@ class ModelProfile:
     """Facts about a model for the main process, which does not load models.
 
     Attributes:
-        convention: convention of the model's scores.
         words: words that a search may use with the model; None for all.
         training_text: text that the model was trained on; None if unknown.
         is_causal: whether the model is a causal transformer.
@@ -135,12 +132,7 @@ class ModelProfile:
 
 @dataclass(frozen=True)
 class InspectionTask(WorkerTask[SearchContext]):
-    """Load a model and describe it.
-
-    Attributes:
-        model: specification of the model.
-        sentences: natural sentences of the study.
-    """
+    """Load a model and describe it."""
 
     model: str
     sentences: tuple[Sentence, ...] = ()
@@ -167,7 +159,6 @@ class TripletTask(WorkerTask[SearchContext]):
         question: settings of the study's searches; `SearchQuestion.resolved`.
         models: specifications of the two models.
         fingerprints: fingerprints of the models when the job began.
-        natural: natural sentence.
         words: digest of the words that the search may use.
         judges: specification and fingerprint of each judge.
         floors: minimum score of the natural sentence under each of the two models; None for no

@@ -59,16 +59,9 @@ def find_triplets(
     If a natural sentence yields no triplet, the pair uses its next one. A search that fails is
     tried three times. Then the other searches continue, and the next run tries it again.
 
-    Args:
-        question: settings of the searches.
-        models: models; every two of them are a pair.
-        sentences: natural sentences, which all pairs share.
-        database: store of the outcomes.
-        executor: executor that spawns the workers; this function starts and ends it.
-        context: initial context of every worker, with the words to use.
-        task_limit: maximum seconds for a search, including loading its models; None for no limit.
-        so_far: path of a table of the triplets so far; None for no table.
-        reporter: receives messages and progress.
+    Every two models are a pair. `context` has the words to use. `task_limit` is the maximum
+    number of seconds for a search, including loading its models. `so_far` is the path of a
+    table of the triplets so far. For the other arguments, see `worker_pool`.
 
     Raises:
         InputError: if there are fewer than two models or too few natural sentences, a word of `fix`

@@ -65,11 +65,8 @@ class SentenceRegression:
     def learn(self, sentence: Sentence, drafted: float, n_tokens: float, score: float) -> None:
         """Update the weights with the score of a sentence; ignore known sentences.
 
-        Args:
-            sentence: scored sentence.
-            drafted: score of the sentence under the draft, nats; 0 without a draft.
-            n_tokens: number of tokens of the sentence; 0 if unknown.
-            score: log-probability of the sentence, nats; ignored if infinite or nan.
+        `drafted` is the score under the draft, nats; 0 without a draft. `n_tokens` is 0 if
+        unknown. Scores that are infinite or nan are ignored.
         """
         if sentence in self._known or not np.isfinite(score):
             return
@@ -152,12 +149,6 @@ def _prior_sd(term: Term) -> float:
 
 class BlackBoxEstimates:
     """Expected scores of the words at a position under a black box.
-
-    Args:
-        number: index of the model.
-        position: current sentence, position and candidate words.
-        evaluator: evaluator with the model, its draft and its exact scores.
-        regression: regression of the search for this model.
 
     Attributes:
         refined: True if `drafted` contains exact scores of the draft for all words, or if there is

@@ -37,11 +37,7 @@ class Step:
     Attributes:
         position: 0-based position of the new word; if a new start has several new words, the
             position of the last one.
-        old: word before the replacement.
-        new: word after the replacement.
-        sentence: sentence with the new word.
         log_probs: log-probabilities of `sentence`, (n_models,), nats.
-        loss: loss of `sentence`.
         visit: number of visited positions so far, including this one.
         round: 0 for steps from the first start, 1 for steps from the second start, and so on.
         cost: cost of all models together so far.
@@ -67,11 +63,8 @@ class Climb:
     """A finished search.
 
     Attributes:
-        start: first sentence.
         steps: accepted steps of all rounds.
-        sentence: best sentence.
         log_probs: log-probabilities of the best sentence, (n_models,), nats.
-        visits: number of visited positions.
         end: reason why the climb ended.
     """
 
@@ -132,16 +125,9 @@ def climb(
 ) -> Climb:
     """Improve a sentence word by word (Golan et al. 2023, Methods).
 
-    Args:
-        start: first sentence.
-        candidates: words allowed at each position.
-        objective: loss and constraint.
-        proposer: strategy that finds a better word.
-        rng: random generator for the order of positions, the proposer and the perturbation.
-        state: final state of an earlier climb with the same evaluator, which this climb updates;
-            None for a new state.
-        perturbation: method for new starts; None for a single round.
-        on_step: callback for each accepted step.
+    `state` is the final state of an earlier climb with the same evaluator, which this climb
+    updates; None for a new state. Without a perturbation, there is a single round. `on_step` is
+    called with each accepted step.
     """
     evaluator = objective.evaluator
     if state is None:

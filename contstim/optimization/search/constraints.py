@@ -38,7 +38,6 @@ class Constraint:
     """A rule about the words of a synthetic sentence.
 
     Attributes:
-        name: name in messages.
         allowed: function of natural sentence, current sentence, 0-based position and words; returns
             a mask of the words that may replace the current word, (n_words,).
         fixed: 0-based positions that never change.
@@ -204,9 +203,7 @@ class Position:
     """A position of a sentence, and the candidate words for it.
 
     Attributes:
-        current: current sentence with its scores.
         index: 0-based index of the position.
-        words: all words of the vocabulary for the position.
         allowed: mask of the words that may replace the current word, (n_words,).
         visit: number of visited positions so far, including this one; 0 outside of a climb.
     """
@@ -239,13 +236,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Candidate words for the positions of a natural sentence.
-
-    Attributes:
-        vocabulary: all words, by position in a sentence.
-        natural: natural sentence from which the search starts.
-        constraints: constraints on new words.
-    """
+    """Candidate words for the positions of a natural sentence."""
 
     vocabulary: Vocabulary
     natural: Sentence
@@ -287,12 +278,7 @@ class Candidates:
         }
 
     def allowed_now(self, sentence: Sentence, index: int) -> BoolArray:
-        """Return a mask of the words `possible[index]` that all constraints allow, (n_words,).
-
-        Args:
-            sentence: current sentence.
-            index: 0-based position.
-        """
+        """Return a mask of the words `possible[index]` that all constraints allow, (n_words,)."""
         changing = [constraint for constraint in self.constraints if not constraint.lasting]
         return self._mask_allowed(changing, sentence, index, self.possible[index])
 

@@ -30,9 +30,6 @@ class ScoredCandidate:
 
     Attributes:
         visit: number of visited positions so far, including this one.
-        position: 0-based position.
-        word: candidate word.
-        sentence: sentence with the candidate.
         log_probs: log-probabilities, (n_models,), nats. The value is nan for a model that did not
             score the sentence, for example because another model had excluded the candidate.
     """
@@ -124,11 +121,8 @@ class Evaluator:
     ) -> FloatArray:
         """Return one model's exact log-probabilities of sentences, (n_sentences,), nats.
 
-        Args:
-            number: number of the model.
-            sentences: sentences; those that are not cached are scored in one batch.
-            position: the only position at which the sentences differ from the current sentence;
-                None if they may differ at several positions.
+        Sentences that are not cached are scored in one batch. `position` is the only
+        position at which they differ from the current sentence, or None.
         """
         cache = self._scores[number]
         scores = np.array([cache.get(sentence, np.nan) for sentence in sentences])
@@ -174,12 +168,9 @@ class Evaluator:
     ) -> FloatArray:
         """Return and record all models' exact log-probabilities, (n_models, n_words), nats.
 
-        Args:
-            position: position of the words.
-            words: candidate words.
-            promising: function that receives the scores so far, (n_models, n_words), nan if
-                unknown, and returns a mask of the words that the next model scores, (n_words,);
-                None for all words.
+        The function `promising` receives the scores so far, (n_models, n_words), nan if
+        unknown. It returns a mask of the words that the next model scores, (n_words,); None
+        for all words.
         """
         log_probs = np.full((len(self.models), len(words)), np.nan)
         for number in range(len(self.models)):

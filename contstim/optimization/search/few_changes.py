@@ -155,9 +155,6 @@ class FewChangesSearch:
     """A search for few new words in one direction.
 
     Args:
-        candidates: words allowed at each position, and the natural sentence.
-        objective: loss, constraint and evaluator; judges accept every sentence.
-        goal: required nats and limits.
         n_judges: number of judges, which are the last models of the evaluator.
         gains: (name of a model, 0-based position) → expected gain of each word over the natural
             word, (n_words,), nats. The search adds missing gains. Both directions of a triplet
@@ -318,11 +315,8 @@ class FewChangesSearch:
     ) -> FloatArray:
         """Return log-probabilities with each allowed word, (n_models, n_words), nats.
 
-        Args:
-            sentence: sentence in which a word is replaced.
-            log_probs: log-probabilities or estimates of `sentence`, (n_models,), nats.
-            index: 0-based position of the replaced word.
-            allowed: indices of the new words in `Candidates.possible`, (n_words,).
+        `log_probs` are those of `sentence`, exact or estimated, (n_models,), nats.
+        `allowed` are indices in `Candidates.possible`, (n_words,).
         """
         self._n_visits += 1
         estimates = np.empty((len(log_probs), len(allowed)))
@@ -363,9 +357,8 @@ class FewChangesSearch:
     def _score(self, proposals: _Proposals, share: float) -> None:
         """Score the most promising proposals exactly, and keep the feasible ones.
 
-        Args:
-            proposals: proposals of `_propose`.
-            share: share of each network's maximum number of sentences that may be scored so far.
+        `share` is the share of each network's maximum number of sentences that may be
+        scored so far.
         """
         if not self._choosers:  # all scores are exact
             order = np.argsort(-self._quality(proposals.estimates), kind="stable")

@@ -39,13 +39,9 @@ def near_pairs(
     """Find the new word on which each pair of models disagrees most.
 
     Ignored are disagreements within rounding errors, and models that give the natural sentence
-    probability zero. Ties are resolved in favour of the first word.
-
-    Args:
-        models: two or more models.
-        candidates: natural sentence, and words allowed at each position.
-        sds: name of each model → standard deviation of its scores of natural sentences, by which
-            gains are divided; None if all units are nats.
+    probability zero. Ties are resolved in favour of the first word. If a unit is not nats,
+    `sds` maps names of models to standard deviations of their scores, by which gains are
+    divided.
 
     Returns:
         Names of two models that disagree → 0-based position and new word.

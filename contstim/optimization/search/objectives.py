@@ -91,10 +91,8 @@ class Objective:
     ) -> BoolArray:
         """Return a mask of sentences that may satisfy the constraint with a loss below `loss`.
 
-        Args:
-            log_probs: log-probabilities, (n_models, n_sentences), nats; nan if unknown.
-            upper_bounds: upper bounds of `log_probs`, (n_models, n_sentences); inf if unknown.
-            loss: loss to improve on.
+        Arrays are (n_models, n_sentences), nats. Unknown log-probabilities are nan, unknown
+        upper bounds inf.
         """
         # In the best case, unknown scores are the bound (accepting models) or -inf (rejecting)
         best = log_probs.copy()

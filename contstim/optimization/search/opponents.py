@@ -36,7 +36,6 @@ class Opponent(LanguageModel):
     """A scorer in a search: its scores divided by a tenth of a standard deviation.
 
     Args:
-        scorer: scorer with scores of any unit.
         sd: standard deviation of its scores of natural sentences.
     """
 
@@ -99,9 +98,7 @@ class Opponent(LanguageModel):
 def natural_sd(scorer: Scorer, sentences: Iterable[Sentence]) -> float:
     """Return the pooled standard deviation of scores of natural sentences of equal length.
 
-    Args:
-        scorer: scorer of any unit.
-        sentences: natural sentences; sentences that the scorer cannot score are ignored.
+    Sentences that the scorer cannot score are ignored.
 
     Raises:
         ModelError: if the scores do not vary, or there are not enough sentences of equal length.

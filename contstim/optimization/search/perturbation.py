@@ -78,15 +78,7 @@ class Perturbation:
         state: SearchState,
         rng: np.random.Generator,
     ) -> ScoredSentence | None:
-        """Return an exactly scored sentence that satisfies the constraint; None to end the search.
-
-        Args:
-            best: best sentence so far.
-            candidates: words allowed at each position.
-            objective: loss, constraint and evaluator.
-            state: search state, which this method may update.
-            rng: random generator.
-        """
+        """Return a new start, exactly scored and feasible; None to end the search."""
         evaluator = objective.evaluator
         for _ in range(self.tries):
             perturbed = best
@@ -136,7 +128,6 @@ class Oscillation(Perturbation):
     If all attempts lead back to the best sentence, or to no feasible sentence, use `Perturbation`.
 
     Attributes:
-        patience: the search ends after this many rounds in a row without gain.
         oscillations: maximum number of attempts to find a new feasible sentence.
         random_words: number of words replaced at random at the beginning.
         lowest: lower limit of the random first price, nats per nat.
@@ -216,8 +207,6 @@ class PricedLosses:
     """Cached sums loss + price * shortfall.
 
     Args:
-        candidates: words allowed at each position.
-        objective: loss, shortfall and evaluator.
         price: nats for each nat below the floor.
     """
 

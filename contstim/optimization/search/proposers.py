@@ -53,10 +53,7 @@ class Proposer(ABC):
     ) -> ScoredSentence | None:
         """Return a feasible sentence with another word and a lower exact loss, or None.
 
-        Args:
-            position: current sentence, position and candidate words.
-            objective: loss, constraint and evaluator.
-            state: search state, which this visit may update.
+        A visit may update the search state.
         """
 
 
@@ -65,13 +62,8 @@ def best_word(
 ) -> ScoredSentence | None:
     """Return the feasible sentence with the lowest loss, if lower than the current loss; or None.
 
-    Ties are resolved in favour of the first word.
-
-    Args:
-        position: current sentence and position.
-        objective: loss and constraint.
-        words: candidate words.
-        log_probs: exact log-probabilities, (n_models, n_words), nats; nan if unknown or excluded.
+    Ties are resolved in favour of the first word. Log-probabilities are exact, (n_models,
+    n_words), nats; nan if unknown or excluded.
     """
     losses = objective.loss(log_probs)
     eligible = ~np.isnan(log_probs).any(axis=0) & objective.feasible(log_probs)
@@ -247,12 +239,9 @@ def _find_extremes(
 ) -> list[tuple[int, int]]:
     """Find the words with the highest and the lowest estimate, under models without exact scores.
 
-    Return (row, column) of these words. The current word is omitted, because its score is known.
-
-    Args:
-        exact: exact log-probabilities, (n_models, n_words), nats; nan if unknown.
-        estimates: estimates of the words, (n_models, n_words).
-        current: estimates of the current word, (n_models,).
+    Return (row, column) of these words. The current word is omitted, because its score is
+    known. `current` are estimates of the current word, (n_models,); other arrays are (n_models,
+    n_words).
     """
     extremes = []
     for number in np.flatnonzero(np.isnan(exact).any(axis=1)).tolist():

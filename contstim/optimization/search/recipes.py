@@ -23,7 +23,6 @@ class Recipe:
 
     Attributes:
         name: name on the command line and in records.
-        proposer: strategy that finds a better word.
         perturbation: method for new starts; None for a single round.
         capitals: default of studies: whether to use `constraints.capitals`.
         plausible: default of studies: minimum log-probability of a sentence under its accept model,

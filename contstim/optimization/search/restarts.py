@@ -97,10 +97,8 @@ class SearchSummary:
 
     Attributes:
         number: 0-based number of the search.
-        seed: seed of the search.
         loss: loss of the result, nats; lower is better.
         gain: decrease of the lowest loss so far, nats; 0 for the first search.
-        visits: number of visited positions.
         costs: costs by model name.
     """
 
@@ -117,11 +115,7 @@ class SearchResult:
     """Result of a search, or the best of several.
 
     Attributes:
-        natural: natural sentence from which the search started.
-        recipe: name of the recipe.
         costs: costs of all searches by model name.
-        searches: summaries of all searches from the natural sentence.
-        budget: budget of the searches.
         end_of_searches: reason why the searches ended.
     """
 
@@ -165,12 +159,8 @@ def best_of(
 ) -> ResultT:
     """Return the first result with the lowest loss, with the costs of all searches.
 
-    Args:
-        search: function that runs a search with a seed.
-        models: models of the search.
-        seed: seed of the first search; see `seed_of_search`.
-        budget: limits of the searches.
-        on_restart: callback for each search that is followed by another.
+    `search` runs a search with a seed. `seed` is that of the first search; see
+    `seed_of_search`. `on_restart` is called after each search that is followed by another.
     """
     began = monotonic()
     reported = all(model.reports_passes for model in models)

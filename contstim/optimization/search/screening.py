@@ -42,13 +42,8 @@ _MIN_WORDS = 4  # for fewer words, exact scores are as good as drafts
 class PositionEstimates:
     """Expected log-probabilities of the words at a position, under each model of the search.
 
-    Initially, these are the cheapest estimates of all words. Words whose upper bounds are too low
-    are excluded permanently.
-
-    Args:
-        position: current sentence, position and candidate words.
-        objective: loss, constraint, and evaluator with the models.
-        state: search state, whose calibrations this object updates.
+    Initially, these are the cheapest estimates of all words. Words whose upper bounds are too
+    low are excluded permanently. The calibrations of the search state are updated.
 
     Attributes:
         mean: expected log-probability of the sentence with each word, (n_models, n_words), nats.
@@ -96,14 +91,7 @@ class PositionEstimates:
     def most_promising(
         self, among: BoolArray, limit: int, loss: float, min_expected_improvement: float
     ) -> IntArray:
-        """Return columns of the words with the largest expected improvement; see `most_improving`.
-
-        Args:
-            among: mask of the words to choose from, (n_words,).
-            limit: maximum number of words.
-            loss: loss to improve on.
-            min_expected_improvement: chosen words have a larger expected improvement, nats.
-        """
+        """Return the result of `most_improving` for these estimates."""
         return most_improving(
             self._objective, loss, self.mean, self.spread, among, limit, min_expected_improvement
         )
@@ -111,9 +99,8 @@ class PositionEstimates:
     def refine(self, passes: float, draft_covers: int) -> BoolArray:
         """Refine the estimates of the most promising words, the cheapest model first.
 
-        Args:
-            passes: maximum number of passes under each model.
-            draft_covers: effort of a draft; see `LanguageModel.draft`.
+        `passes` is the maximum number of passes under each model. For `draft_covers`, see
+        `LanguageModel.draft`.
 
         Returns:
             Mask of the open words that may be scored exactly now, (n_words,). Their estimates are
@@ -209,10 +196,6 @@ class PositionEstimates:
 
 class SearchState:
     """State of a search: calibrations and costs of its models' estimates.
-
-    Args:
-        n_models: number of models of the search.
-        rng: random generator of the strategy.
 
     Attributes:
         calibrations: calibrations by model and stage.
@@ -354,13 +337,7 @@ def expected_improvement(
     """Return the expected decrease of the loss, (n_words,); infeasible words decrease it by 0.
 
     The expectation is over independent normal errors of the means (constrained expected
-    improvement, Gardner et al. 2014).
-
-    Args:
-        objective: loss and constraint.
-        loss: loss to improve on.
-        mean: means of log-probabilities, (n_models, n_words), nats.
-        spread: standard deviations of log-probabilities, (n_models, n_words), nats.
+    improvement, Gardner et al. 2014). For the arguments, see `most_improving`.
     """
     expected = _compute_improvement(objective, loss, mean)
     uncertain = np.flatnonzero(spread.any(axis=0))

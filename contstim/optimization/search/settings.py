@@ -173,9 +173,7 @@ class SearchSettings:
     def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
         """Return the constraints of a search that starts from a natural sentence.
 
-        Args:
-            natural: natural sentence.
-            every_fix: whether the sentence must have every word and position of `fix`.
+        If `every_fix`, the sentence must have every word and position of `fix`.
 
         Raises:
             InputError: if a required word or position is missing, or the table of tags cannot be

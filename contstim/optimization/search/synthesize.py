@@ -52,7 +52,6 @@ class Synthesis(SearchResult):
     evaluations are those of the best search.
 
     Attributes:
-        climb: accepted steps, and the reason why they ended.
         evaluations: exactly scored candidates, in order. If all models score all words of a
             position exactly, only the accepted word is listed.
         models: names of the models, in the order of all log-probabilities.
@@ -304,21 +303,9 @@ def synthesize_triplet(
     Eq. 4); with `sds`, it is the sum of `Triplet.drops`. If a search finds nothing, or both find
     the same sentence, the triplet is not `distinct`. For errors, see `synthesize`.
 
-    Args:
-        model_1: model that accepts synthetic_2.
-        model_2: model that accepts synthetic_1.
-        natural: natural sentence or its text.
-        vocabulary: allowed words.
-        recipe: search method.
-        constraints: further constraints on words.
-        judges: further models, which choose the sentences of a search for few new words.
-        sds: standard deviations under the two models; see `synthesize`.
-        seed: seed of the first search in each direction.
-        seeds: maximum number of seeds (seed, seed + 1 and so on). Another seed is used if a
-            direction finds nothing, or the sentence of the other direction. Costs include all
-            seeds. Searches for few new words use one seed.
-        restarts: budget of the searches with each seed; see `synthesize`.
-        few_changes: goal of a search for few new words; see `synthesize`.
+    Up to `seeds` seeds are used: seed, seed + 1 and so on. Another seed is used if a direction
+    finds nothing, or the sentence of the other direction. Costs include all seeds. Searches for
+    few new words use one seed. For the other arguments, see `synthesize`.
     """
     if seeds < 1:
         raise InputError(f"seeds must be at least 1, got {seeds}.")
@@ -365,7 +352,6 @@ class SymmetricPair(SearchResult):
     """Two sentences: model_1 finds sentence_2 likelier, model_2 finds sentence_1 likelier.
 
     Attributes:
-        models: names of model_1 and model_2.
         sentence_1: sentence that model_1 rejects.
         sentence_2: sentence that model_2 rejects.
         log_probs: log-probabilities, nats; rows are `models`, columns are sentence_1 and

@@ -212,10 +212,7 @@ def natural_log_probs(evaluator: Evaluator, natural: Sentence) -> list[float]:
 def reaches_floor(log_prob: float, floor: float, tolerance: float) -> bool:
     """Return True if a score is at or above a floor, within rounding errors.
 
-    Args:
-        log_prob: score, nats.
-        floor: floor, nats.
-        tolerance: maximum relative difference of a score between batches.
+    `tolerance` is the maximum relative difference of a score between batches.
     """
     return log_prob >= floor - max(_MIN_TOLERANCE, tolerance * abs(floor))
 

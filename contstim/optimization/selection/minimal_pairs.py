@@ -109,11 +109,6 @@ def select_minimal_pairs(
 class _Candidates:
     """Candidates, and the program that selects from them; see the module for terms.
 
-    Args:
-        scores: scores of all minimal pairs.
-        question: number of pairs, objective and rules.
-        review: review of earlier selections.
-
     Attributes:
         groups: (model that is wrong, model that is right) of each half.
         costs: (n_candidates,) values of the candidates, negated.
@@ -299,9 +294,8 @@ class _Candidates:
     def _group_limits(self, sizes: IntArray, need: int) -> IntArray:
         """For each half, return the smallest limit on shares that allows enough pairs, (n_groups,).
 
-        Args:
-            sizes: (n_groups, n_paradigms) number of candidates of each cell.
-            need: number of pairs to select for each half.
+        `sizes` are numbers of candidates of cells, (n_groups, n_paradigms). `need` is the
+        number of pairs to select for each half.
         """
         tries = np.arange(1, need + 1)
         can = np.minimum(sizes[:, :, None], tries).sum(axis=1)  # (n_groups, n_tries)

@@ -50,7 +50,6 @@ class Stratum:
     """Sentences that are ranked among each other, and the number of pairs to select from them.
 
     Attributes:
-        table: scores of all sentences.
         words: number of words of each sentence; 0 if lengths may differ.
         rows: (n,) rows of the sentences in the table, ascending. Other arrays have the same order.
         usable: (n,) whether the rules about sentences allow a sentence.
@@ -79,13 +78,9 @@ class Stratum:
     def admits(self, rejecting: IntArray, accepting: IntArray) -> BoolArray:
         """Return a mask of the sentences that one model may reject and another accept.
 
-        The accepting model must rank a sentence at or above its median. Unless `agreeing`, the
-        rejecting model must rank it below its median. Then each of two models prefers the sentence
-        that the other model rejects.
-
-        Args:
-            rejecting: doubled ranks under the rejecting model, (n,).
-            accepting: doubled ranks under the accepting model, (n,).
+        The accepting model must rank a sentence at or above its median. Unless `agreeing`,
+        the rejecting model must rank it below its median. Then each of two models prefers
+        the sentence that the other model rejects. The arguments are doubled ranks, (n,).
         """
         below = 2 * len(self.rows) + 1 if self.agreeing else len(self.rows)
         return (rejecting < below) & (accepting >= len(self.rows))
@@ -149,13 +144,7 @@ def length_shares(count: int, sizes: Mapping[int, int]) -> dict[int, int]:
     """Distribute pairs over lengths in proportion to the numbers of sentences (Hamilton's method).
 
     The largest remainders are rounded up. Of equal remainders, shorter lengths come first.
-
-    Args:
-        count: number of pairs.
-        sizes: number of words → number of sentences.
-
-    Returns:
-        Number of words → number of pairs.
+    `sizes` maps numbers of words to numbers of sentences.
     """
     total = sum(sizes.values())
     shares = {words: count * size // total for words, size in sizes.items()}
@@ -274,8 +263,6 @@ class _Part:
     Its candidates are the kept pairs, then the sentences of each source.
 
     Attributes:
-        stratum: sentences, and number of pairs to select from them.
-        review: review of earlier selections.
         all_kept: kept items of each file of the review, the last file first.
     """
 

@@ -261,7 +261,6 @@ class Certificate:
     """Question, value of the selection, and a proven bound on the value of any other selection.
 
     Attributes:
-        question: rules of the selection.
         objective: value of the selection:
 
             * Natural pairs: Eq. 5 of the 2023 study, the sum of the fractional ranks of all
@@ -275,9 +274,7 @@ class Certificate:
         status: `optimal` if objective and bound are equal (within 2e-6) and the earlier goals are
             proven optimal; `gap` if the time limit prevented this.
         solver: program that found the selection.
-        version: version of the solver.
         tie_rule: rule that decides between selections of equal value.
-        candidates: number of candidates.
         seconds: duration of the selection, including its check.
         format: version of the file format.
     """
@@ -304,12 +301,7 @@ class Certificate:
     ) -> Self:
         """Make the certificate of a solved program.
 
-        Args:
-            question: rules of the selection.
-            values: objective and bound.
-            candidates: number of candidates.
-            tie_rule: see `Certificate`.
-            exact: see `Solution`.
+        `values` are objective and bound. For `exact`, see `Solution`.
         """
         objective, bound = values
         return cls(
@@ -352,7 +344,6 @@ class NaturalSelection(ShownAsTable):
 
     Attributes:
         pairs: pairs, sorted by models in the order of the scores, then by `row_1`.
-        certificate: value of the pairs, and its bound.
         changed: reviewed pairs that were not rejected and are not selected again.
     """
 
@@ -374,7 +365,6 @@ class TripletSelection(ShownAsTable):
 
     Attributes:
         triplets: triplets in the order of the candidates.
-        certificate: value of the triplets, and its bound.
         changed: reviewed triplets that were not rejected and are not selected again.
     """
 
@@ -399,7 +389,6 @@ class MinimalPairSelection(ShownAsTable):
         verdicts: columns of a table with a row for each paradigm and two models. Four columns count
             the minimal pairs in which both models, only the first, only the second, or neither is
             right (a tie is not right). The last column is the number of selected pairs.
-        certificate: value of the pairs, and its bound.
         changed: reviewed pairs that were not rejected and are not selected again.
     """
 

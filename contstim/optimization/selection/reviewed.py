@@ -27,7 +27,6 @@ class ChangedItem:
     """A kept item that is not selected again.
 
     Attributes:
-        item_id: identifier of the item.
         rule: rule that forces the change.
         key: option that loosens the rule; empty if there is none.
     """
@@ -75,11 +74,8 @@ def changed_items(
 ) -> tuple[ChangedItem, ...]:
     """For each kept item that is not chosen, find a rule that excludes it.
 
-    Args:
-        program: candidates and rules.
-        candidate_of_item: identifier of a kept item → its candidate.
-        chosen: (n_candidates,) whether a candidate is chosen.
-        hard: indices of rules that are a reason only if the kept items alone break them.
+    `chosen` is a mask, (n_candidates,). A `hard` rule is a reason only if the kept items alone
+    break it.
     """
     staying = [candidate for candidate in candidate_of_item.values() if chosen[candidate]]
     changed = [

@@ -51,11 +51,7 @@ class LinearRule:
     """Rule: lower ≤ sum of the weights of the chosen candidates ≤ upper.
 
     Attributes:
-        name: name for messages.
         members: candidates that have a weight, without duplicates.
-        weights: weight of each member.
-        lower: minimum of the sum.
-        upper: maximum of the sum.
         key: option that loosens the rule; empty if there is none.
     """
 
@@ -143,10 +139,8 @@ class Solution:
 def solve(program: Program, *, seconds: float = 60.0) -> Solution | None:
     """Choose candidates that satisfy the rules of a program and minimise its goals in order.
 
-    Args:
-        program: candidates, goals and rules.
-        seconds: time limit of branch and bound for each goal. If it is reached, `bound` may be
-            below `objective`.
+    The time limit is for branch and bound of each goal. If it is reached, `bound` may be below
+    `objective`.
 
     Returns:
         The best choice; None if no choice satisfies the rules.
@@ -172,10 +166,7 @@ def solve(program: Program, *, seconds: float = 60.0) -> Solution | None:
 def linear_minimum(costs: FloatArray, weights: FloatArray, upper: FloatArray) -> FloatArray:
     """Return x, (n,), that minimises costs · x under weights · x ≤ upper and 0 ≤ x ≤ 1.
 
-    Args:
-        costs: (n,) costs.
-        weights: (n_rules, n) weights.
-        upper: (n_rules,) maxima.
+    Weights are (n_rules, n).
 
     Raises:
         VerificationError: if no values satisfy the rules, or the solver failed.
@@ -195,12 +186,8 @@ def least_violations(
     """Find the choice with the smallest total violation of rules, and return its violations.
 
     The violation of a rule is the amount by which its sum is too small or too large. It counts
-    1,000 times as much if `lower` = `upper`, such as for a number of items.
-
-    Args:
-        program: candidates and rules; its goals are ignored.
-        forced: candidates that must be chosen.
-        hard: indices of rules that must not be violated.
+    1,000 times as much if `lower` = `upper`, such as for a number of items. Candidates of
+    `forced` must be chosen, and `hard` rules must not be violated. Goals are ignored.
 
     Returns:
         Index of a violated rule → violation.

@@ -260,11 +260,8 @@ def triplet_costs(
 def as_bound(cost: float, value: float, objective: Objective) -> float:
     """Convert a lower bound on the summed cost to a bound on the summed value.
 
-    Args:
-        cost: lower bound on the summed cost, in the unit of the values.
-        value: summed value of the selected set. If rounding errors make the bound contradict this
-            value, the value is the bound.
-        objective: objective of the selection.
+    `cost` is in the unit of the values. `value` is the summed value of the selected set. If
+    rounding errors make the bound contradict it, it is the bound.
     """
     if objective == "controversiality":
         return max(-cost, value)
@@ -279,11 +276,7 @@ def build_rules(
 ) -> list[LinearRule]:
     """Build the linear rules of a question; omit maxima that no set can exceed.
 
-    Args:
-        triplets: candidates.
-        question: settings of the selection.
-        needs: number of triplets for each pair of models; see `demand`.
-        tokens: (text of a sentence, model) → number of tokens, for `token_balance`.
+    For `needs`, see `demand`; for `tokens`, see `select_triplets`.
 
     Raises:
         InputError: if triplets cannot be spread evenly over quantiles, or tokens are missing.
@@ -358,12 +351,8 @@ def _quantile_rules(
 ) -> Iterator[LinearRule]:
     """Yield rules on the number of triplets of two models, in all or in each quantile group.
 
-    Args:
-        triplets: all candidates.
-        indices: indices of the triplets of the two models that have enough nats.
-        pair: the two models.
-        count: number of triplets to select.
-        quantiles: number of groups; 0 for one rule on all triplets.
+    `indices` are the triplets of the pair that have enough nats. If `quantiles` is 0, yield one
+    rule.
     """
     if not quantiles or not count:
         name = f"triplets for {'-'.join(pair)}"

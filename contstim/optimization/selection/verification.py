@@ -54,11 +54,7 @@ def verify_natural(
 ) -> None:
     """Check natural pairs against the scores and every rule.
 
-    Args:
-        table: scores from which the pairs were selected.
-        selection: result of `select_natural`.
-        excluded: as in `select_natural`.
-        review: as in `select_natural`.
+    For the arguments, see `select_natural`.
 
     Raises:
         VerificationError: if a pair or the certificate is wrong.
@@ -139,11 +135,7 @@ def verify_triplets(
 ) -> None:
     """Check triplets against the candidates and every rule.
 
-    Args:
-        triplets: candidates.
-        selection: result of `select_triplets`.
-        tokens: as in `select_triplets`.
-        review: as in `select_triplets`.
+    For the arguments, see `select_triplets`.
 
     Raises:
         VerificationError: if a triplet or the certificate is wrong.
@@ -256,10 +248,7 @@ def verify_minimal_pairs(
 ) -> None:
     """Check minimal pairs against the scores and every rule.
 
-    Args:
-        scores: scores from which the pairs were selected.
-        selection: result of `select_minimal_pairs`.
-        review: as in `select_minimal_pairs`.
+    For the arguments, see `select_minimal_pairs`.
 
     Raises:
         VerificationError: if a pair or the certificate is wrong.
