@@ -49,9 +49,10 @@ def spearman(x: FloatArray, y: FloatArray) -> float:
 
 
 def pearson_matrix(columns: FloatArray, *, fewest: int = _MIN_ROWS) -> FloatArray:
-    """Compute Pearson's r between every two of (n_rows, n_columns), (n_columns, n_columns).
+    """Compute Pearson's r between every two columns of (n_rows, n_columns).
 
-    r is nan for fewer than `fewest` rows with two finite values.
+    The result is (n_columns, n_columns). Pairs of columns with fewer than `fewest` usable rows have
+    the value nan.
     """
     n = columns.shape[1]
     matrix = np.full((n, n), np.nan)

@@ -136,7 +136,7 @@ class FlaggedItems:
 def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None) -> FlaggedItems:
     """Find possible problems of items; see `FlagKind`.
 
-    Sentence_2 of a catch trial is not checked, because shuffled words are the words of sentence_1.
+    sentence_2 of a catch trial is not checked, because it is the shuffled sentence_1.
 
     Raises:
         InputError: if a pair has no texts.

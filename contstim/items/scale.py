@@ -64,7 +64,7 @@ class Scale(StrEnum):
     def mirrored(self, answer: int) -> int:
         """Return the answer with the same preference if the two sentences are exchanged.
 
-        Return other values than answers unchanged.
+        A value that is no answer remains unchanged.
         """
         return round(2 * self.middle) - answer if answer in self.answers else answer
 

@@ -174,7 +174,8 @@ class Triplet:
     """A natural sentence and two synthetic ones: model_1 rejects synthetic_1, model_2 synthetic_2.
 
     Fields are the columns of triplets.csv; log-probabilities are in nats. `judge_drop_1` is
-    log p(natural) - log p(synthetic_1), averaged over the judges; None without judges.
+    log p(natural) - log p(synthetic_1), averaged over the judges, or None; `judge_drop_2` is the
+    same for synthetic_2.
 
     If the unit of a model's scores is not nats, the fields `log_prob_…` contain scores. `unit_1`
     and `unit_2` name the units. `sd_1` and `sd_2` are the scores' standard deviations over natural

@@ -159,8 +159,8 @@ class ModelTaskQueue(TaskQueue[Any]):
     def failed(self, task: Any, error: ContstimError, attempt: int) -> None:
         """See `TaskQueue.failed`.
 
-        If a task lost its worker or failed unexpectedly, it is retried at most twice. If a model
-        reports an error, all waiting tasks of the model are cancelled.
+        If a task lost its worker or failed unexpectedly, it is retried at most twice. After the
+        last retry, or if the model reports an error, all waiting tasks of the model are cancelled.
         """
         self._running[task.model] -= 1
         # Unexpected errors have exactly the class `ContstimError`, see `Reply`

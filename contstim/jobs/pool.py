@@ -82,7 +82,7 @@ class Executor(ABC):
     """Whether workers share loaded models. If so, several tasks of a model together are faster."""
 
     silence: float = inf
-    """A worker hangs if it gives no sign of life for this many seconds."""
+    """A worker without a sign of life for this many seconds is assumed to hang."""
 
     @abstractmethod
     def start(self, context: WorkerContext) -> None:

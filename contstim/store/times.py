@@ -89,7 +89,7 @@ class Times:
         self._changed = True
 
     def forget_models(self, specifications: Collection[str]) -> None:
-        """Remove the measurements of models, given by their specifications, that were retrained."""
+        """Remove the measurements of retrained models, given by their specifications."""
         for key in [*self._times]:
             kind, *models = key.split(" ")
             if kind in ("load", "score", "search") and not {*models}.isdisjoint(specifications):

@@ -89,7 +89,7 @@ def _count_lead_words(words: Sequence[str], tags: Sequence[str]) -> int:
 
 
 def _is_wh_question(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Return True if a clause that begins with a wh-word is not part of a statement."""
+    """Return True if a wh-clause is a question, or has no main clause."""
     if words[0] == "that" or is_exclamation(words):
         return False
     if words[0] == "which" and not {*tags[1:2]} <= _NOUN | _BEFORE_NOUN | {"PRF"}:

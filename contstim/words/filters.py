@@ -35,8 +35,8 @@ class SentenceRule:
         reason: reason for a rejection, such as "a word occurs twice".
         rejects: function that returns True for a rejected sentence.
         loosened_by: setting that loosens or removes the rule, for messages.
-        looser: function that returns a dictionary: setting → looser rule with this setting. None if
-            the rule can only be removed.
+        looser: function that returns setting → looser rule with this setting; None if the rule can
+            only be removed.
         fresh: for a rule that remembers sentences, function that returns a copy without remembered
             sentences; None for other rules.
     """

@@ -58,7 +58,7 @@ _STRAY_JOINERS = regex.compile(
 
 
 def normalise_text(text: str) -> str:
-    """Normalise a text: if two texts look equal, their normal forms are equal.
+    """Normalise a text, so that different encodings of the same text become equal.
 
     Apply Unicode's normal form C, and remove invisible characters, such as control characters, soft
     hyphens and byte order marks. Zero-width joiners and non-joiners remain between letters, because

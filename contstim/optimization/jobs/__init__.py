@@ -28,7 +28,7 @@ triplets     the whole job, from a question to its results
 question     settings of a study's searches, and the settings that determine a result
 queues       order of the natural sentences of each pair; order of the searches of all pairs
 tasks        tasks of workers: inspect a model, search for a triplet
-floors       floors of plausibility: how rare a sentence may be
+floors       floors of plausibility: lowest log-probabilities of a study's sentences
 so_far       triplets, statistics and progress while searches run
 results      triplets, failures and statistics, with the user's names of the models
 """

@@ -1,4 +1,4 @@
-"""Floors of plausibility: how rare a sentence of a study may be, by its number of words."""
+"""Floors of plausibility: lowest log-probabilities of a study's sentences, by number of words."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ error of the quantile is 1.4 %.
 """
 
 _SENTENCES_PER_TASK = 200
-_SD = -1.0  # the store has standard deviations as floors of this quantile, for 0 words
+_SD = -1.0  # the store keeps standard deviations as floors with this quantile and 0 words
 
 Floors = dict[str, dict[int, float]]
 """Model → number of words → lowest plausible log-probability, nats."""

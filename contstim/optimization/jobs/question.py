@@ -63,7 +63,7 @@ class SearchQuestion(SearchRules):
 
     @property
     def floor_quantile(self) -> float:
-        """Quantile of natural sentences; no search begins below it; 0 for no limit."""
+        """Minimum log-probability of natural sentences, as a quantile; 0 for no minimum."""
         return 0.0 if self.judge else recipe_named(self.recipe).plausible
 
     @property

@@ -9,9 +9,9 @@
 
 Proposals have one or two new words. If no proposal is feasible, the search continues with three.
 Models with cheap scores, such as n-gram models, score all proposals exactly. For other models, the
-search estimates how much each word changes the score of the natural sentence. The estimate of a
-proposal is the sum over its new words. A regression of exact scores on estimates orders the
-proposals (Golan et al. 2023, Eq. 3). It is fitted again after each batch of scores.
+search estimates how much each word changes the score of the natural sentence, and adds the changes
+of a proposal's new words. A regression of exact scores on estimates orders the proposals (Golan et
+al. 2023, Eq. 3). It is fitted again after each batch of scores.
 """
 
 from __future__ import annotations
@@ -85,14 +85,14 @@ _MAX_CHANGES = 3  # default maximum number of new words
 _FIRSTS = 25  # for each position, number of sentences with one new word that get a second one
 _EXTENDED = 150  # number of sentences with two new words that get a third one
 _KEPT = 60  # maximum number of proposals for each position of a sentence with new words
-_MIN_SCORED = 40  # a network may score at least this number of sentences
+_MIN_SCORED = 40  # every network may score this number of sentences
 _BATCHES = 10  # a network scores its sentences in this number of batches
 _MAX_BATCH = 36  # maximum number of sentences that judges score at once
 _PATIENCE = 2  # scoring ends after this many batches in a row without a better sentence
 _FIRST_SHARE = 0.7  # before a third word is tried, this share of the sentences is scored
 _ERROR = 3.0  # standard deviation of estimates before any calibration, nats
 _PRIOR_SD = (5.0, 0.3, 2.0, 0.2)  # of intercept, slope, effect of a new word, other slopes
-_LOWEST = -50.0  # larger decreases of a log-probability count as this, nats
+_LOWEST = -50.0  # changes of a log-probability below this count as this, nats
 _ODDS = 2.0  # sentences are scored in the order of quality + _ODDS * log p(feasible), nats
 _MIN_ODDS = -14.0  # sentences with a lower _ODDS * log p(feasible) are not scored
 

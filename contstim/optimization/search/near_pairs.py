@@ -38,10 +38,9 @@ def near_pairs(
 ) -> dict[tuple[str, str], tuple[int, str]]:
     """Find the new word on which each pair of models disagrees most.
 
-    Ignored are disagreements within rounding errors, and models that give the natural sentence
-    probability zero. Ties are resolved in favour of the first word. If a unit is not nats,
-    `sds` maps names of models to standard deviations of their scores, by which gains are
-    divided.
+    Disagreements within rounding errors do not count. Models that give the natural sentence
+    probability zero are ignored. Ties are resolved in favour of the first word. If a unit is not
+    nats, gains are divided by the standard deviations `sds` of natural sentences.
 
     Returns:
         Names of two models that disagree → 0-based position and new word.

@@ -437,8 +437,8 @@ def match_sentences(
 
     On each side, sort statements before questions, then by length (characters without the end
     mark), then by row number. Match sentences at the same position. So as few questions as possible
-    are matched with statements. If there are none of these pairs, the summed difference in length
-    is minimal. Without texts, sort rows only by number.
+    are matched with statements. If no question is matched with a statement, the summed difference
+    in length is minimal. Without texts, sort rows only by number.
     """
 
     def key(row: int) -> tuple[bool, int, int]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.optimization.selection.solver import Program
 
-_MAX_SEARCHES = 20  # the solver looks for reasons of this many changed items
+_MAX_SEARCHES = 20  # the solver looks for reasons of at most this many changed items
 _MAX_CANDIDATES = 100_000  # the solver looks for reasons if there are at most this many candidates
 
 

@@ -260,8 +260,8 @@ def triplet_costs(
 def as_bound(cost: float, value: float, objective: Objective) -> float:
     """Convert a lower bound on the summed cost to a bound on the summed value.
 
-    `cost` is in the unit of the values. `value` is the summed value of the selected set. If
-    rounding errors make the bound contradict it, it is the bound.
+    `cost` is in the unit of the values. `value` is the summed value of the selected set. A bound
+    that contradicts it because of rounding errors is replaced by it.
     """
     if objective == "controversiality":
         return max(-cost, value)
