@@ -32,11 +32,8 @@ _MAX_SHOWN = 40
 def parse_json(text: str | bytes, source: object, *, constants: bool = False) -> Any:
     """Parse a JSON text.
 
-    Args:
-        text: characters, or bytes in UTF-8.
-        source: origin of the text for messages, such as a path, or a path and a row.
-        constants: whether NaN, Infinity and -Infinity are accepted. Python writes them, but they
-            are not JSON.
+    With `constants`, NaN, Infinity and -Infinity are accepted. Python writes them, but they are not
+    JSON. Messages name the `source`, such as a path, or a path and a row.
 
     Raises:
         InputError: if the text is not JSON in UTF-8, is nested deeper than `DEEPEST`, or contains

@@ -53,9 +53,7 @@ class Record:
         files: path of each file in written folders → checksum.
         seconds: duration of the step.
         complete: False if the step produced fewer results than requested.
-        command: command line.
         date: date and time, UTC.
-        environment: description of the machine.
         versions: versions of contstim, Python and libraries.
         facts: further results of the step, such as seed, conventions and counts.
     """

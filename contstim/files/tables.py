@@ -176,13 +176,9 @@ def read_rows(
     Columns that are not fields are ignored. (pydantic would accept `1_000`, `true` and `nan` as
     numbers, and refuse `1e3`.)
 
-    Args:
-        path: path of the table.
-        kind: dataclass of the rows. A column of a field with a default may be missing; then the
-            parser gets None as each cell. The attribute TABLE describes the table in messages.
-        readers: name or type of a field → parser and noun, see `parsed`.
-        may_be_empty: whether a table without rows is accepted.
-        aliases: other name of a column → field.
+    `readers` maps names or types of fields to parser and noun; see `parsed`. `aliases` maps other
+    names of columns to fields. If the column of a field with a default is missing, the parser gets
+    None as each cell. The attribute TABLE of `kind` describes the table in messages.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, or a cell cannot be parsed.
@@ -395,12 +391,7 @@ def parsed(
 ) -> list[_Value]:
     """Parse the cells of a column.
 
-    Args:
-        path: path of the table, for messages.
-        name: name of the column.
-        cells: cells from `read_table`.
-        parse: function that parses a cell or raises a ValueError, such as `number`.
-        noun: expected content of a cell, to complete the message "CELL is not a …".
+    `parse` raises a ValueError for an invalid cell. `noun` completes the message "CELL is not a …".
 
     Raises:
         InputError: if a cell is invalid; names the row, from 0, and the column.

@@ -74,7 +74,6 @@ class FlagSettings:
 
     Attributes:
         rules: rules of suitable words, including the block list.
-        repeatable: words that may occur several times in a sentence, in lower case.
         frequencies: word frequencies in a text; None for frequencies in the items.
         rare: words with a lower Zipf value are rare.
         often: words in more items than this are frequent; None for 5 items or 2 % of the items,

@@ -73,7 +73,6 @@ class ReviewedItem:
         condition: condition of a trial; empty for other items.
         group: group of a trial, from 1; 0 for other items.
         model_1: first model; empty for trials that compare no models.
-        model_2: second model; empty for trials that compare no models.
         sentence_1: first sentence; in a triplet, the natural sentence.
         sentence_2: second sentence; in a triplet, the sentence that model_1 rejects.
         sentence_3: in a triplet, the sentence that model_2 rejects; None for other items.
@@ -127,7 +126,6 @@ class Review:
     last one that is not empty counts. An item is rejected if at least one reviewer rejects it.
 
     Attributes:
-        decisions: rows of all files.
         first_rows: index in `decisions` of the first row of each file.
 
     Raises:

@@ -52,7 +52,6 @@ class ScoreTable(ShownAsTable):
 
     Attributes:
         sentences: sentence of each row, or None if only scores were published.
-        models: name of the model of each column, all different.
         log_probs: log-probabilities, (n_sentences, n_models) float64, nats; finite or -inf.
 
     Raises:

@@ -60,12 +60,10 @@ class InterleavedExecutor(Executor):
 
     A worker runs until it needs a network or finishes its task. Then the next worker runs, in the
     order of worker numbers. When all workers with a task need a network, the network with the most
-    waiting workers computes their calls in common batches, see `contstim.models.merging`. The other
-    workers wait, so that the next batch of their network is larger.
+    waiting workers computes their calls in common batches, see `contstim.models.merging`.
 
     The order does not depend on timing, so equal jobs give equal results. With another number of
-    workers or another executor, batches have other sizes, which may change the rounding of scores
-    within a search.
+    workers, batches have other sizes, which may change the rounding of scores within a search.
 
     All workers share one copy of each model. A task that kills its worker kills this process. A
     task that hangs blocks all workers.

@@ -70,7 +70,6 @@ class ModelTask(WorkerTask[WorkerContext]):
     """Task that calls a method of a model, or only loads the model to get facts about it.
 
     Attributes:
-        call: model, method and arguments.
         fingerprint: expected fingerprint of the model; empty to load the model and return its
             convention and training text.
     """

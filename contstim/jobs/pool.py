@@ -133,12 +133,8 @@ def worker_pool(
 ) -> Iterator[Pool]:
     """Start workers, and end them at the end of the `with` statement.
 
-    Args:
-        executor: executor that spawns the workers.
-        context: initial context of every worker.
-        say: callback for messages to the user, such as the death of a worker.
-        task_limit: maximum seconds for a task, after which its worker is replaced; None for no
-            limit.
+    `context` is the initial context of every worker. `say` receives messages to the user, such as
+    the death of a worker. A worker is replaced if its task takes longer than `task_limit`, seconds.
 
     Raises:
         ContstimError: if workers cannot be started here.

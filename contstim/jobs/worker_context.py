@@ -52,7 +52,6 @@ class WorkerContext:
     Before the first task, the context contains only options and can be pickled.
 
     Attributes:
-        loading: options for loading models.
         capacity: maximum number of models that stay loaded; more if the current task needs more.
         folder: folder of relative file names in specifications.
         names: specification of a model → name; the default is the specification.

@@ -48,7 +48,6 @@ class Store:
     `TripletStore` stores triplets in the same file.
 
     Attributes:
-        path: path of the file.
         times: measured times of work, in a file next to it.
 
     Raises:

@@ -33,7 +33,6 @@ class SentenceRule:
 
     Attributes:
         reason: reason for a rejection, such as "a word occurs twice".
-        rejects: function that returns True for a rejected sentence.
         loosened_by: setting that loosens or removes the rule, for messages.
         looser: function that returns setting → looser rule with this setting; None if the rule can
             only be removed.
@@ -204,11 +203,7 @@ def whole_sentence_rules(
 ) -> list[SentenceRule]:
     """Return rules that accept only whole sentences; keep their order.
 
-    Args:
-        rules: rules for words.
-        names: names in the text; see `TextWords.names`.
-        most_names: maximum number of names in a sentence.
-        tags: tags of English words for rules about verbs; None omits these rules.
+    For `names`, see `TextWords.names`. Without `tags`, rules about verbs are omitted.
     """
     names = frozenset(names)
     # Fast rules come first. The last rule must see only sentences that the others accept

@@ -37,7 +37,6 @@ class WordFrequencies:
 
     Attributes:
         counts: word as written → number of occurrences, 0 or more.
-        source: name of the text with the words.
 
     Raises:
         InputError: if there is no word.

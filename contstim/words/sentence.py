@@ -111,8 +111,8 @@ def _is_writable(text: str) -> bool:
 class Sentence:
     """Words and an end; hashable, compared by value.
 
-    `normalise_text` normalises the words. The end belongs to no word. Word-level models read the
-    end mark only if it is in their vocabulary. Sub-word models read the end as part of `text`.
+    `normalise_text` normalises the words. Word-level models read the end mark only if it is in
+    their vocabulary. Sub-word models read the end as part of `text`.
 
     Raises:
         SentenceError: if there are no words, a word is invalid (see `WORDS_ARE`), or the end is

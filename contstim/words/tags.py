@@ -56,8 +56,6 @@ class TaggedWord:
 
     Attributes:
         word: word; names as written, all others in lower case.
-        tag: part of speech in the tagset of the text.
-        count: number of occurrences with this tag.
         lemma: dictionary form; empty if it is the word itself.
         kinds: subclasses of the part of speech, separated by spaces, the main one first. A noun's
             kinds are person, animal or time. A verb's kinds are its frequent complements. Other
@@ -110,8 +108,6 @@ class TagTable:
     """Counts of each word's tags and of tag pairs in a text.
 
     Attributes:
-        name: name for messages.
-        words: each word with each of its tags.
         pairs: pairs of adjacent tags; without pairs, each word gets its most frequent tag.
         names: tag → name for display.
     """

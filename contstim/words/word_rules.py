@@ -87,7 +87,6 @@ class WordRules:
     Attributes:
         single_letters: one-letter words, spelled as inside a sentence; None if every letter may be
             a word.
-        abbreviations: words that are always abbreviations.
         addresses: fragments of web addresses.
         vowels: vowels without accents. A word in the script of the vowels must have a vowel.
         onsets: pairs of consonants that may begin a word in lower case. Other pairs indicate a
@@ -98,7 +97,6 @@ class WordRules:
             the start of sentences.
         unfinished: words that cannot end a sentence, such as `the`.
         blocked: words that are unsuitable for experiments.
-        excluded: words that the user excludes.
         names: whether names are accepted.
         zipf: minimum and maximum frequency on the Zipf scale (see `contstim.words.frequencies`).
     """
@@ -198,7 +196,6 @@ class DroppedWord:
     """A word that was left out of a vocabulary.
 
     Attributes:
-        word: word as written.
         place: `initial` (start of a sentence) or `inner` (other positions).
         count: number of occurrences at this place.
     """
@@ -214,7 +211,6 @@ class TextWords:
     """The words of a text, sorted into suitable words and others.
 
     Attributes:
-        vocabulary: suitable words.
         names: all names in the text, most frequent first.
         name_share: share of names among all words inside sentences; see `MANY_NAMES`.
         with_address: number of sentences that were skipped because of a web address.

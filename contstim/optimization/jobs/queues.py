@@ -1,4 +1,4 @@
-"""Searches of a study: their stored results, and which search is next, with few model loads.
+"""Searches of a study: their stored results, and which search is next.
 
     natural sentences      a random order for each pair of models: a hash of seed, pair and text
           |
@@ -58,7 +58,6 @@ class Searches:
 
     Args:
         question: settings of the searches; `SearchQuestion.resolved`.
-        judges: judges of each pair; by default none.
         sds: standard deviation of each model's scores; needed if a unit is not nats.
         enough_sds: required drops in standard deviations, if a unit is not nats.
 

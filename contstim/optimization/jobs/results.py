@@ -100,12 +100,10 @@ class PairStatistics:
     Attributes:
         triplets: number of triplets whose three sentences are all different.
         unchanged: number of unsuccessful searches.
-        failed: number of searches that failed three times.
         inadmissible: number of natural sentences that were skipped without a search.
         reasons: reason → number of these sentences.
         missing: number of triplets that are missing, because no natural sentence was left or too
             many searches were unsuccessful.
-        controversiality: mean of `Triplet.controversiality`.
         drop_1: mean of the first of `Triplet.drops`.
         drop_2: mean of the second of `Triplet.drops`.
         rows: number of sequences that the two networks processed.

@@ -117,7 +117,6 @@ class ModelProfile:
     Attributes:
         words: words that a search may use with the model; None for all.
         training_text: text that the model was trained on; None if unknown.
-        is_causal: whether the model is a causal transformer.
         unknown: words of the natural sentences that the model does not know.
         order: see `Scorer.order_fingerprint`; empty if unknown.
     """

@@ -53,15 +53,12 @@ def find_triplets(
     depend on earlier runs only because the store keeps floors of plausibility and default judges
     when sentences or models are added or removed.
 
-    Each outcome is stored at once under a digest of everything that determines it. So an
-    interrupted job continues where it stopped, and a study that grows reuses its results.
-
     If a natural sentence yields no triplet, the pair uses its next one. A search that fails is
     tried three times. Then the other searches continue, and the next run tries it again.
 
-    Every two models are a pair. `context` has the words to use. `task_limit` is the maximum
-    number of seconds for a search, including loading its models. `so_far` is the path of a
-    table of the triplets so far. For the other arguments, see `worker_pool`.
+    `context` has the words to use. `task_limit` is the maximum number of seconds for a search,
+    including loading its models. `so_far` is the path of a table of the triplets so far. For the
+    other arguments, see `worker_pool`.
 
     Raises:
         InputError: if there are fewer than two models or too few natural sentences, a word of `fix`

@@ -97,12 +97,8 @@ class SentenceRegression:
     ) -> tuple[FloatArray, FloatArray]:
         """Return means and standard deviations of the score with each word, (n_words,), nats.
 
-        Args:
-            sentence: sentence in which a word is replaced.
-            index: 0-based position of the replaced word.
-            words: candidate words.
-            drafted: scores of the new sentences under the draft, (n_words,), nats.
-            n_tokens: numbers of tokens of the new sentences, (n_words,).
+        `drafted` are scores of the new sentences under the draft, (n_words,), nats. `n_tokens` are
+        their numbers of tokens, (n_words,).
         """
         prefix, suffix = sentence.words[:index], sentence.words[index + 1 :]
         # Terms that all sentences share, and terms that depend on the new word

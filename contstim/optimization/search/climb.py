@@ -40,7 +40,6 @@ class Step:
         log_probs: log-probabilities of `sentence`, (n_models,), nats.
         visit: number of visited positions so far, including this one.
         round: 0 for steps from the first start, 1 for steps from the second start, and so on.
-        cost: cost of all models together so far.
     """
 
     position: int
@@ -65,7 +64,6 @@ class Climb:
     Attributes:
         steps: accepted steps of all rounds.
         log_probs: log-probabilities of the best sentence, (n_models,), nats.
-        end: reason why the climb ended.
     """
 
     start: ScoredSentence

@@ -160,11 +160,8 @@ def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> C
 
     If the table does not list a word, it cannot be replaced.
 
-    Args:
-        natural: natural sentence.
-        table: frequencies of the tags of words.
-        uses: function that returns 0-based position → kind of the word in this sentence, for words
-            whose main kind does not apply; see `contstim.english.words.verb_uses`.
+    The function `uses` returns 0-based position → kind of the word in this sentence, for words
+    whose main kind does not apply; see `contstim.english.words.verb_uses`.
     """
     tags = table.tags(natural)
     kinds = dict(enumerate(map(table.main_kind, natural.words, tags)))

@@ -7,11 +7,11 @@
                model, and `enough` nats less likely under the reject model
     choose     Voter registration laws also vary significantly                 the judge's favourite
 
-Proposals have one or two new words. If no proposal is feasible, the search continues with three.
-Models with cheap scores, such as n-gram models, score all proposals exactly. For other models, the
-search estimates how much each word changes the score of the natural sentence, and adds the changes
-of a proposal's new words. A regression of exact scores on estimates orders the proposals (Golan et
-al. 2023, Eq. 3). It is fitted again after each batch of scores.
+Proposals have one or two new words; if none is feasible, three. Models with cheap scores, such as
+n-gram models, score all proposals exactly. For other models, the search estimates how much each
+word changes the score of the natural sentence, and adds the changes of a proposal's new words. A
+regression of exact scores on estimates orders the proposals (Golan et al. 2023, Eq. 3). It is
+fitted again after each batch of scores.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class FewChanges:
         max_changes: maximum number of new words; None for three, or half of the words of a
             sentence if that is less.
         judge_drop: maximum mean of log p(natural) - log p(result) over the judges, nats.
-        max_scored: maximum number of sentences for the largest network. A network of the pair
-            scores at most max(40, f * max_scored / k) sentences: k is the number of passes for a
-            score, and f is the work for a score under the largest network or judge, divided by the
-            work under this network, at most 10.
+        max_scored: maximum number n of sentences for the largest network. Each network of the pair
+            scores at most max(40, n * f / k) sentences, where k is the number of passes for a
+            score. A network with less work for a score than the largest network or judge has a
+            larger f: the ratio of their work, at most 10.
         chooser: name of the network of the pair that chooses if there is no judge; None for the
             network that finds the natural sentence likelier.
 
@@ -102,7 +102,6 @@ class Choice:
     """How the result of a search for few new words was chosen.
 
     Attributes:
-        feasible: number of feasible sentences that were found.
         scored: number of sentences that networks or judges scored.
         minimal: whether no sentence with fewer new words is feasible; False if unknown.
         judged: number of feasible sentences that the judges scored; 0 without judges.
@@ -274,9 +273,8 @@ class FewChangesSearch:
     ) -> tuple[_Proposals, list[tuple[Sentence, FloatArray]]]:
         """Change one more word of each base.
 
-        Args:
-            bases: sentences and their log-probabilities or estimates, (n_models,), nats.
-            n_new: number of new words of the proposals.
+        Bases are sentences with log-probabilities or estimates, (n_models,), nats. The proposals
+        have `n_new` new words.
 
         Returns:
             Sentences that are feasible under models with cheap scores, and bases of sentences with

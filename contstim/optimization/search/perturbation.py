@@ -57,7 +57,6 @@ class Perturbation:
     See `Objective.slack`.
 
     Attributes:
-        max_words: maximum number of replaced words.
         max_drafts: maximum number of words of a position that a draft scores.
         draft_covers: effort of a draft; see `LanguageModel.draft`.
         patience: the search ends after this many rounds in a row without gain.

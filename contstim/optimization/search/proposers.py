@@ -10,9 +10,9 @@
 The results of each stage calibrate the estimates of the previous stage.
 
 `RegressionProposer` is the published strategy (Golan et al. 2023, Methods, Eq. 3). At each visit,
-it fits a regression line of exact log-probabilities on estimates of a few words. If none of these
-words is better than the current word, it scores the word with the best prediction and fits the line
-again. It repeats this up to five times.
+it fits a regression line of exact log-probabilities on estimates of a few words. Up to five times,
+it scores the word with the best prediction and fits the line again, until a word is better than the
+current word.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 class Proposer(ABC):
     """A strategy to find a better word.
 
-    A proposer is frozen. The search state stores all values that change. A strategy with other
-    values overrides `start`, and returns an instance of a subclass of `SearchState`.
+    A proposer is frozen. The search state stores all values that change. A strategy with further
+    values overrides `start` to return an instance of a subclass of `SearchState`.
     """
 
     def start(self, evaluator: Evaluator, rng: np.random.Generator) -> SearchState:
@@ -110,14 +110,13 @@ class ScreeningProposer(Proposer):
         self, position: Position, objective: Objective, state: SearchState
     ) -> ScoredSentence | None:
         """Return a better sentence or None; see `Proposer.propose`."""
-        # Screen all words. N-gram models have exact scores of all words, so their visits end here
+        # N-gram models have exact scores of all words, so their visits end here
         words, evaluator = position.words, objective.evaluator
         estimates = PositionEstimates(position, objective, state)
         if not estimates.spread.any():
             log_probs = np.where(estimates.open, estimates.mean, np.nan)
             return rank_exactly(position, objective, words, log_probs)
 
-        # Draft the promising words
         passes = max(self.min_draft_passes, self.draft_share * sum(evaluator.exact_passes))
         ready = estimates.refine(passes, self.draft_covers)
 
@@ -256,13 +255,8 @@ def _predict(
 ) -> FloatArray:
     """Return log-probabilities, (n_models, n_words), nats: exact, or predicted by fitted lines.
 
-    Lines are least-squares fits. Negative slopes are replaced by 0.
-
-    Args:
-        exact: exact log-probabilities, (n_models, n_words), nats; nan if unknown.
-        estimates: estimates of the words, (n_models, n_words).
-        current_exact: log-probabilities of the current sentence, (n_models,), nats.
-        current: estimates of the current word, (n_models,).
+    Lines are least-squares fits. Negative slopes are replaced by 0. `exact` is nan if unknown.
+    `current_exact` and `current` are the score and the estimate of the current word, (n_models,).
     """
     predicted = exact.copy()
     for number, (scores, estimated) in enumerate(zip(exact, estimates, strict=True)):

@@ -82,11 +82,7 @@ GOLAN2023 = Recipe(name="golan2023", proposer=RegressionProposer())
 
 Words are replaced at positions in random cycles. New first words come from the sentence-initial
 list. The search ends after n positions in a row without improvement, where n is the number of words
-of the sentence. N-gram models score all words exactly. Left-to-right models score exactly the words
-that are likely enough in context. For masked models and the BiLSTM, a line predicts scores from an
-approximation, and is fitted again after each exact score. A word is accepted if its exact scores
-lower the loss and satisfy the constraint. We follow the authors' published code for details that
-the paper does not specify.
+of the sentence. We follow the authors' published code for details that the paper does not specify.
 
 Differences that are not settings of `RegressionProposer`:
 

@@ -9,13 +9,10 @@ reject model. Screening estimates the log-probability of the sentence with each 
     reject (row 1)     -18      -21      -27
 
 `cat` reaches the floor with probability .4, and lowers the loss by 3.06 nats on average. Its
-expected improvement is .4 · 3.06 = 1.2 nats. `idea` lowers the loss by 9 nats, but reaches the
-floor only with probability .001. Its expected improvement is 0.01 nats. So a draft scores `cat`,
-which gives a better mean and a smaller standard deviation. If the expected improvement of `cat` is
-still large enough, `cat` is scored exactly.
-
-An expected improvement is a mean over 32 random errors, which is slow for the 20,000 words of a
-position. `most_improving` therefore excludes most words first.
+expected improvement is .4 · 3.06 = 1.2 nats. `idea` reaches the floor only with probability .001,
+so its expected improvement is 0.01 nats. A draft scores `cat`, which gives a better mean and a
+smaller standard deviation. If the expected improvement is still large enough, `cat` is scored
+exactly.
 """
 
 from __future__ import annotations
@@ -160,10 +157,9 @@ class PositionEstimates:
     def calibrate(self, columns: IntArray, exact: FloatArray, *, improved: bool) -> None:
         """Update the calibration of drafts, and count a batch of exact scores.
 
-        Args:
-            columns: columns of the words of the batch.
-            exact: exact log-probabilities, (n_models, n_columns), nats; nan if not scored.
-            improved: whether a word of the batch had a lower loss than the best sentence before.
+        `exact` are log-probabilities of the words `columns`, (n_models, n_columns), nats; nan if
+        not scored. `improved` is True if a word of the batch is better than the best sentence
+        before.
         """
         self._state.record_batch(improved=improved)
         for number, scores in enumerate(exact):
@@ -296,14 +292,9 @@ def most_improving(
 ) -> IntArray:
     """Return columns of the words with the largest expected improvement, best first.
 
-    Args:
-        objective: loss and constraint.
-        loss: loss to improve on.
-        mean: means of log-probabilities, (n_models, n_words), nats.
-        spread: standard deviations of log-probabilities, (n_models, n_words), nats.
-        among: mask of the words to choose from, (n_words,).
-        limit: maximum number of words.
-        min_expected_improvement: chosen words have a larger expected improvement, nats.
+    `mean` and `spread` are means and standard deviations of log-probabilities, (n_models, n_words),
+    nats. Words are chosen from the mask `among`, (n_words,). Each must improve on `loss` by more
+    than `min_expected_improvement`, nats.
     """
 
     def compute_expected(words: IntArray) -> FloatArray:
@@ -312,7 +303,8 @@ def most_improving(
 
     candidates = np.flatnonzero(among)
     if len(candidates) > _MIN_WORDS_TO_FILTER:
-        # Upper bound of a word: its improvement with the most favourable error under every model
+        # For speed, exclude most words before computing expected improvements. Upper bound of a
+        # word: its improvement with the most favourable error under every model
         signs = np.where(objective.accepting, 1.0, -1.0)[:, None]
         favourable = signs * np.abs(_draw_normal(len(mean))).max() * spread
         favourable += mean

@@ -235,14 +235,9 @@ def verify(
     Scores in a batch have other rounding errors. If a sentence scored alone violates the objective,
     the result is the next of `results` that satisfies it, or the start.
 
-    Args:
-        climb: finished climb.
-        results: possible results, best first.
-        candidates: vocabulary and constraints on words.
-        objective: loss, constraint and evaluator of the climb.
-        in_float32: if a model computes in less than float32, objective and start with float32
-            scores, which replace the objective and the start of the climb; otherwise None.
-        enough: required decrease of the loss from start to result, nats.
+    `results` are possible results, best first. The loss must decrease by `enough` nats. If a model
+    computes in less than float32, `in_float32` has objective and start with float32 scores, which
+    replace those of the climb.
 
     Raises:
         VerificationError: if scores differ by more than rounding, or a constraint on words is

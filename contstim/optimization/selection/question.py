@@ -273,10 +273,8 @@ class Certificate:
             to keep reviewed items) equally well.
         status: `optimal` if objective and bound are equal (within 2e-6) and the earlier goals are
             proven optimal; `gap` if the time limit prevented this.
-        solver: program that found the selection.
         tie_rule: rule that decides between selections of equal value.
         seconds: duration of the selection, including its check.
-        format: version of the file format.
     """
 
     question: NaturalQuestion | TripletQuestion | MinimalPairQuestion

@@ -124,7 +124,6 @@ class Solution:
     """The best choice of a program.
 
     Attributes:
-        chosen: (n_candidates,) whether a candidate is chosen.
         objective: summed cost for the last goal.
         bound: proven lower bound of `objective`.
         exact: whether the summed costs for all other goals are proven to be minimal.
