@@ -36,9 +36,9 @@ def parse_json(text: str | bytes, source: object, *, constants: bool = False) ->
     JSON. Messages name the `source`, such as a path, or a path and a row.
 
     Raises:
-        InputError: if the text is not JSON in UTF-8, is nested deeper than `DEEPEST`, or contains
-            an unaccepted constant, a number too large for floating point, half of a surrogate pair,
-            or a name twice in one object.
+        InputError: if the text is not JSON in UTF-8, is nested deeper than `DEEPEST`, or contains a
+            number too large for floating point, half of a surrogate pair, or a name twice in one
+            object.
     """
     text = _decode(text, source)
     with _source_errors(source, "JSON"):

@@ -146,10 +146,9 @@ def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, lis
     """Read a table as columns by name. Cells of CSV files are texts, numbers with decimal points.
 
     Raises:
-        InputError: if the file is missing, damaged, empty or not a table; rows differ in length,
-            two columns have one name, or decimal signs are ambiguous; or the file's record has the
-            format of another version of contstim. A table without rows is accepted only if
-            `may_be_empty`.
+        InputError: if the file is not a readable table, has no rows (unless `may_be_empty`) or
+            ambiguous decimal signs, two columns have one name, or the file's record has the format
+            of another version of contstim.
     """
     return _read_columns(Path(path), table_kind(path), may_be_empty)
 

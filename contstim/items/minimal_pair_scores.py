@@ -118,8 +118,8 @@ class MinimalPairScores:
         than `full-sentence` are skipped.
 
         Raises:
-            InputError: if the file cannot be read, lacks a column, has an invalid cell or no pair
-                of sentences, or two pairs of a paradigm have the same pair_id.
+            InputError: if the file cannot be read, lacks a column, has no pair or an invalid cell,
+                or two pairs of a paradigm have the same pair_id.
         """
         table = read_table(path)
         if "method" in table:

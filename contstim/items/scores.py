@@ -178,9 +178,8 @@ class ScoreTable(ShownAsTable):
         `A b`, `A  b` and `A b.` are the same sentence and must have the same scores.
 
         Raises:
-            ScoreError: if the file cannot be read, columns differ in length, a text has no words, a
-                value is not a number, or there are no models or more than `MOST_MODELS`; see also
-                `ScoreTable`.
+            ScoreError: if the file cannot be read, columns differ in length, a cell is invalid, or
+                there are no models or more than `MOST_MODELS`; see also `ScoreTable`.
         """
         is_npz = Path(path).suffix.lower() == ".npz"
         try:

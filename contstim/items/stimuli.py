@@ -415,8 +415,7 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
     """Read pairs.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Pair`; ignore other columns.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column or has an invalid cell; a trial_id is
-            empty or repeated; or a row does not compare two models and two sentences.
+        InputError: if the file cannot be read, lacks a column, or has an invalid or repeated row.
     """
     pairs = read_rows(path, Pair, CELL_READERS, may_be_empty=True)
     _check_ids(path, pairs, "trial_id")
@@ -434,8 +433,7 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
     """Read triplets.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Triplet`; ignore other columns.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column or has an invalid cell; a triplet_id
-            is empty or repeated; or a row does not compare two models.
+        InputError: if the file cannot be read, lacks a column, or has an invalid or repeated row.
     """
     triplets = read_rows(path, Triplet, CELL_READERS, may_be_empty=True, aliases=_SCORES)
     _check_ids(path, triplets, "triplet_id")
@@ -459,8 +457,7 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
     """Read minimal_pairs.csv, as `contstim select minimal-pairs` writes it.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column or has an invalid cell; a trial_id is
-            empty or repeated; or a row does not compare two models and two sentences.
+        InputError: if the file cannot be read, lacks a column, or has an invalid or repeated row.
     """
     pairs = read_rows(path, ControversialMinimalPair, CELL_READERS, may_be_empty=True)
     _check_ids(path, pairs, "trial_id")
@@ -485,9 +482,8 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
     """Read trials.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Trial`; ignore other columns.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column, has no rows or has an invalid cell;
-            a trial_id is empty or repeated; a trial has equal sentences, or other models than its
-            condition requires; or trials have different scales.
+        InputError: if the file cannot be read, lacks a column, has no rows, or has an invalid or
+            repeated row; or trials have different scales.
     """
     trials = read_rows(path, Trial, CELL_READERS)
     _check_ids(path, trials, "trial_id")

@@ -128,8 +128,8 @@ def read_lines(path: Path | str, notes: TextNotes | None = None) -> Iterator[str
     The path `-` is standard input. Files `.gz` are decompressed.
 
     Raises:
-        CorpusError: if the file is missing, unreadable, damaged or blank, or a line is not UTF-8 or
-            has a null character. The message names the line.
+        CorpusError: if the file cannot be read or is blank, or a line is not UTF-8 or has a null
+            character.
     """
     empty = True
     with _open(path) as file:

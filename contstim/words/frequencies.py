@@ -103,8 +103,8 @@ def read_frequencies(path: Path | str) -> WordFrequencies:
             folder of a recurrent model.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column, names a word twice, or a count is
-            not a whole number of at least 0.
+        InputError: if the file cannot be read, lacks a column, names a word twice, or has an
+            invalid count.
     """
     file, name = frequency_file(path), Path(path).name
     if file.suffix.lower() in TABLE_KINDS:

@@ -51,8 +51,8 @@ class Vocabulary:
         repeatable: words that may occur several times in a sentence, in lower case.
 
     Raises:
-        VocabularyError: if there is no word, or a word contains white space or a special token of
-            models, such as `<unk>` or `[MASK]`, or is a heading such as `[inner]`.
+        VocabularyError: if there is no word, or a word is invalid (see `WORDS_ARE`), contains a
+            special token such as `[MASK]`, or is a heading of a vocabulary file.
     """
 
     initial: tuple[str, ...]

@@ -205,7 +205,9 @@ def _solve(
         few_changes = replace(few_changes, enough=few_changes.enough * NATS_PER_SD)
     if few_changes is None:
         if problem.n_judges:
-            raise InputError("`judges` choose among sentences of `few_changes`: set it, too.")
+            raise InputError(
+                "`judges` need `few_changes`, because they choose among its sentences."
+            )
         recipe = recipe.between(problem.models)
     search = partial(_search, problem, recipe, few_changes, on_step)
     budget = restarts or (recipe.restarts if few_changes is None else SINGLE)

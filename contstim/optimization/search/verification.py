@@ -78,13 +78,13 @@ def prepare(
     """Load the models of a search, and check the models, the natural sentence and the words.
 
     Raises:
-        ModelError: if there is no accept or no reject model, an accept model is also a reject
-            model, or scores are not log-probabilities and there are no `sds`.
-        InputError: if an argument has the wrong type, a judge is also an accept or reject model,
-            `sds` lacks a model, two models have the same name, or the seed is negative.
+        ModelError: if there is no accept or no reject model, two models cannot disagree, or scores
+            are not log-probabilities and there are no `sds`.
+        InputError: if an argument is invalid, a judge is also an accept or reject model, `sds`
+            lacks a model, or two models have the same name.
         SentenceError: if the natural sentence has fewer than two words.
-        VocabularyError: if a word is not in the vocabulary, all positions are fixed, or no word can
-            be replaced. Without constraints, also if a single word cannot be replaced.
+        VocabularyError: if a word is not in the vocabulary, or no word can be replaced. Without
+            constraints, also if a single word cannot be replaced.
     """
     accepts, rejects, panel = load(accept), load(reject), load(judges)
     if not accepts or not rejects:

@@ -69,8 +69,7 @@ def select_triplets(
 
     Raises:
         InputError: if the triplets or the question are invalid.
-        InfeasibleError: if no set satisfies the rules; names violated rules, and the number of
-            triplets with enough nats of each pair of models.
+        InfeasibleError: if no set satisfies the rules; names violated rules.
         VerificationError: if the time limit was reached without any set, or the result failed
             `verify_triplets`.
     """
@@ -158,9 +157,8 @@ def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
     """Check triplets, and compute their controversiality from their log-probabilities.
 
     Raises:
-        InputError: if there are no triplets; a triplet is repeated, has inconsistent columns or a
-            score that is not finite, or names one model twice; or two rows name the same models in
-            different orders.
+        InputError: if there are no triplets, a triplet is repeated or invalid, or two rows name the
+            same models in different orders.
     """
     if not triplets:
         raise InputError("There are no triplets to select from. Use a table with rows.")
