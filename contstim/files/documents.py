@@ -36,9 +36,8 @@ def parse_json(text: str | bytes, source: object, *, constants: bool = False) ->
     JSON. Messages name the `source`, such as a path, or a path and a row.
 
     Raises:
-        InputError: if the text is not JSON in UTF-8, is nested deeper than `DEEPEST`, or contains a
-            number too large for floating point, half of a surrogate pair, or a name twice in one
-            object.
+        InputError: if the text is not valid JSON in UTF-8, is nested deeper than `DEEPEST`, has a
+            name twice in one object, or has a number too large for floating point.
     """
     text = _decode(text, source)
     with _source_errors(source, "JSON"):
@@ -72,8 +71,8 @@ def parse_toml(text: str | bytes, source: object) -> dict[str, Any]:
     """Parse a TOML text.
 
     Raises:
-        InputError: if the text is not TOML in UTF-8, is nested deeper than `DEEPEST`, or contains
-            nan, an infinity or a number too large for floating point.
+        InputError: if the text is not valid TOML in UTF-8, is nested deeper than `DEEPEST`, or has
+            a number that is not finite.
     """
     text = _decode(text, source).replace("\r\n", "\n")
     with _source_errors(source, "TOML"):

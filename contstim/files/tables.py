@@ -146,9 +146,8 @@ def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, lis
     """Read a table as columns by name. Cells of CSV files are texts, numbers with decimal points.
 
     Raises:
-        InputError: if the file is not a readable table, has no rows (unless `may_be_empty`) or
-            ambiguous decimal signs, two columns have one name, or the file's record has the format
-            of another version of contstim.
+        InputError: if the file is not a readable table, has no rows (unless `may_be_empty`), or has
+            a record of another version of contstim.
     """
     return _read_columns(Path(path), table_kind(path), may_be_empty)
 

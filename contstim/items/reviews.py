@@ -327,9 +327,10 @@ def named_sentences(stimulus: Stimulus) -> tuple[str, tuple[Sentence | None, ...
 def naturals_of(stimuli: Iterable[Stimulus]) -> dict[str, tuple[Sentence | None, ...]]:
     """Return the natural sentence from which each sentence of a stimulus was made.
 
-    Keys are identifiers of stimuli. Values have an entry for each sentence of the stimulus, which
-    is None for a sentence that is not synthetic. For a trial with two synthetic sentences, the
-    natural sentence is in the column `source` or in another trial of the triplet, or is None.
+    Keys are identifiers of stimuli. Values have an entry for each sentence of the stimulus: its
+    natural sentence, or None for a sentence that is not synthetic. A trial with two synthetic
+    sentences gets the natural sentence of its column `source` or of another trial of the triplet,
+    or None.
     """
     stimuli_list = list(stimuli)
     natural = {

@@ -55,8 +55,8 @@ class ScoreTable(ShownAsTable):
         log_probs: log-probabilities, (n_sentences, n_models) float64, nats; finite or -inf.
 
     Raises:
-        ScoreError: if a score is nan or +inf, shapes do not match, a model name is repeated or
-            `sentence`, or a sentence has two rows with different scores.
+        ScoreError: if a score is nan or +inf, shapes do not match, a name of a model is invalid, or
+            two rows of a sentence have different scores.
     """
 
     sentences: tuple[Sentence, ...] | None

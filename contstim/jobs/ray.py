@@ -31,9 +31,9 @@ class RayExecutor(Executor):
         workers: number of workers; None for as many as the cluster's GPUs and processors allow.
         gpus_per_worker: number of GPUs for each worker, or a fraction such as 0.5. None means 1 if
             the cluster has GPUs and the device is not `cpu`, otherwise 0.
-        silence: see `Executor.silence`, seconds. The default is longer than for processes, because
-            a library that reads a large model may block the heartbeat, and the processor time on
-            another machine is unknown.
+        silence: see `Executor.silence`, seconds. A library that reads a large model may block the
+            heartbeat for minutes. The default is longer than for processes, because the processor
+            time on another machine is unknown.
 
     Raises:
         InputError: if there is fewer than one worker, or `gpus_per_worker` is negative.

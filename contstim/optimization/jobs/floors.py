@@ -160,8 +160,8 @@ def reference_sentences(
 def floors_of(scores: Mapping[Sentence, float], quantile: float) -> dict[int, float]:
     """Return number of words → floor, nats.
 
-    The floor for n words is the rank r log-probability (1 is the lowest) of the N natural sentences
-    with n words, where r is `quantile` * N, rounded up.
+    For N sentences of equal length, the floor is the log-probability with rank `quantile` * N,
+    rounded up. The lowest log-probability has rank 1.
     """
     by_length: defaultdict[int, list[float]] = defaultdict(list)
     for sentence, score in scores.items():

@@ -61,8 +61,8 @@ def find_triplets(
     other arguments, see `worker_pool`.
 
     Raises:
-        InputError: if there are fewer than two models or too few natural sentences, a word of `fix`
-            is in no sentence, all judges are models of one pair, or tags are unsuitable.
+        InputError: if there are too few models or natural sentences, a word of `fix` is in no
+            sentence, a pair has no judge outside the pair, or tags are unsuitable.
         ModelError: if a model cannot be loaded, or two are the same.
         StoreError: if the database cannot be written.
         VocabularyError: if two models share no word.

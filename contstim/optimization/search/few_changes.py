@@ -430,8 +430,9 @@ class FewChangesSearch:
     ) -> tuple[FloatArray, FloatArray]:
         """Return expected log-probabilities, (n_models, n), and their errors, (n_models,), nats.
 
-        Each model without cheap scores has a Bayesian linear regression of exact scores on its
-        estimates, the number of new words, and the scores of models with cheap scores.
+        Each model without cheap scores has a Bayesian linear regression. It predicts exact scores
+        from three kinds of features: the model's estimates, the number of new words, and the scores
+        of models with cheap scores.
         """
         expected = proposals.estimates.copy()
         errors = np.where(self._is_cheap, 0.0, _ERROR)

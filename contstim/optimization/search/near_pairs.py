@@ -10,8 +10,9 @@ is the smaller absolute gain:
     gain under model 2        -2     -6      -8
     they disagree by           2      1     not
 
-The search finds the best word. It skips a score under the second model only if the gain under the
-first model already shows that another word is at least as good. The cheaper model scores first.
+The search finds the best word, although it does not score all words under both models. The cheaper
+model scores first. If the size of a word's gain is no larger than the best disagreement so
+far, the word cannot be better, so the other model does not score it.
 """
 
 from __future__ import annotations

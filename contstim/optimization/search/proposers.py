@@ -10,9 +10,9 @@
 The results of each stage calibrate the estimates of the previous stage.
 
 `RegressionProposer` is the published strategy (Golan et al. 2023, Methods, Eq. 3). At each visit,
-it fits a regression line of exact log-probabilities on estimates of a few words. Up to five times,
-it scores the word with the best prediction and fits the line again, until a word is better than the
-current word.
+it fits a regression line of exact log-probabilities on estimates of a few words. It scores the word
+with the best prediction and fits the line again. It stops after five words, or if a word is better
+than the current word.
 """
 
 from __future__ import annotations

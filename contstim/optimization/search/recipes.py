@@ -54,9 +54,9 @@ class Recipe:
 DEFAULT = Recipe(
     name="default",
     capitals=True,
-    # Evidence from published synthetic pairs with a transformer (docs/figures.md): if the natural
-    # sentence is above the first quartile under both models, nine of ten participants agree on 80 %
-    # of the pairs, otherwise on 59 %. Higher quantiles hardly increase agreement
+    # In published synthetic pairs with a transformer, nine of ten participants agree on 80 % of the
+    # pairs if the natural sentence is above the first quartile under both models. Otherwise, they
+    # agree on 59 %. Higher quantiles hardly increase agreement (docs/figures.md)
     plausible=0.25,
     proposer=ScreeningProposer(),
     perturbation=Perturbation(),

@@ -46,8 +46,8 @@ def review_goals(
     """Build the first goals of a program after a review; none without a review.
 
     The first goals are to select as many kept items as possible: those of the last file, then those
-    of the file before, and so on. The next goal is to select as few new items as possible with a
-    sentence of a kept trial, because the design would have to change this trial.
+    of the file before, and so on. The next goal is that as few new items as possible contain a
+    sentence of a kept trial. For such an item, the design would have to change the trial.
 
     Args:
         kept_items: identifiers of the kept items of each file of the review, the last file first.

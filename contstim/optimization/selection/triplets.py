@@ -230,8 +230,8 @@ def triplet_costs(
         controversiality   Eq. 4 of the 2023 study       1 nat; the cost is -value
         worst-rank         `worst_ranks`                 1 rank                - Eq. 4
 
-    The number of decimals d is so large that the new words of a set sum to less than 1 (2.034 means
-    2 misfits and 34 new words). Terms are scaled to sum to at most half a unit over a set.
+    With d decimals, the new words of a set sum to less than 1: 2.034 means 2 misfits and 34 new
+    words. Terms are scaled to sum to at most half a unit over a set.
     """
     if question.objective == "readable":
         table = tag_table(question.tags)
