@@ -73,7 +73,6 @@ class FlagSettings:
     """Settings of flags: rules, frequencies and limits.
 
     Attributes:
-        rules: rules of suitable words, including the block list.
         frequencies: word frequencies in a text; None for frequencies in the items.
         rare: words with a lower Zipf value are rare.
         often: words in more items than this are frequent; None for 5 items or 2 % of the items,

@@ -34,7 +34,6 @@ class Reply:
     """The result or the error of a task.
 
     Attributes:
-        result: result of the task; None if it failed.
         error: error of the task; None if it succeeded. Unexpected errors have the class
             `ContstimError` itself, not a subclass.
         loaded: models that the worker has loaded, the least recently used first.

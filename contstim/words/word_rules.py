@@ -87,7 +87,6 @@ class WordRules:
     Attributes:
         single_letters: one-letter words, spelled as inside a sentence; None if every letter may be
             a word.
-        addresses: fragments of web addresses.
         vowels: vowels without accents. A word in the script of the vowels must have a vowel.
         onsets: pairs of consonants that may begin a word in lower case. Other pairs indicate a
             fragment, such as `ndez` from a name with an accent.
@@ -97,7 +96,6 @@ class WordRules:
             the start of sentences.
         unfinished: words that cannot end a sentence, such as `the`.
         blocked: words that are unsuitable for experiments.
-        names: whether names are accepted.
         zipf: minimum and maximum frequency on the Zipf scale (see `contstim.words.frequencies`).
     """
 

@@ -29,10 +29,8 @@ class TripletResults:
         triplets: triplets, grouped by pair of models, in the order of the pair's natural sentences.
         unchanged: triplets of unsuccessful searches in the same order. Their three sentences are
             not all different, because a search found nothing or both found the same sentence.
-        conventions: name of a model → scoring convention.
         training_texts: name of a model → text that it was trained on; None if unknown.
         floors: name of a model → number of words → floor of plausibility, nats.
-        judges: name of a judge → scoring convention.
         refused: name of a judge → share of the judged sentences that only this judge refused.
         searches: all results that count.
         wall_seconds: time of the completed searches of this run, all workers together.

@@ -116,7 +116,6 @@ class ModelProfile:
 
     Attributes:
         words: words that a search may use with the model; None for all.
-        training_text: text that the model was trained on; None if unknown.
         unknown: words of the natural sentences that the model does not know.
         order: see `Scorer.order_fingerprint`; empty if unknown.
     """
@@ -156,7 +155,6 @@ class TripletTask(WorkerTask[SearchContext]):
 
     Attributes:
         question: settings of the study's searches; `SearchQuestion.resolved`.
-        models: specifications of the two models.
         fingerprints: fingerprints of the models when the job began.
         words: digest of the words that the search may use.
         judges: specification and fingerprint of each judge.

@@ -200,7 +200,6 @@ class Position:
     """A position of a sentence, and the candidate words for it.
 
     Attributes:
-        index: 0-based index of the position.
         allowed: mask of the words that may replace the current word, (n_words,).
         visit: number of visited positions so far, including this one; 0 outside of a climb.
     """

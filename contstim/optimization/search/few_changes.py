@@ -104,8 +104,9 @@ class Choice:
     Attributes:
         scored: number of sentences that networks or judges scored.
         minimal: whether no sentence with fewer new words is feasible; False if unknown.
-        judged: number of feasible sentences that the judges scored; 0 without judges.
-        refused: judge → number of these sentences that only this judge refuses, because their
+        judged: number of sentences that are feasible under the pair of models, and so were scored
+            by the judges; 0 without judges.
+        refused: judge → number of the judged sentences that only this judge refuses, because their
             log-probability decreases by more than `judge_drop`.
     """
 

@@ -11,8 +11,8 @@ is the smaller absolute gain:
     they disagree by           2      1     not
 
 The search finds the best word, although it does not score all words under both models. The cheaper
-model scores first. If the size of a word's gain is no larger than the best disagreement so
-far, the word cannot be better, so the other model does not score it.
+model scores first. If the size of a word's gain is no larger than the best disagreement so far, the
+word cannot be better, so the other model does not score it.
 """
 
 from __future__ import annotations

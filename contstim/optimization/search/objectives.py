@@ -106,7 +106,8 @@ class Objective:
 class PairObjective(Objective):
     """Objective of a sentence s that forms a pair with a fixed sentence t.
 
-    Model 1 must prefer s, and model 2 must prefer t. The limits are log p(t|m1) and log p(t|m2).
+    The evaluator's first model m1 must prefer s, and its second model m2 must prefer t. The limits
+    are log p(t|m1) and log p(t|m2).
 
         loss       = log p(s|m2) - log p(s|m1)
         constraint:  log p(s|m1) ≥ log p(t|m1) and log p(s|m2) ≤ log p(t|m2)

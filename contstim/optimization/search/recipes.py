@@ -22,12 +22,10 @@ class Recipe:
     """A method to search for a controversial sentence.
 
     Attributes:
-        name: name on the command line and in records.
         perturbation: method for new starts; None for a single round.
         capitals: default of studies: whether to use `constraints.capitals`.
         plausible: default of studies: minimum log-probability of a sentence under its accept model,
             as a quantile of natural sentences; 0 for no minimum.
-        restarts: default budget of the searches of a sentence.
         with_cheap_words: perturbation and budget if all models have `cheap_replacements`; None for
             the same as between other models.
     """

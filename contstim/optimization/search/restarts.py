@@ -95,10 +95,8 @@ class SearchSummary:
     """One of the searches from a natural sentence.
 
     Attributes:
-        number: 0-based number of the search.
         loss: loss of the result, nats; lower is better.
         gain: decrease of the lowest loss so far, nats; 0 for the first search.
-        costs: costs by model name.
     """
 
     number: int

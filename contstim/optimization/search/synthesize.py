@@ -54,9 +54,7 @@ class Synthesis(SearchResult):
     Attributes:
         evaluations: exactly scored candidates, in order. If all models score all words of a
             position exactly, only the accepted word is listed.
-        models: names of the models, in the order of all log-probabilities.
         roles: role of each model: first all `accept`, then all `reject`, then all `judge`.
-        units: unit of the scores of each model.
         choice: how the sentence was chosen, in a search for few new words; None in other searches.
     """
 

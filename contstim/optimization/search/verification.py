@@ -44,9 +44,7 @@ class Problem:
     """A search, checked before it begins.
 
     Attributes:
-        models: models in the order of all log-probabilities.
         roles: role of each model: first all `accept`, then all `reject`, then all `judge`.
-        candidates: allowed words and natural sentence.
         units: for each model, the score that counts as a nat; 1 for log-probabilities in nats.
         in_sds: whether accept and reject models are compared in standard deviations.
         gains: see `FewChangesSearch`.
