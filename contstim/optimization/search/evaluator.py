@@ -183,6 +183,6 @@ class Evaluator:
         return log_probs
 
     def record(self, visit: int, index: int, sentence: Sentence, log_probs: FloatArray) -> None:
-        """Record a candidate in `evaluations`; see `ScoredCandidate` for the arguments."""
+        """Record the candidate at the 0-based position `index`; see `ScoredCandidate`."""
         word = sentence.words[index]
         self.evaluations.append(ScoredCandidate(visit, index, word, sentence, log_probs.copy()))
