@@ -1,8 +1,8 @@
 """NumPy arrays: type names, and readers of `.npy` and `.npz` files.
 
-NumPy's readers allocate the size that the header claims before they check the data. They raise
-errors of many classes on damaged, encrypted or foreign archives. The readers in this module check
-the size first, raise an `InputError` that names the file, and never unpickle.
+NumPy's readers trust the size in a file's header, and raise errors of many classes for damaged
+files. The readers in this module check the size first, never unpickle objects, and raise an
+`InputError` that names the file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def read_npy(path: Path | str) -> npt.NDArray[Any]:
     """Read the array of an `.npy` file.
 
     Raises:
-        InputError: if the file cannot be read, or does not contain one array without objects.
+        InputError: if the file cannot be read, or is not an array without Python objects.
     """
     with decoding(path, "an .npy of a plain array"), Path(path).open("rb") as file:
         return _read_array(file, Path(path).stat().st_size)
@@ -40,8 +40,8 @@ def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
     """Read the arrays of an `.npz` file, by name.
 
     Raises:
-        InputError: if the file cannot be read, or contains anything but arrays without objects, or
-            two arrays of the same name.
+        InputError: if the file cannot be read, has two arrays of one name, or has a member that is
+            not an array without Python objects.
     """
     with decoding(path, "an .npz of plain arrays"), ZipFile(path) as archive:
         members = archive.infolist()
@@ -56,8 +56,8 @@ def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
 def _read_member(archive: ZipFile, member: ZipInfo, path: Path | str) -> npt.NDArray[Any]:
     if not member.filename.endswith(_ENDING):
         raise ValueError(f"it contains {member.filename}, which is not an {_ENDING} file")
-    # Both sizes in the archive may be wrong, but no compressed member is longer than the file.
-    # Deflate compresses at most to 1/1,032 of the size
+    # Both sizes in the archive may be wrong, but a member is not longer than the archive. Deflate
+    # reduces a size at most by the factor 1,032
     compressed_size = min(member.compress_size, Path(path).stat().st_size)
     if member.file_size > 1_100 * compressed_size:
         raise ValueError(f"{member.filename} has an impossible size")
@@ -66,13 +66,12 @@ def _read_member(archive: ZipFile, member: ZipInfo, path: Path | str) -> npt.NDA
 
 
 def _read_array(file: IO[bytes], size: int) -> npt.NDArray[Any]:
-    """Read an array from a file of `size` bytes that contains nothing else."""
     version = np.lib.format.read_magic(file)
     read_header = getattr(np.lib.format, "read_array_header_{}_{}".format(*version), None)
     if read_header is None:
         raise ValueError(f"its format {version} is not 1.0 or 2.0")
     shape, _, dtype = read_header(file)
-    # math.prod, because NumPy's product of a huge shape would overflow to a small number
+    # NumPy's product of a huge shape could overflow to a small number
     claimed_size = math.prod(shape) * dtype.itemsize
     if dtype.hasobject:
         raise ValueError("it contains Python objects, which could run code")

@@ -1,8 +1,7 @@
 """Strict readers of JSON and TOML, which refuse content that other programs could misread.
 
-Python's readers accept more than the formats allow: NaN, half of a surrogate pair, the same name
-twice in one object. They raise unusual errors for deep nesting and for integers of thousands of
-digits. The package reads JSON and TOML files with the functions of this module.
+Python's readers accept NaN, half of a surrogate pair, and the same name twice in one object. They
+raise unusual errors for deep nesting and for integers with thousands of digits.
 """
 
 from __future__ import annotations
@@ -33,16 +32,12 @@ _MAX_SHOWN = 40
 def parse_json(text: str | bytes, source: object, *, constants: bool = False) -> Any:
     """Parse a JSON text.
 
-    Args:
-        text: characters, or bytes in UTF-8.
-        source: origin of the text for messages, such as a path, or a path and a row.
-        constants: whether NaN, Infinity and -Infinity are accepted. Python writes them, although
-            they are not part of JSON.
+    With `constants`, NaN, Infinity and -Infinity are accepted. Python writes them, but they are not
+    JSON. Messages name the `source`, such as a path, or a path and a row.
 
     Raises:
-        InputError: if the text is not JSON in UTF-8; contains a constant that is not accepted, a
-            number too large for floating point, half of a surrogate pair, or a name twice in one
-            object; or is nested deeper than `DEEPEST`.
+        InputError: if the text is not valid JSON in UTF-8, is nested deeper than `DEEPEST`, has a
+            name twice in one object, or has a number too large for floating point.
     """
     text = _decode(text, source)
     with _source_errors(source, "JSON"):
@@ -76,8 +71,8 @@ def parse_toml(text: str | bytes, source: object) -> dict[str, Any]:
     """Parse a TOML text.
 
     Raises:
-        InputError: if the text is not TOML in UTF-8; contains nan, an infinity or a number too
-            large for floating point; or is nested deeper than `DEEPEST`.
+        InputError: if the text is not valid TOML in UTF-8, is nested deeper than `DEEPEST`, or has
+            a number that is not finite.
     """
     text = _decode(text, source).replace("\r\n", "\n")
     with _source_errors(source, "TOML"):
@@ -89,7 +84,7 @@ def parse_toml(text: str | bytes, source: object) -> dict[str, Any]:
 def parse_json_lines(
     lines: Iterable[str], path: Path | str, *, constants: bool = False
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Parse JSON Lines; yield line number, from 1, and object of each line that is not blank.
+    """Parse JSON Lines: for each line that is not blank, yield its number, from 1, and its object.
 
     Raises:
         InputError: if a line is not one JSON object (names the line).
@@ -104,11 +99,7 @@ def write_json(
 ) -> None:
     """Write a value as an indented JSON file.
 
-    Args:
-        path: path of the file.
-        value: content of the file.
-        default: function that converts values that JSON cannot represent.
-        private: whether only the owner may read the file.
+    `default` converts values that JSON cannot represent. Only the owner may read a private file.
 
     Raises:
         InputError: if the file cannot be written.
@@ -154,14 +145,10 @@ def read_text(path: Path | str) -> str:
 
 
 def refuse_other_format(path: Path | str, content: Mapping[str, Any]) -> None:
-    """Check that a file has the format that this version of contstim reads.
-
-    Args:
-        path: path of the file, for the message.
-        content: content of the file or of its record; `format` is its format number, if it has one.
+    """Check that a file or its record has the format that this version of contstim reads.
 
     Raises:
-        InputError: if the content has another format number.
+        InputError: if `content` has another format number; content without a number is accepted.
     """
     if content.get("format", FORMAT) != FORMAT:
         raise InputError(
@@ -171,7 +158,7 @@ def refuse_other_format(path: Path | str, content: Mapping[str, Any]) -> None:
 
 
 def shortened(value: object) -> str:
-    """Return the representation of a value for messages: at most a few dozen characters."""
+    """Return the representation of a value for messages, at most about 40 characters."""
     text = repr(value)
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
 
@@ -185,7 +172,7 @@ def _source_errors(source: object, language: str) -> Iterator[None]:
         problem = f"lists and objects are nested more than {DEEPEST} levels deep"
         raise InputError(f"{source} is not readable {language}: {problem}.") from None
     except ValueError as error:
-        # Python's own message about integers of more than 4,300 digits is for programmers
+        # Python's message about integers of more than 4,300 digits explains how to change the limit
         problem = "an integer is too long" if "integer string" in str(error) else str(error)
         raise InputError(f"{source} is not readable {language}: {problem}.") from error
 
@@ -200,7 +187,7 @@ def _decode(text: str | bytes, source: object) -> str:
     if isinstance(text, str):
         return text
     with reading(source):
-        # utf-8-sig, because Windows editors begin files with a byte order mark
+        # Windows editors begin files with a byte order mark
         return text.decode("utf-8-sig")
 
 
@@ -224,13 +211,11 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_value(value: object) -> None:
-    """Refuse values that Python's readers accept, but `parse_json` does not."""
-    depth, level = 0, [value]  # level by level, because Python limits the depth of recursion
+    depth, level = 0, [value]  # a loop over levels, because Python limits the depth of recursion
     while level:
         inner: list[object] = []
         for part in level:
             if isinstance(part, dict):
-                # Names may also contain half of a surrogate pair
                 inner += part.keys()
                 inner += part.values()
             elif isinstance(part, list):
@@ -242,7 +227,7 @@ def _check_value(value: object) -> None:
                     raise ValueError("a text contains half of a surrogate pair") from None
             elif isinstance(part, int):
                 try:
-                    float(part)  # so that later computations cannot overflow
+                    float(part)  # later computations must not overflow
                 except OverflowError:
                     raise ValueError("an integer is too large for floating point") from None
         if inner and depth == DEEPEST:

@@ -1,4 +1,4 @@
-"""Write files atomically, name files in errors, compute checksums, and lock out other processes."""
+"""Write files atomically, name files in errors, compute checksums, and lock files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _DEVICES = Path("/dev")
-_MAX_NAME_BYTES = 200  # of 255; a temporary file's name is longer than that of its target
+_MAX_NAME_BYTES = 200  # of 255, because the name of a temporary file is longer
 
 
 @contextmanager
@@ -27,13 +27,9 @@ def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
     """Write a file atomically: yield a temporary path, which replaces the target on success.
 
     If the run is interrupted, the target is unchanged. Missing folders are created. If the target
-    is a link, the linked file is replaced. The new file gets the permissions of the old file,
-    unless it is private. A device or a pipe, such as `/dev/null` or `/dev/stdout`, is not replaced:
-    the content is written to it.
-
-    Args:
-        path: target path.
-        private: whether only the owner may read the file, because it holds a secret.
+    is a link, the linked file is replaced. A new file that is not private gets the permissions of
+    the old file. Only the owner may read a private file. The content for a device or a pipe, such
+    as `/dev/stdout`, is copied to it.
 
     Raises:
         InputError: if the target cannot be written, or the text cannot be encoded as UTF-8.
@@ -64,7 +60,7 @@ def is_device(path: Path | str) -> bool:
     path = Path(path)
     is_stream = path in (_DEVICES / "stdout", _DEVICES / "stderr")
     if is_stream or path.parent in (_DEVICES / "fd", Path("/proc/self/fd")):
-        # Also if the stream is redirected to a file, because other programs may write to this file
+        # A redirected stream is a file, but other programs may write to it at the same time
         return True
     try:
         mode = path.stat().st_mode
@@ -75,15 +71,10 @@ def is_device(path: Path | str) -> bool:
 
 @contextmanager
 def reading(source: object, error: type[ContstimError] = InputError) -> Iterator[None]:
-    """Convert errors of reading and decoding to errors that name the source.
-
-    Args:
-        source: file, or origin of the text.
-        error: class of the error.
+    """Convert errors of reading and decoding to errors of the class `error` that name the source.
 
     Raises:
-        ContstimError: (of class `error`) if the file cannot be read or is not UTF-8 (names the
-            byte).
+        ContstimError: if the source cannot be read or decoded.
     """
     try:
         yield
@@ -96,11 +87,7 @@ def reading(source: object, error: type[ContstimError] = InputError) -> Iterator
 
 @contextmanager
 def decoding(path: Path | str, kind: str) -> Iterator[None]:
-    """Convert all errors that a reader of binary files may raise to `InputError`.
-
-    Args:
-        path: path of the file.
-        kind: expected content, to complete the message "PATH is not …".
+    """Convert all errors of a reader of binary files to `InputError`: "PATH is not KIND: …".
 
     Raises:
         InputError: if the reader raises an error.
@@ -116,7 +103,7 @@ def decoding(path: Path | str, kind: str) -> Iterator[None]:
 
 
 def refuse_device(path: Path | str) -> None:
-    """Refuse devices and pipes as inputs, because reading them may never end.
+    """Refuse devices and pipes as inputs, because they may have no end.
 
     Raises:
         OSError: if the path is a device, a pipe or a socket, or does not exist.
@@ -127,7 +114,7 @@ def refuse_device(path: Path | str) -> None:
 
 
 def is_file(path: Path | str) -> bool:
-    """Return True if the path is a file; False also if its name is too long for the file system."""
+    """Return True if the path is a file, and False if its name is too long for the file system."""
     try:
         return Path(path).is_file()
     except OSError:
@@ -135,7 +122,7 @@ def is_file(path: Path | str) -> bool:
 
 
 def is_folder(path: Path | str) -> bool:
-    """Return True if the path is a folder; False also if its name is too long, as for `is_file`."""
+    """Return True if the path is a folder, and False if its name is too long."""
     try:
         return Path(path).is_dir()
     except OSError:
@@ -145,19 +132,15 @@ def is_folder(path: Path | str) -> bool:
 def path_inside(folder: Path | str, name: str) -> Path:
     """Return the path of a name in a folder, and refuse names that lead out of the folder.
 
-    The package uses this function for all names from files that other people may have written, such
-    as shared study files.
-
-    Args:
-        folder: folder, which may not exist yet.
-        name: name, or relative path with slashes.
+    Use it for all names from files that other people may have written, such as shared study files.
+    A name may be a relative path with slashes.
 
     Raises:
         InputError: if the name is empty or absolute, has `..`, a backslash or a null character, or
-            passes a link that leads out of the folder.
+            contains a link that leads out of the folder.
     """
     path, root = Path(folder) / name, Path(folder).absolute()
-    parts = Path(name).parts  # none of "" and "."
+    parts = Path(name).parts  # empty for "" and "."
     if not parts or Path(name).is_absolute() or {"..", "\\", "\0"} & {*name, *parts}:
         raise InputError(
             f"{name!r} must be a file in {root}: the name must not contain '..', a backslash "
@@ -184,22 +167,21 @@ def write_text(path: Path | str, text: str, *, private: bool = False) -> None:
 @contextmanager
 def _replace_file(target: Path, *, private: bool) -> Iterator[Path]:
     if target.is_symlink():
-        # Replacing the link itself would leave the linked file unchanged
+        # Otherwise the link would be replaced, not the linked file
         target = Path(os.path.realpath(target))
     if target.parent == _DEVICES and not target.exists():
         raise OSError(None, "that folder is for devices")
     target.parent.mkdir(parents=True, exist_ok=True)
-    # The temporary file is hidden, and its name contains the process id. A long name is hashed
     encoded = os.fsencode(target.name)
     name = target.name if len(encoded) <= _MAX_NAME_BYTES else hashlib.sha256(encoded).hexdigest()
     partial = target.parent / f".{name}.{os.getpid()}.partial"
     try:
-        # Created here, so that a private file is never readable by others
+        # Create the file with its mode, so that other users can never read a private file
         partial.touch(mode=0o600 if private else 0o666)
         mode = (target if target.exists() and not private else partial).stat().st_mode
         yield partial
         partial.chmod(stat.S_IMODE(mode))
-        # Atomic on POSIX systems: readers see the old file or the complete new one
+        # Atomic on POSIX systems: readers see the old or the complete new file
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
@@ -208,7 +190,6 @@ def _replace_file(target: Path, *, private: bool) -> Iterator[Path]:
 @contextmanager
 def _copy_to_device(device: Path) -> Iterator[Path]:
     with TemporaryDirectory() as folder:
-        # A device cannot be replaced, so the complete file is copied to it
         complete = Path(folder) / "whole"
         yield complete
         with complete.open("rb") as source, device.open("wb") as target:
@@ -218,12 +199,8 @@ def _copy_to_device(device: Path) -> Iterator[Path]:
 def checksum(path: Path | str, leave_out: Collection[str] = ()) -> str:
     """Return `sha256:` and the digest of a file, or of the names and contents of a folder's files.
 
-    Hidden files of a folder are skipped, because they are temporary or private. Records are also
-    skipped, because they contain dates.
-
-    Args:
-        path: file or folder.
-        leave_out: further files of the folder to skip, such as texts that users edit.
+    A folder's hidden files are skipped, because they are temporary or private. Its records are
+    skipped, because they contain dates. `leave_out` names further files to skip.
 
     Raises:
         InputError: if a file cannot be read.
@@ -257,7 +234,7 @@ def visible_files(folder: Path) -> list[Path]:
 
 
 def is_record(path: Path | str) -> bool:
-    """Return True if the name of a file is that of a record; see `contstim.files.records`."""
+    """Return True if a file is a record (see `contstim.files.records`), judging by its name."""
     name = Path(path).name
     return name.endswith(".meta.json") or name == "training.json"
 
@@ -266,15 +243,15 @@ def is_record(path: Path | str) -> bool:
 def file_lock(path: Path, holder: str) -> Iterator[str | None]:
     """Hold a lock of the operating system in the `with` statement, if no other process has it.
 
-    The system also releases the lock if the process dies. The lock file is removed at the end.
+    The system releases the lock even if the process dies.
 
     Args:
-        path: lock file, which contains the description of the holder.
-        holder: description of this process, for processes that do not get the lock.
+        path: lock file, which is removed at the end.
+        holder: description of this process, which the lock file shows to other processes.
 
     Yields:
-        None if this process has acquired the lock. Otherwise the description of the process that
-        has the lock; the description is empty if it is unknown.
+        None if this process has acquired the lock; otherwise the description of the process that
+        has it, empty if unknown.
 
     Raises:
         StoreError: if the lock file cannot be used.
@@ -304,10 +281,7 @@ def file_lock(path: Path, holder: str) -> Iterator[str | None]:
 
 
 def lock_holder(path: Path) -> str | None:
-    """Return the description of the process that has a lock; None if no process has the lock.
-
-    The description is empty if it is unknown.
-    """
+    """Return the description (may be empty) of the process that has a lock; None for no process."""
     try:
         with path.open("r+", encoding="utf-8") as file:  # network file systems need "r+"
             return None if _acquire(file) else file.read().strip()
@@ -316,12 +290,11 @@ def lock_holder(path: Path) -> str | None:
 
 
 def _open_and_lock(path: Path) -> tuple[IO[str], bool]:
-    """Open a file and try to lock it; return the open file, and True if the lock was acquired."""
     while True:
         file = path.open("a+", encoding="utf-8")
         if not _acquire(file):
             return file, False
-        # If the previous holder has removed the file since it was opened, open a new file
+        # The previous holder may have removed the file since it was opened
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file, True

@@ -1,4 +1,4 @@
-"""Plugins: named values that installed packages provide by entry points."""
+"""Plugins: named values that installed packages provide as entry points."""
 
 from __future__ import annotations
 
@@ -21,20 +21,14 @@ def plugin_names(group: str) -> list[str]:
 
 @cache
 def _find_names(group: str, _path: tuple[str, ...]) -> tuple[str, ...]:
-    """Search all packages on the path for the names; cached, because the search is slow."""
+    # Cached for each `sys.path`, because the search through all packages is slow
     return tuple(sorted({entry.name for entry in entry_points(group=group)}))
 
 
 def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError]) -> _Kind | None:
-    """Load the value that an installed package provides under a name.
+    """Load the value that an installed package provides under a name; None if no package does.
 
-    Return None if no package provides the name.
-
-    Args:
-        group: group of entry points.
-        name: name of the entry point and of the value.
-        kind: class of the value.
-        error: class of the errors to raise.
+    The value must be a `kind` whose attribute `name` is the name of the entry point.
 
     Raises:
         ContstimError: (of class `error`) if several packages provide different values, or the value
@@ -42,7 +36,6 @@ def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError])
     """
     word = kind.__name__
     entries = list(entry_points(group=group, name=name))
-    # If several packages provide the same value, it does not matter which one is used
     if len({entry.value for entry in entries}) > 1:
         raise error(
             f"Several packages provide the {word.lower()} {name!r}: "
@@ -53,8 +46,7 @@ def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError])
     (entry, *_) = entries
     try:
         value = entry.load()
-    # Loading runs code of another package, which may raise anything
-    except Exception as reason:
+    except Exception as reason:  # code of another package may raise anything
         raise error(
             f"The {word.lower()} {name!r} of {_origin(entry)} cannot be loaded: "
             f"{type(reason).__name__}: {reason}. Repair or uninstall this package."

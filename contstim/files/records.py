@@ -1,4 +1,4 @@
-"""Record of a run: a JSON file next to every output that describes how the output was made."""
+"""Record of a run: a JSON file next to each output, which describes how the output was made."""
 
 from __future__ import annotations
 
@@ -42,22 +42,18 @@ class Record:
 
     Attributes:
         path: path of the record. Paths in the record are relative to the record's folder, so that
-            this folder can be moved.
+            users can move this folder.
         format: format number of the record and of its output.
         step: name of the step that wrote the output; empty for none.
-        step_version: version of the step; it is raised when the step's results for the same inputs
-            change.
+        step_version: version of the step; a new version gives other results for the same inputs.
         options: options that affect the results and differ from the defaults.
         commits: name of each model from the Hugging Face hub → commit.
-        inputs: checksum of each file and folder that was read.
-        outputs: checksum of each file and folder that was written.
-        files: checksum of each file in written folders; shows which files of a folder have changed.
+        inputs: path of each file and folder that was read → checksum.
+        outputs: path of each file and folder that was written → checksum.
+        files: path of each file in written folders → checksum.
         seconds: duration of the step.
-        warnings: warnings of the step.
         complete: False if the step produced fewer results than requested.
-        command: command line.
         date: date and time, UTC.
-        environment: description of the machine.
         versions: versions of contstim, Python and libraries.
         facts: further results of the step, such as seed, conventions and counts.
     """
@@ -92,13 +88,8 @@ class Record:
     ) -> Record:
         """Make a record with the current date and the checksums of the outputs.
 
-        Args:
-            path: path of the record.
-            inputs: checksums of files and folders that were read, computed before the run.
-            outputs: files and folders that were written.
-            facts: further results. The entry `to_edit` names files that users edit; the checksums
-                of folders ignore them.
-            about: further fields of the record.
+        `inputs` are checksums computed before the run. The entry `to_edit` of `facts` names files
+        that users edit; checksums of folders ignore these files.
 
         Raises:
             InputError: if a file cannot be read.
@@ -122,7 +113,7 @@ class Record:
         )
 
     def write(self, *, private: bool = False) -> None:
-        """Write the record; only the owner may read it if it is private.
+        """Write the record; if it is private, only the owner may read it.
 
         Raises:
             InputError: if the file cannot be written.
@@ -132,8 +123,8 @@ class Record:
     def content(self) -> dict[str, Any]:
         """Return the JSON object of the record: its fields and facts, without `path`.
 
-        Empty fields are left out, except inputs and outputs. A record without a step also has no
-        version, duration or completeness of a step.
+        Empty fields are omitted, except inputs and outputs. If no step wrote the record,
+        step_version, seconds and complete are also omitted.
         """
         of_steps = () if self.step else ("step_version", "seconds", "complete")
         left_out = {"path", "facts", *of_steps}
@@ -171,7 +162,7 @@ class Record:
 def _validator() -> TypeAdapter[Record]:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(Record)  # cached, because this takes longer than reading all records
+    return TypeAdapter(Record)  # cached, because it is slow
 
 
 def write_record(
@@ -184,12 +175,12 @@ def write_record(
     """Write the record of an output that was not made by a step, and return its path.
 
     Args:
-        output: output file, or common beginning of the paths of several output files. If it is a
-            device, no record is written.
-        inputs: files and folders that were read; None, standard input (`-`), devices and removed
+        output: output file, or common beginning of the paths of several output files. Devices get
+            no record.
+        inputs: files and folders that were read. None, standard input (`-`), devices and removed
             files are ignored.
-        outputs: further output files, such as a certificate. With None, no checksum is stored,
-            because the output (a database) still changes.
+        outputs: further output files, such as a certificate. None stores no checksums, for an
+            output that still changes (a database).
         facts: further entries of the record.
 
     Raises:
@@ -207,12 +198,9 @@ def write_record(
 def checksums(
     paths: Iterable[Path | str], folder: Path, to_edit: Collection[str] = ()
 ) -> dict[str, str]:
-    """Return the checksum of each existing path, by its path relative to a folder.
+    """Return path relative to `folder` → checksum.
 
-    Args:
-        paths: files and folders; missing ones and devices are ignored.
-        folder: folder of the record.
-        to_edit: files that checksums of folders ignore.
+    Missing paths and devices are ignored. Checksums of folders ignore files of `to_edit`.
     """
     digests = {}
     for path in map(Path, paths):
@@ -222,7 +210,7 @@ def checksums(
 
 
 def path_from(folder: Path, path: Path) -> str:
-    """Return a path relative to a folder; unchanged if it is on another Windows drive."""
+    """Return a path relative to a folder; unchanged if it is on another drive (Windows)."""
     try:
         return Path(os.path.relpath(path, folder)).as_posix()
     except ValueError:
@@ -231,7 +219,7 @@ def path_from(folder: Path, path: Path) -> str:
 
 @contextmanager
 def recorded_as(command: Sequence[str]) -> Iterator[None]:
-    """Store this command, instead of the command line, in all records written in this context."""
+    """In this context, store `command` instead of the command line in all records."""
     token = _command.set(tuple(command))
     try:
         yield
@@ -242,7 +230,7 @@ def recorded_as(command: Sequence[str]) -> Iterator[None]:
 def provenance() -> dict[str, Any]:
     """Return fields of a record that describe the current run."""
     program = Path(sys.argv[0])
-    # `python -m contstim` runs .../contstim/__main__.py, so the folder is the program's name
+    # `python -m contstim` runs contstim/__main__.py
     name = program.parent.name if program.name == "__main__.py" else program.name
     return {
         "format": FORMAT,
@@ -271,7 +259,7 @@ def environment() -> dict[str, Any]:
         "machine": platform.machine(),
         "processors": os.cpu_count(),
     }
-    # Importing PyTorch takes seconds, so GPUs are listed only if it has been imported
+    # Do not import PyTorch for this, because it takes seconds
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         count = torch.cuda.device_count()
@@ -280,7 +268,7 @@ def environment() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of contstim, Python and those libraries on which results may depend."""
+    """Return the versions of contstim, Python, and libraries that may affect results."""
     installed = {name: _library_version(name) for name in _LIBRARIES}
     return {
         "contstim": __version__,
@@ -291,11 +279,10 @@ def versions() -> dict[str, str]:
 
 @cache
 def _library_version(library: str) -> str | None:
-    """Return the version of a library from its metadata, without importing it."""
     try:
         return metadata.version(library)
     except metadata.PackageNotFoundError:
-        return None  # an optional library, such as kenlm
+        return None  # optional libraries may be missing
 
 
 def total_memory() -> int | None:

@@ -1,8 +1,8 @@
 """Read and write tables: CSV, TSV, Parquet or JSON Lines, depending on the suffix of the file.
 
-CSV files may come from spreadsheets in any country: commas, semicolons or tabs may separate cells;
-the encoding may be UTF-8, or UTF-16 with a byte order mark; and decimal commas are accepted if
-commas do not separate cells. TSV is written with quotes, and read with or without quotes.
+CSV files may come from spreadsheets in any country. Commas, semicolons or tabs separate cells. If
+commas do not separate cells, numbers may have decimal commas. The encoding is UTF-8, or UTF-16 with
+a byte order mark. TSV is read with or without quotes, and written with quotes.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ _Row = TypeVar("_Row", bound="DataclassInstance")
 FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
 """First characters of cells that a spreadsheet may run as formulas, even in quotes.
 
-OWASP's page on CSV injection lists these characters. Their full-width forms are added, because some
-programs do not distinguish the two forms.
+Source: OWASP's page on CSV injection. Some programs treat full-width signs like ASCII signs.
 """
 
 _Value = TypeVar("_Value")
@@ -58,13 +57,9 @@ TABLE_KINDS = (".csv", ".tsv", ".parquet", ".jsonl")
 
 
 def columns_of(kind: type[DataclassInstance], rows: Iterable[object]) -> dict[str, list[Any]]:
-    """Convert instances of a dataclass to columns; sentences and enum members become texts.
+    """Convert instances of the dataclass `kind` to columns, one for each field.
 
-    None in a field `Sentence | None` becomes an empty text.
-
-    Args:
-        kind: dataclass whose fields are the columns.
-        rows: instances of the dataclass.
+    Sentences and enum members become texts. None in a field `Sentence | None` becomes "".
     """
     instances = list(rows)
     return {
@@ -76,7 +71,7 @@ def columns_of(kind: type[DataclassInstance], rows: Iterable[object]) -> dict[st
 def _to_cell(value: object, annotation: object) -> object:
     if is_dataclass(value):  # such as a sentence
         return str(value)
-    if value is None and annotation == "Sentence | None":  # empty text, as `read_rows` reads it
+    if value is None and annotation == "Sentence | None":  # `read_rows` reads "" as None
         return ""
     return value.value if isinstance(value, Enum) else value
 
@@ -95,7 +90,7 @@ class ShownAsTable:
 
 
 def frame_of(columns: Mapping[str, Column]) -> DataFrame:
-    """Convert columns of equal length, such as those of `columns_of`, to a data frame."""
+    """Convert columns of equal length to a data frame."""
     from pandas import DataFrame
 
     return DataFrame(dict(columns))
@@ -104,8 +99,7 @@ def frame_of(columns: Mapping[str, Column]) -> DataFrame:
 def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
     """Write named columns of equal length in the format of the path's suffix.
 
-    CSV is UTF-8 with a header, quoted texts, and numbers in the shortest form that is read back
-    exactly.
+    CSV is UTF-8 with a header and quoted texts. Numbers have as many digits as an exact copy needs.
 
     Raises:
         InputError: if the file cannot be written, or its suffix is not that of a table.
@@ -119,7 +113,7 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
             pq.write_table(pa.table(dict(columns)), partial)
         elif kind == ".jsonl":
             with partial.open("w", encoding="utf-8", newline="\n") as file:
-                # -inf is written as -Infinity, which is not JSON, but which Python reads
+                # Python writes and reads -inf as -Infinity, which is not JSON
                 for row in zip(*map(_as_python, columns.values()), strict=True):
                     cells = dict(zip(columns, row, strict=True))
                     file.write(json.dumps(cells, ensure_ascii=False) + "\n")
@@ -130,7 +124,7 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
 
 def write_csv(file: TextIO, columns: Mapping[str, Column], delimiter: str = ",") -> None:
     """Write named columns of equal length as CSV; see `write_table`."""
-    # Texts are quoted, so that the text 1984 is not read as a number
+    # Quotes show that the text "1984" is not a number
     writer = csv.writer(file, "unix", delimiter=delimiter, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(columns)
     writer.writerows(zip(*map(_as_python, columns.values()), strict=True))
@@ -149,26 +143,17 @@ def table_kind(path: Path | str, kinds: Sequence[str] = TABLE_KINDS) -> str:
 
 
 def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, list[Any]]:
-    """Read a table as columns by name; all cells of a CSV file are texts, with decimal points.
-
-    Args:
-        path: path of the table.
-        may_be_empty: whether a table without rows is accepted.
+    """Read a table as columns by name. Cells of CSV files are texts, numbers with decimal points.
 
     Raises:
-        InputError: if the file is missing, damaged, empty, ragged, or not UTF-8 or UTF-16; if two
-            columns have one name, decimal signs are ambiguous, or the suffix is not that of a
-            table; or if the record of the file has the format of another version of contstim.
+        InputError: if the file is not a readable table, has no rows (unless `may_be_empty`), or has
+            a record of another version of contstim.
     """
     return _read_columns(Path(path), table_kind(path), may_be_empty)
 
 
 def read_csv(path: Path | str, *, may_be_empty: bool = False) -> dict[str, list[Any]]:
-    """Read a CSV file with any suffix as columns of texts by name.
-
-    Args:
-        path: path of the file.
-        may_be_empty: whether a table without rows is accepted.
+    """Read a CSV file with any suffix; see `read_table`.
 
     Raises:
         InputError: see `read_table`.
@@ -186,17 +171,12 @@ def read_rows(
 ) -> tuple[_Row, ...]:
     """Read the rows of a table into instances of a dataclass; the inverse of `columns_of`.
 
-    Columns that are not fields are ignored. Cells are not parsed by pydantic, which accepts
-    `1_000`, `true` and `nan` as numbers and refuses `1e3`.
+    Columns that are not fields are ignored. (pydantic would accept `1_000`, `true` and `nan` as
+    numbers, and refuse `1e3`.)
 
-    Args:
-        path: path of the table.
-        kind: dataclass of the rows. A field with a default may lack its column; then the parser
-            gets None for each cell. For messages, the attribute TABLE describes the table.
-        readers: parser and description of cells (see `parsed`). Keys are names of fields, or names
-            of types for all fields of a type.
-        may_be_empty: whether a table without rows is accepted.
-        aliases: other name of a column → field.
+    `readers` maps names or types of fields to parser and noun; see `parsed`. `aliases` maps other
+    names of columns to fields. If the column of a field with a default is missing, the parser gets
+    None as each cell. The attribute TABLE of `kind` describes the table in messages.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, or a cell cannot be parsed.
@@ -243,10 +223,7 @@ def parsed_columns(
 ) -> list[list[Any]]:
     """Parse columns of a table, in the order of the readers.
 
-    Args:
-        path: path of the table, for messages.
-        table: table from `read_table`.
-        readers: parser and description of cells (see `parsed`), by name of the column.
+    `readers` maps names of columns to parser and noun; see `parsed`. Messages name the path.
 
     Raises:
         InputError: see `needed_columns` and `parsed`.
@@ -256,7 +233,7 @@ def parsed_columns(
 
 
 def cells_by_name(table: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Convert columns to rows, each a mapping from column name to cell."""
+    """Convert columns to rows: name of a column → cell."""
     return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
@@ -297,14 +274,14 @@ def _read_parquet(path: Path) -> dict[str, list[Any]]:
 
 
 def _as_python(column: Column) -> Sequence[Any]:
-    """Convert an array to Python's numbers, whose texts are read back as equal numbers."""
+    # Texts of Python's numbers are exact
     return column.tolist() if hasattr(column, "tolist") else column
 
 
 def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     lines = iter(file)
     first_line = next(lines, "")
-    # The most frequent separator outside quotes in the header; a comma if there is a tie
+    # The most frequent separator in the header, outside quotes; for ties, a comma
     delimiter = max(",;\t", key=_QUOTED.sub("", first_line).count)
     text_lines: Iterable[str] = chain([first_line], lines)
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
@@ -314,7 +291,7 @@ def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     reader = csv.reader(text_lines, delimiter=delimiter, quoting=quoting, strict=True)
     header: list[str] = []
     columns: list[list[Any]] = []
-    line = 1  # number of the row's first line; a row with a line break in a cell has several lines
+    line = 1  # first line of the row; a row with line breaks in cells has several lines
     try:
         for row in reader:
             if not header:
@@ -322,7 +299,7 @@ def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
             elif len(row) == len(header):
                 for column, value in zip(columns, row, strict=True):
                     column.append(value)
-            elif row:  # a blank line, for example at the end of the file, is skipped
+            elif row:  # blank lines are skipped
                 raise InputError(
                     f"{path}, line {line}: the row has {len(row)} cells, but the header "
                     f"{len(header)}."
@@ -342,10 +319,10 @@ def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def _is_unquoted(lines: Sequence[str]) -> bool:
-    """Return True if the quotation marks in a tab-separated table are part of the texts.
+    """Return True if quotation marks in a TSV table belong to the texts.
 
-    This is assumed if the table cannot be parsed with quoted cells, and no cell begins and ends
-    with a quotation mark.
+    They do if the table cannot be parsed with quoted cells, and no cell begins and ends with a
+    quotation mark.
     """
     try:
         for _ in csv.reader(lines, delimiter="\t", strict=True):
@@ -391,7 +368,6 @@ def _replace_commas(
 def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {}
     for line, row in parse_json_lines(file, path, constants=True):  # scores of -inf
-        # Compared as sets, because the names in a JSON object have no order
         if columns and row.keys() != columns.keys():
             raise InputError(f"{path}, line {line}: expected the same columns in every row.")
         for name, value in row.items():
@@ -413,16 +389,10 @@ def parsed(
 ) -> list[_Value]:
     """Parse the cells of a column.
 
-    Args:
-        path: path of the table, for messages.
-        name: name of the column.
-        cells: cells from `read_table`.
-        parse: parser of a cell, such as `number`, `text` or `Sentence.parse`, which raises a
-            ValueError for an invalid cell.
-        noun: expected content of a cell, to complete the message "CELL is not a …".
+    `parse` raises a ValueError for an invalid cell. `noun` completes the message "CELL is not a …".
 
     Raises:
-        InputError: if a cell is invalid; the message names the row, from 0, and the column.
+        InputError: if a cell is invalid; names the row, from 0, and the column.
     """
     values = []
     for row, cell in enumerate(cells):
@@ -452,15 +422,12 @@ def count(value: Any) -> int:
 def number(value: Any, *, must_be_whole: bool = False, infinite: bool = False) -> int | float:
     """Parse a cell that contains a number, or the text of a number.
 
-    Args:
-        value: cell of a table.
-        must_be_whole: whether the number must be whole, such as `2` or `2.0`.
-        infinite: whether the number may be infinite.
+    Unlike Python, refuse underscores (`1_000`), digits of other scripts, true, false and nan.
+
+    The text `2.0` is a whole number. Only with `infinite`, the number may be infinite.
 
     Raises:
-        ValueError: if the cell is not a number in ASCII digits without underscores (Python accepts
-            `1_000` and digits of other scripts), is true, false or nan, or is not whole or finite
-            as required.
+        ValueError: if the cell is not such a number.
     """
     if isinstance(value, str):
         is_plain = value.isascii() and "_" not in value
@@ -473,7 +440,6 @@ def number(value: Any, *, must_be_whole: bool = False, infinite: bool = False) -
     allowed = math.isfinite(result) or (infinite and math.isinf(result))
     if not allowed or (must_be_whole and not result.is_integer()):
         raise ValueError(f"{shortened(value)} is not a {'whole ' if must_be_whole else ''}number")
-    # Whole numbers are exact up to 2**53, because they are parsed as floats
     return int(result) if must_be_whole else result
 
 

@@ -1,7 +1,6 @@
 """Items of an experiment: pairs, triplets and trials, their scores and reviewers' decisions.
 
 `stimuli` defines the items and reads their tables. `scores` and `minimal_pair_scores` define tables
-of scores; `scores` also reads tables of counts. `reviews` defines reviewers' decisions about items.
-`item_flags` flags items with possible problems, and `matching` compares synthetic sentences with
-natural ones. `scale` defines rating scales, and `correlation` correlates columns.
+of scores. `item_flags` flags items with possible problems, and `matching` compares synthetic with
+natural sentences.
 """

@@ -1,7 +1,7 @@
-"""Correlations of two columns; nan where they are not defined.
+"""Correlations of two columns.
 
-Only rows with two finite values are used. A correlation is not defined if there are too few such
-rows, or if a column is constant over them.
+All functions use only rows with two finite values. A correlation is nan if there are too few such
+rows, or if a column is constant in them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ _MIN_ROWS_FOR_INTERVAL = 4  # the standard error of Fisher's z is 1 / sqrt(n - 3
 
 
 def pearson_with_interval(x: FloatArray, y: FloatArray) -> dict[str, float]:
-    """Compute Pearson's r and its 95 % interval between two columns, (n_rows,) each.
+    """Compute Pearson's r between two columns, (n_rows,) each, and its 95 % confidence interval.
 
     Returns:
-        `r`; `low` and `high`, the ends of its interval by Fisher's transformation; and `n`, the
-        number of rows with two finite values. The first three are nan for fewer than four rows
-        or a constant column.
+        `r`; `low` and `high`, the ends of the interval by Fisher's transformation; and `n`, the
+        number of rows used. `r`, `low` and `high` are nan if n < 4 or a column is constant.
     """
     x, y = _select_finite(x, y)
     r = low = high = math.nan
@@ -35,7 +34,7 @@ def pearson_with_interval(x: FloatArray, y: FloatArray) -> dict[str, float]:
 
 
 def pearson(x: FloatArray, y: FloatArray, *, fewest: int = _MIN_ROWS) -> float:
-    """Compute Pearson's r between two columns, (n_rows,) each; nan if fewer rows than `fewest`."""
+    """Compute Pearson's r between two columns, (n_rows,) each; nan for fewer rows than `fewest`."""
     result = _correlate(*_select_finite(x, y), fewest)
     return float(result.statistic) if result else math.nan
 
@@ -44,25 +43,21 @@ def spearman(x: FloatArray, y: FloatArray) -> float:
     """Compute Pearson's r between the average ranks of two columns."""
     from scipy.stats import rankdata
 
-    # Rows are selected before ranking, so that rows that are left out do not shift the ranks
+    # Select rows before ranking, because omitted rows must not have ranks
     x, y = _select_finite(x, y)
     return pearson(rankdata(x), rankdata(y))
 
 
 def pearson_matrix(columns: FloatArray, *, fewest: int = _MIN_ROWS) -> FloatArray:
-    """Compute Pearson's r between every two columns, over the rows where both are finite.
+    """Compute Pearson's r between every two columns of (n_rows, n_columns).
 
-    Args:
-        columns: columns, (n_rows, n_columns).
-        fewest: minimum number of rows; a cell with fewer is nan.
-
-    Returns:
-        Correlations, (n_columns, n_columns), symmetric.
+    The result is (n_columns, n_columns). Pairs of columns with fewer than `fewest` usable rows have
+    the value nan.
     """
     n = columns.shape[1]
     matrix = np.full((n, n), np.nan)
     for i in range(n):
-        # The diagonal is computed, too: it is nan for a constant column
+        # The diagonal is not always 1: it is nan for a constant column
         for j in range(i, n):
             matrix[i, j] = matrix[j, i] = pearson(columns[:, i], columns[:, j], fewest=fewest)
     return matrix
@@ -75,7 +70,6 @@ def _select_finite(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray
 
 
 def _correlate(x: FloatArray, y: FloatArray, fewest: int) -> Any:
-    """Return SciPy's result for finite values; None if the correlation is not defined."""
     from scipy.stats import pearsonr
 
     if len(x) < fewest or not (np.ptp(x) and np.ptp(y)):

@@ -1,9 +1,4 @@
-"""Flags for reviewers: properties of an item that may be a problem.
-
-Flags are based on rules for words (`contstim.words.word_rules`), on word frequencies
-(`contstim.words.frequencies`), on comparisons with the other items, and on comparisons of a
-synthetic sentence with its natural sentence (`contstim.items.matching`).
-"""
+"""Flags for reviewers: properties of an item that may be a problem."""
 
 from __future__ import annotations
 
@@ -37,17 +32,17 @@ if TYPE_CHECKING:
 _AROUND_WORDS = ".,;:!?…\"“”„«»()[]{}'‘’‚–—"
 _NATURAL = (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL)
 _MIN_ITEMS, _PER_HUNDRED = 5, 2  # a frequent word is in more than 5 items, and in more than 2 %
-# On published items with three misfits or more, participants agree less, and a parser fails more
+# Participants agree less about published items with three misfits or more (see `Match.misfits`)
 _MIN_MISFITS = 3
 # Maximum difference from the natural sentence: two standard deviations of natural sentences of
 # eight words
 _MAX_CHARACTERS, _MAX_ZIPF = 12, 0.7
-_QUANTILE = 0.05  # quantile of the log-probabilities of natural sentences' least likely words
-_SMALL_DROP, _SMALL_DROP_SDS = 1.0, 0.1  # nats, standard deviations of natural sentences
+_QUANTILE = 0.05  # quantile over natural sentences of the log-probability of the least likely word
+_SMALL_DROP, _SMALL_DROP_SDS = 1.0, 0.1  # nats; standard deviations of natural sentences
 
 
 class FlagKind(StrEnum):
-    """Kind of a flag."""
+    """Kind of a flag; `FlaggedItems.explanations` explains each kind."""
 
     BLOCKED = "block list"
     DEBRIS = "not a word"
@@ -66,13 +61,7 @@ class FlagKind(StrEnum):
 
 @dataclass(frozen=True)
 class Flag:
-    """A possible problem of an item.
-
-    Attributes:
-        item_id: identifier of the item.
-        kind: kind of the problem.
-        detail: description of the problem, one sentence.
-    """
+    """A possible problem of an item; `detail` describes it in one sentence."""
 
     item_id: str
     kind: FlagKind
@@ -84,18 +73,16 @@ class FlagSettings:
     """Settings of flags: rules, frequencies and limits.
 
     Attributes:
-        rules: rules of suitable words, including the block list.
-        repeatable: words that may occur several times in a sentence, in lower case.
-        frequencies: word frequencies in a text; if None, frequencies in the items are used.
-        rare: Zipf value below which words are rare.
-        often: number of items above which a word is frequent; None for 5, or 2 % of the items if
-            that is more.
-        tags: table of part-of-speech tags. Parts of speech are not checked without it, or if it
-            lists fewer than half of the items' words.
-        scores: log-probabilities of the sentences of trials, nats. Not needed for triplets and
-            pairs, whose tables contain scores or ranks.
-        judged: sentence → log-probability of each of its words under a judge, nats. A judge is a
-            model that the study does not compare.
+        frequencies: word frequencies in a text; None for frequencies in the items.
+        rare: words with a lower Zipf value are rare.
+        often: words in more items than this are frequent; None for 5 items or 2 % of the items,
+            whichever is more.
+        tags: table of part-of-speech tags. Parts of speech are checked only if it lists at least
+            half of the items' words.
+        scores: log-probabilities of the sentences of trials, nats. Triplets and pairs need none,
+            because their tables contain scores or ranks.
+        judged: sentence → log-probability of each word under a judge, nats. A judge is a model that
+            the study does not compare.
     """
 
     rules: WordRules = field(default_factory=WordRules)
@@ -114,9 +101,8 @@ class FlaggedItems:
 
     Attributes:
         flags: flags in the order of the items.
-        explanations: for each kind, when an item is flagged, or why the kind was not checked.
-        n_items: number of items that were checked.
-        table: table of tags that was used; None if there was no suitable one.
+        explanations: kind → when an item has this flag, or why the kind was not checked.
+        table: table of tags; None if no suitable table was given.
     """
 
     flags: tuple[Flag, ...]
@@ -141,15 +127,14 @@ class FlaggedItems:
 
     @cached_property
     def by_item(self) -> dict[str, list[Flag]]:
-        """Flags of each item with flags, by identifier."""
+        """Identifier of an item → its flags; items without flags are omitted."""
         return grouped((flag.item_id, flag) for flag in self.flags)
 
 
 def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None) -> FlaggedItems:
-    """Flag items for problems of words, similar items, mismatches, and agreeing models.
+    """Find possible problems of items; see `FlagKind`.
 
-    Words of the shuffled sentence of a catch trial are not checked, because the other sentence has
-    the same words.
+    sentence_2 of a catch trial is not checked, because it is the shuffled sentence_1.
 
     Raises:
         InputError: if a pair has no texts.
@@ -194,7 +179,7 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
 
 
 def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
-    """Explain the kinds of flags that `_word_details` and `_select_table` do not explain."""
+    # `_word_details` and `_select_table` explain the other kinds
     return {
         FlagKind.BLOCKED: "A word is on the list of blocked words "
         f"({quantity(len(settings.rules.blocked), 'word')}).",
@@ -240,7 +225,7 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
 def _word_details(
     sentences: Collection[Sentence], settings: FlagSettings
 ) -> tuple[dict[str, tuple[FlagKind, str]], dict[FlagKind, str]]:
-    """Return kind and detail of the flag of each flagged word, and explain two of the kinds."""
+    """Return word → kind and detail of its flag, and explanations of names and rare words."""
     rules = settings.rules
     words = {_strip_punctuation(word) for s in sentences for word in s.words} - {""}
     names, names_rest_on = _find_names(words, sentences, settings)
@@ -263,31 +248,30 @@ def _find_names(
     words: Collection[str], sentences: Collection[Sentence], settings: FlagSettings
 ) -> tuple[set[str], str]:
     """Return the words that are names, and the explanation of the flag."""
-    # The first word of a sentence is capitalised anyway, so the others show which words are names
+    # Every first word has a capital, so only later words show which words are names
     inner = [_strip_punctuation(word) for s in sentences for word in s.words[1:]]
-    # A text's counts include first words, which `is_name` tolerates: it compares the counts of the
-    # capitalised and the lower-case form
+    # A text's counts include first words, but `is_name` tolerates a share of 5 % in lower case
     inside = Counter(inner)
     if settings.frequencies is not None:
         inside.update(settings.frequencies.counts)
     rules = settings.rules
-    # Words that only begin sentences are left out, because `is_name` counts them as names
+    # `is_name` would count words that only begin sentences as names
     candidates = [word for word in words if inside[word] and rules.misspelled(word) is None]
     names = {word for word in candidates if rules.is_name(word, inside)}
     share = sum(word in names for word in inner) / max(1, len(inner))
-    if share > MANY_NAMES and not rules.common:  # as in German, where nouns are capitalised
+    if share > MANY_NAMES and not rules.common:  # German nouns have capitals
         return set(), (
             f"Names were not checked: {share:.0%} of the words inside sentences are "
             "capitalised, so capitals do not indicate names."
         )
-    return names, "A word is always capitalised inside sentences."
+    return names, "A word is nearly always capitalised inside sentences."
 
 
 def _find_rare(
     words: Collection[str], sentences: Collection[Sentence], settings: FlagSettings
 ) -> tuple[dict[str, float], str]:
     """Return the Zipf value of each rare word, and the explanation of the flag."""
-    frequencies, rarest = settings.frequencies, ""  # an empty word is as rare as an unknown word
+    frequencies, rarest = settings.frequencies, ""  # "" has the frequency of unknown words
     if frequencies is None:
         word_counts = Counter(word for s in sentences for word in s.words) or {"": 0}
         frequencies = WordFrequencies(word_counts, "the text of the items")
@@ -311,7 +295,7 @@ def _word_flags(
     details: Mapping[str, tuple[FlagKind, str]],
     repeatable: Collection[str],
 ) -> Iterable[Flag]:
-    """Yield the flags of each item's words in the order of the kinds, one for a word and kind."""
+    """Yield each item's flags of words in the order of `FlagKind`, one for each kind and word."""
     order = list(FlagKind)
     for item_id, item_sentences in sentences.items():
         details_by_kind: dict[tuple[FlagKind, str], str] = {}
@@ -323,7 +307,7 @@ def _word_flags(
             folded = [word.lower() for word in bare]
             doubled = {word for word, following in pairwise(folded) if word == following}
             for word, times in Counter(folded).items():
-                # "in the house in the town" is well-formed, but "in in the house" is not
+                # "in the house in the town" is grammatical; "in in the house" is not
                 if word in doubled or (times > 1 and word not in repeatable):
                     often = "twice" if times == 2 else f"{times} times"
                     how = "twice in a row" if word in doubled else f"{often} in one sentence"
@@ -333,16 +317,14 @@ def _word_flags(
 
 
 def _strip_punctuation(word: str) -> str:
-    """Remove punctuation around a word; the result may be empty."""
     return word.strip(_AROUND_WORDS)
 
 
 def _frequent_flags(
     stimuli: Sequence[Stimulus], items: Sequence[ReviewedItem], often: int, settings: FlagSettings
 ) -> Iterable[Flag]:
-    """Flag words that occur in more than `often` items."""
     changed = changes_of(stimuli)
-    # Trials of one triplet share its words and count as one item
+    # Trials of one triplet count as one item, because they share sentences
     sources: dict[str, set[str]] = defaultdict(set)
     words_of: dict[str, list[str]] = {}
     exempt = settings.rules.common | settings.rules.unfinished | settings.repeatable
@@ -364,13 +346,13 @@ def _frequent_flags(
                 yield Flag(item_id, FlagKind.FREQUENT, detail)
 
 
-_Entry = tuple[int, tuple[int, tuple[str, ...]]]  # group; element of `all_but_one`
+_Entry = tuple[int, tuple[int, tuple[str, ...]]]  # group, element of `all_but_one`
 
 
 def _similar_flags(
     items: Sequence[ReviewedItem], sentences: dict[str, tuple[Sentence, ...]]
 ) -> Iterable[Flag]:
-    """Flag sentences that equal another item's sentence or differ from it by one word."""
+    # Sentences of equal length that differ by one word, or are equal, share an entry
     holders: dict[_Entry, list[tuple[ReviewedItem, Sentence]]] = defaultdict(list)
     entries_of: dict[str, list[_Entry]] = defaultdict(list)
     for item in items:
@@ -400,7 +382,7 @@ def _similar_flags(
 def _select_table(
     sentences: Iterable[Sentence], table: TagTable | None
 ) -> tuple[TagTable | None, dict[FlagKind, str]]:
-    """Return the table if it lists half of the words, and explain the flags that use it."""
+    """Return the table, or None if it lists too few words; and explanations of its flags."""
     kinds = (FlagKind.SPEECH, FlagKind.SEQUENCE, FlagKind.FREQUENCY)
     words = {word for sentence in sentences for word in sentence.words}
     if table is None or not table.fits(words):
@@ -409,7 +391,7 @@ def _select_table(
     explanations = (
         f"At least {_MIN_MISFITS} new words of a sentence, or more than half of them, rarely "
         f"have the part of speech of the word that they replace: in less than {MISFIT:.0%} of "
-        f"their uses, according to {table.name}. People agree less on such items.",
+        f"their uses, according to {table.name}. Participants agree less about such items.",
         "The parts of speech of two adjacent words follow each other more than "
         f"{SELDOM} times less often than by chance. The natural sentence has no such sequence "
         "there."
@@ -424,7 +406,6 @@ def _select_table(
 def _match_flags(
     item: ReviewedItem, natural: Sentence, sentence: Sentence, table: TagTable | None
 ) -> Iterable[Flag]:
-    """Flag differences between a synthetic sentence and its natural sentence."""
     text, details = f"“{sentence.text}”", {}
     longer = len(sentence.bare) - len(natural.bare)
     if abs(longer) > _MAX_CHARACTERS:
@@ -454,7 +435,7 @@ def _unlikely_flags(
     comparisons: Sequence[tuple[ReviewedItem, Sentence, Sentence]],
     judged: Mapping[Sentence, FloatArray],
 ) -> Iterator[Flag]:
-    """Flag synthetic sentences with a word that is less likely than those of natural sentences."""
+    # Log-probability of the least likely word of each natural sentence, nats
     worst = {natural: min(judged[natural]) for _, natural, _ in comparisons if judged}
     lowest = float(np.quantile([*worst.values()], _QUANTILE)) if worst else -np.inf
     for item, natural, sentence in comparisons if judged else ():
@@ -466,7 +447,6 @@ def _unlikely_flags(
 
 
 def _agreement_flags(stimuli: Iterable[Stimulus], scores: ScoreTable | None) -> Iterator[Flag]:
-    """Flag pairs and trials on which the models agree, and triplets with a small drop."""
     for stimulus in stimuli:
         if isinstance(stimulus, Triplet):
             drop, unit = min(stimulus.drops), stimulus.drop_unit

@@ -31,14 +31,12 @@ class Match:
     """Comparison of a synthetic sentence with its natural sentence.
 
     Attributes:
-        changed: positions, from 0, of the new words.
+        changed: 0-based positions of the new words.
         misfits: positions of new words with another part of speech than the replaced word; see
-            `MISFIT`. A new word that the table of tags does not list is a misfit. A new word is no
-            misfit if the table does not list the replaced word.
-        characters: number of characters of the synthetic minus that of the natural sentence,
-            without end marks.
-        zipf: mean Zipf frequency of the words of the synthetic sentence minus that of the natural
-            sentence, according to the table of tags.
+            `MISFIT`. An unlisted new word is a misfit. If the replaced word is unlisted, the new
+            word is not a misfit.
+        characters: number of characters of the synthetic minus natural sentence, without ends.
+        zipf: mean Zipf frequency of the words of the synthetic minus natural sentence.
     """
 
     changed: frozenset[int]
@@ -50,10 +48,7 @@ class Match:
 def match(natural: Sentence, synthetic: Sentence, table: TagTable) -> Match:
     """Compare a synthetic sentence with its natural sentence.
 
-    Args:
-        natural: natural sentence, which is tagged.
-        synthetic: sentence made from it.
-        table: tags and frequencies of words.
+    `table` has tags and frequencies of words.
     """
     changed = changed_positions(synthetic, natural)
     tags = table.tags(natural) if changed else ()
@@ -72,19 +67,16 @@ def _tag_share(position: int, sentence: Sentence, tag: str, table: TagTable) -> 
 
 
 Changes = dict[str, tuple[dict[int, str], ...]]
-"""Identifier of a stimulus → for each sentence, position of a new word → text of the change."""
+"""Identifier of a stimulus → one dictionary for each sentence: position of a new word → text."""
 
 
 def changes_of(stimuli: Iterable[Stimulus], table: TagTable | None = None) -> Changes:
     """Find the new words of each sentence, and describe the changes, such as `on (IN) → was (VBD)`.
 
-    Synthetic sentences are compared with their natural sentence. If the natural sentence is
-    unknown, the two synthetic sentences of a trial are compared with each other. Sentences of other
-    kinds have no new words.
-
-    Args:
-        stimuli: triplets, pairs or trials.
-        table: table of tags; without it, or without the natural sentence, descriptions are empty.
+    New words are the differences of a synthetic sentence from its natural sentence. If the natural
+    sentence is unknown, they are the differences between a trial's two synthetic sentences. Other
+    sentences have no new words. Without a table of tags or natural sentence, descriptions are
+    empty.
     """
     stimuli_list = list(stimuli)
     naturals, changes = naturals_of(stimuli_list), {}
@@ -117,13 +109,14 @@ def _describe_changes(
 
 
 ENOUGH = 5.0
-"""Default minimum of both drops of a triplet, nats.
+"""Default minimum of both `Triplet.drops`, nats.
 
-In a reanalysis of the study of 2023, triplets with at least 5 or 10 nats identified models best.
+In a reanalysis of the study of 2023, triplets with drops of at least 5 or 10 nats identified models
+best.
 """
 
 ENOUGH_SDS = 0.5
-"""Default minimum of both drops of a triplet if the unit of a score is not nats, in standard
+"""Default minimum of both `Triplet.drops` if the unit of a model's scores is not nats, in standard
 deviations of natural sentences."""
 
 
@@ -133,14 +126,14 @@ def figures_of(
     table: TagTable | None,
     enough: float | None = 0.0,
 ) -> dict[str, float]:
-    """Compute means and shares over triplets; keys are row labels for tables.
+    """Compute means and shares over triplets; keys are labels of table rows.
 
     Args:
-        triplets: one or more triplets, whose drops have the same unit.
-        flagged: share of triplets with flags; None to omit this row.
-        table: table of tags; None to omit the comparisons of synthetic with natural sentences.
-        enough: minimum of both drops of a triplet; a row is the share of triplets that reach it. 0
-            for the default; None to omit this row.
+        triplets: triplets with the same unit of drops, at least one.
+        flagged: share of triplets with flags; None to omit its row.
+        table: table of tags; None to omit comparisons of synthetic with natural sentences.
+        enough: minimum of both drops for the row "share with … on both sides"; 0 for the default,
+            None to omit the row.
     """
     smaller = [min(triplet.drops) for triplet in triplets]
     unit, kind = triplets[0].drop_unit, "log-probability" if triplets[0].in_nats else "score"

@@ -1,4 +1,4 @@
-"""Table of minimal pairs with the scores of both sentences under several models."""
+"""Table of minimal pairs with scores of both sentences under several models."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 _ROUNDING = 2.0**-21  # relative tolerance: four times the rounding error of single precision
 _SIDES = {False: ("good", "bad"), True: ("natural", "changed")}  # by `near`
-_SENTENCE_METHOD = "full-sentence"  # the method of `evaluate blimp` that compares sentences
+_SENTENCE_METHOD = "full-sentence"
 PREFIX_FIELDS = {
     "one_prefix": ("prefix", "word_good", "word_bad"),
     "two_prefix": ("prefix_good", "prefix_bad", "word"),
 }
-"""Method → BLiMP's fields of prefixes and critical words.
+"""Method → BLiMP's fields of prefixes and critical words, without the method in their names.
 
-BLiMP's names begin with the method, such as `one_prefix_word_good`. The field `one_prefix_method`
-states whether a pair has the fields of the method.
+BLiMP's field for `prefix` of `one_prefix` is `one_prefix_prefix`. The field `one_prefix_method`
+states whether a pair has these fields.
 """
 
 
@@ -41,10 +41,8 @@ class SentencePair:
     """An acceptable or natural sentence, and an unacceptable or changed one.
 
     Attributes:
-        paradigm: group of pairs that differ in the same way.
+        paradigm: group of pairs with the same kind of difference.
         pair_id: identifier of the pair within its paradigm.
-        good: acceptable or natural sentence.
-        bad: unacceptable sentence, or changed natural sentence.
     """
 
     paradigm: str
@@ -58,11 +56,9 @@ class MinimalPairScores:
     """Log-probabilities of both sentences of minimal pairs.
 
     Attributes:
-        pairs: minimal pairs.
-        models: names of the models.
         log_probs: log-probabilities, (n_pairs, 2, n_models), nats; the good sentence first.
-        near: whether the pairs come from `contstim near-pairs`. In these, the second sentence is
-            the first with one word replaced, and may be acceptable.
+        near: whether the pairs come from `contstim near-pairs`, which replaces one word of a
+            natural sentence. The changed sentence may be acceptable.
     """
 
     pairs: tuple[SentencePair, ...]
@@ -79,12 +75,12 @@ class MinimalPairScores:
     def ties(self) -> BoolArray:
         """Mask of ties, (n_pairs, n_models): both scores are equal, or both are -inf.
 
-        Scores count as equal if they differ by at most the rounding error of single precision.
-        Backoff n-gram models often sum the same terms in another order. Without a tolerance, about
-        half of the resulting pairs would be correct by chance.
+        Scores are equal if they differ by at most four rounding errors of single precision. For two
+        sentences, an n-gram model often sums the same terms in another order. Rounding must not
+        decide which of the sentences wins.
         """
         good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
-        # The tolerance of isclose is relative to its second argument, so both orders are tested
+        # The tolerance of isclose is relative to its second argument, so test both orders
         are_equal: BoolArray = np.isclose(good, bad, _ROUNDING, 0) | np.isclose(
             bad, good, _ROUNDING, 0
         )
@@ -97,7 +93,7 @@ class MinimalPairScores:
         return np.subtract(good, bad, out=np.zeros(good.shape), where=~self.ties)
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns of the table; see `from_file`."""
+        """Return the columns of the table that `from_file` reads."""
         sides = _SIDES[self.near]
         scores = self.log_probs.transpose(2, 1, 0).reshape(2 * len(self.models), -1).tolist()
         names = ("paradigm", "pair_id", *sides, *_score_names(self.models, sides))
@@ -117,13 +113,13 @@ class MinimalPairScores:
         """Read pairs.csv of `contstim evaluate blimp`, or a table with the same columns.
 
         The columns are paradigm, pair_id, good, bad and, for each model, `MODEL: good` and
-        `MODEL: bad` with log-probabilities in nats. Tables of `contstim near-pairs` have natural
-        and changed instead of good and bad. If there is a column `method`, only rows of full
-        sentences are read.
+        `MODEL: bad` with log-probabilities in nats. In tables of `contstim near-pairs`, good and
+        bad are called natural and changed. If there is a column `method`, rows with other methods
+        than `full-sentence` are skipped.
 
         Raises:
-            InputError: if the file cannot be read, lacks a column, has no pair of sentences or an
-                invalid cell, or two pairs of a paradigm have the same pair_id.
+            InputError: if the file cannot be read, lacks a column, has no pair or an invalid cell,
+                or two pairs of a paradigm have the same pair_id.
         """
         table = read_table(path)
         if "method" in table:

@@ -1,7 +1,7 @@
 """Decisions of reviewers about items: review.csv.
 
-An item is a pair, a triplet or a trial. Each row contains the decision and the sentences of an
-item. The sentences show whether the item has changed since the review.
+Each row contains a decision about an item (pair, triplet or trial) and the item's sentences. The
+sentences show whether the item has changed since the review.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _SOURCE_KINDS: dict[str, ItemKind] = {
     Condition.SYNTHETIC_SYNTHETIC: ItemKind.TRIPLET,
     Condition.MINIMAL_PAIR: ItemKind.MINIMAL_PAIR,
 }
-"""Condition of a trial → kind of stimulus from which the trial was made."""
+"""Condition of a trial → kind of the trial's source."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +67,15 @@ class ReviewedItem:
     """An item with a reviewer's decision; fields are the columns of review.csv.
 
     Attributes:
-        reviewer: name of the reviewer.
         item_id: `trial_id` of a pair or trial, `triplet_id` of a triplet.
-        kind: kind of the item.
-        source_id: pair or triplet from which a trial was made; empty for other items.
+        source_id: source of a trial, the pair or triplet from which it was made; empty for other
+            items.
         condition: condition of a trial; empty for other items.
         group: group of a trial, from 1; 0 for other items.
         model_1: first model; empty for trials that compare no models.
-        model_2: second model; empty for trials that compare no models.
-        sentence_1: first sentence; the natural one of a triplet.
-        sentence_2: second sentence; in a triplet the one that model_1 rejects.
-        sentence_3: sentence of a triplet that model_2 rejects; None for other items.
-        decision: decision of the reviewer.
+        sentence_1: first sentence; in a triplet, the natural sentence.
+        sentence_2: second sentence; in a triplet, the sentence that model_1 rejects.
+        sentence_3: in a triplet, the sentence that model_2 rejects; None for other items.
         reason: reason in the reviewer's words.
     """
 
@@ -100,12 +97,12 @@ class ReviewedItem:
 
     @property
     def about(self) -> ItemKind | None:
-        """Kind of the item; for a trial, the kind of its source, or None if it has no source."""
+        """Kind of the item; for a trial, kind of its source, or None if it has no source."""
         return _SOURCE_KINDS.get(self.condition) if self.kind is ItemKind.TRIAL else self.kind
 
     @property
     def sentences(self) -> tuple[Sentence, ...]:
-        """The item's two or three sentences."""
+        """Two sentences, or three of a triplet."""
         all_sentences = (self.sentence_1, self.sentence_2, self.sentence_3)
         return tuple(sentence for sentence in all_sentences if sentence is not None)
 
@@ -129,8 +126,7 @@ class Review:
     last one that is not empty counts. An item is rejected if at least one reviewer rejects it.
 
     Attributes:
-        decisions: rows of all files.
-        first_rows: index of the first row of each file.
+        first_rows: index in `decisions` of the first row of each file.
 
     Raises:
         InputError: if two rows with the same identifier have different sentences.
@@ -141,7 +137,7 @@ class Review:
 
     def __post_init__(self) -> None:
         for item_id, decisions in self.by_item.items():
-            # Kinds are not compared, because a trial has the identifier of its pair
+            # Kinds may differ, because a trial has the identifier of its pair
             if len({d.sentences for d in decisions}) > 1:
                 raise InputError(
                     f"{item_id} has different sentences in two rows of reviews. Review it again."
@@ -149,12 +145,15 @@ class Review:
 
     @cached_property
     def by_item(self) -> dict[str, list[ReviewedItem]]:
-        """All rows about each item, by identifier, including undecided ones."""
+        """Identifier of an item → all its rows, also undecided ones."""
         return grouped((item.item_id, item) for item in self.decisions)
 
     @cached_property
     def last_decisions(self) -> dict[str, list[ReviewedItem]]:
-        """Identifier of an item → last decision of each reviewer; undecided items are omitted."""
+        """Identifier of an item → last decision of each reviewer.
+
+        Rows and items without a decision are omitted.
+        """
         return {
             item_id: [*{item.reviewer: item for item in items if item.decision}.values()]
             for item_id, items in self.by_item.items()
@@ -163,7 +162,7 @@ class Review:
 
     @cached_property
     def rejected(self) -> frozenset[str]:
-        """Identifiers of rejected items, and of the pairs or triplets of rejected trials."""
+        """Identifiers of rejected items, and of the sources of rejected trials."""
         last = (item for items in self.last_decisions.values() for item in items)
         rejected = [item for item in last if item.decision is Decision.REJECT]
         sources = (item.source_id for item in rejected if item.source_id)
@@ -172,25 +171,25 @@ class Review:
     def rejects(self, item: ReviewedItem) -> bool:
         """Return True if a reviewer rejects the item.
 
-        A trial is also rejected if its pair or triplet is rejected, or another trial made from it.
+        A trial is also rejected if a reviewer rejects its source, or another trial of its source.
         """
         return not self.rejected.isdisjoint((item.item_id, item.source_id))
 
     @property
     def disagreements(self) -> dict[str, list[ReviewedItem]]:
-        """Identifier → decisions, for items that one reviewer keeps and another rejects."""
+        """Items that one reviewer keeps and another rejects: identifier → last decisions."""
         last = self.last_decisions
         return {i: items for i, items in last.items() if len({d.decision for d in items}) > 1}
 
     def of_kind(self, kind: ItemKind) -> dict[str, ReviewedItem]:
-        """Return the last row of each item of a kind, by identifier."""
+        """Return the items of a kind: identifier → last row."""
         return {item.item_id: item for item in self.decisions if item.kind is kind}
 
     def kept_items(self, kind: ItemKind) -> list[dict[str, ReviewedItem]]:
-        """Return the items that are not rejected, by identifier, one dictionary for each file.
+        """Return the items that are not rejected, in one dictionary for each file, the last first.
 
-        The last file comes first. An item belongs to the last file that lists it. A row about a
-        trial is also a row about the pair or triplet from which the trial was made.
+        Each dictionary maps identifiers to rows. An item belongs to the last file that lists it. A
+        row about a trial is also a row about the trial's source.
         """
         files: list[dict[str, ReviewedItem]] = []
         listed_later: set[str] = set()
@@ -206,7 +205,7 @@ class Review:
 
     @cached_property
     def rejected_words(self) -> frozenset[tuple[str, ...]]:
-        """Words of each sentence of rejected items, without end marks."""
+        """Words of each sentence of rejected items."""
         return _words(item for item in self.decisions if self.rejects(item))
 
     @cached_property
@@ -216,17 +215,15 @@ class Review:
         return _words(trial for trial in trials if not self.rejects(trial))
 
     def about(self, stimuli: Iterable[Stimulus]) -> Review:
-        """Keep only decisions about stimuli that still exist with the same sentences."""
+        """Return only the decisions about these stimuli; the sentences must be the same."""
         current = {(item.kind, item.item_id, item.sentences) for item in undecided_items(stimuli)}
         decisions = (d for d in self.decisions if (d.kind, d.item_id, d.sentences) in current)
         return Review(tuple(decisions))
 
     def require_items_of(self, stimuli: Iterable[Stimulus], table: Path | str) -> None:
-        """Check that every reviewed item of the stimuli's kind is among the stimuli, unchanged.
+        """Check that the stimuli include every reviewed item of their kind, without changes.
 
-        Args:
-            stimuli: pairs, triplets or trials, all of one kind; some may not have been reviewed.
-            table: name of the table of stimuli for messages.
+        All stimuli must be of one kind. Messages name their `table`.
 
         Raises:
             InputError: if a reviewed item is missing or has changed; names the first one.
@@ -259,7 +256,7 @@ def undecided_items(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[Re
     """Convert stimuli to rows of a review, without decisions.
 
     Raises:
-        InputError: if a pair has no sentences, only rows of a score table.
+        InputError: if a pair has no sentences.
     """
     items = []
     for stimulus in stimuli:
@@ -289,14 +286,10 @@ def write_review(path: Path | str, decisions: Iterable[ReviewedItem]) -> None:
 def read_reviews(paths: Sequence[Path | str]) -> Review:
     """Read reviews that `write_review` or the page of `contstim review` wrote.
 
-    Rows without a reviewer get the file's name as reviewer.
-
-    Args:
-        paths: files of one or several reviewers, those of earlier rounds first.
+    Files of earlier rounds come first. If a row names no reviewer, the reviewer is the file's name.
 
     Raises:
-        InputError: if a file cannot be read, lacks a column or has an invalid decision, an
-            identifier is empty, or an item has another number of sentences than its kind; see also
+        InputError: if a file cannot be read, lacks a column or has an invalid row; see also
             `Review`.
     """
     decisions: list[ReviewedItem] = []
@@ -311,13 +304,13 @@ def read_reviews(paths: Sequence[Path | str]) -> Review:
                     f"{path}, row {row}: a triplet must have 3 sentences, a pair or trial 2."
                 )
         first_rows.append(len(decisions))
-        # Two downloads without a reviewer, review.csv and review (1).csv, count as two reviewers
+        # `review.csv` and `review (1).csv` without names count as two reviewers
         decisions += [replace(item, reviewer=item.reviewer or Path(path).stem) for item in rows]
     return Review(tuple(decisions), tuple(first_rows))
 
 
 def changed_positions(sentence: Sentence, counterpart: Sentence) -> frozenset[int]:
-    """Return the positions, from 0, of words that differ; none if the numbers of words differ."""
+    """Return the 0-based positions of words that differ; none if the lengths differ."""
     if len(sentence) != len(counterpart):
         return frozenset()
     pairs = enumerate(zip(sentence.words, counterpart.words, strict=True))
@@ -325,7 +318,7 @@ def changed_positions(sentence: Sentence, counterpart: Sentence) -> frozenset[in
 
 
 def named_sentences(stimulus: Stimulus) -> tuple[str, tuple[Sentence | None, ...]]:
-    """Return a stimulus's identifier and its sentences, which are None for pairs without texts."""
+    """Return the identifier and the sentences of a stimulus; None for pairs without texts."""
     if isinstance(stimulus, Triplet):
         return stimulus.triplet_id, stimulus.sentences
     return stimulus.trial_id, (stimulus.sentence_1, stimulus.sentence_2)
@@ -334,9 +327,10 @@ def named_sentences(stimulus: Stimulus) -> tuple[str, tuple[Sentence | None, ...
 def naturals_of(stimuli: Iterable[Stimulus]) -> dict[str, tuple[Sentence | None, ...]]:
     """Return the natural sentence from which each sentence of a stimulus was made.
 
-    Keys are identifiers of stimuli; values have an entry for each sentence of the stimulus. An
-    entry is None if the sentence is not synthetic, or if the natural sentence of a trial with two
-    synthetic sentences is neither in its column `source` nor in another trial of the same triplet.
+    Keys are identifiers of stimuli. Values have an entry for each sentence of the stimulus: its
+    natural sentence, or None for a sentence that is not synthetic. A trial with two synthetic
+    sentences gets the natural sentence of its column `source` or of another trial of the triplet,
+    or None.
     """
     stimuli_list = list(stimuli)
     natural = {

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
 
-DEGREES = 3  # number of groups of a slider's answers on each side of the middle
+DEGREES = 3  # number of groups on each side of a slider's middle
 
 
 class Scale(StrEnum):
     """Scale of answers to two sentences: a confidence rating, a choice, or a slider.
 
     Answers are whole numbers. Low answers prefer sentence_1, high answers sentence_2. (On the
-    screen, low answers prefer the left sentence.) Only a slider has an answer without a preference.
+    screen, low answers prefer the left sentence.) Only a slider has an answer without preference.
     """
 
     CONFIDENCE = "confidence"
@@ -62,16 +62,16 @@ class Scale(StrEnum):
         return 0 if answer == self.middle else 1 + (answer > self.middle)
 
     def mirrored(self, answer: int) -> int:
-        """Return the same preference after an exchange of the sentences.
+        """Return the answer with the same preference if the two sentences are exchanged.
 
-        Values that are not on the scale are returned unchanged.
+        A value that is no answer remains unchanged.
         """
         return round(2 * self.middle) - answer if answer in self.answers else answer
 
     def grouped(self, answers: FloatArray) -> FloatArray:
         """Group a slider's answers for ordinal models, with `DEGREES` groups on each side.
 
-        Answers on other scales are returned unchanged.
+        Return answers on other scales unchanged.
         """
         import numpy as np
 
@@ -79,7 +79,7 @@ class Scale(StrEnum):
             return answers
         distance = answers - self.middle
         degree = np.ceil(np.abs(distance) * DEGREES / len(self.sentence_2_answers))
-        # Distances from the middle: 1 to 16, 17 to 33, 34 to 50; the largest represents its group
+        # Groups of distances: 1 to 16, 17 to 33, 34 to 50. The largest is the value of the group
         farthest = np.floor(degree * len(self.sentence_2_answers) / DEGREES)
         return self.middle + np.sign(distance) * farthest
 

@@ -1,4 +1,4 @@
-"""Tables of log-probabilities (sentences × models), and tables of counts that selections use."""
+"""Tables of log-probabilities (sentences × models), and tables of counts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 MOST_MODELS = 1_000
-"""Maximum number of models in a table; 1,000 models have half a million pairs."""
+"""Maximum number of models in a table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +52,11 @@ class ScoreTable(ShownAsTable):
 
     Attributes:
         sentences: sentence of each row, or None if only scores were published.
-        models: names of the models, one for each column, all different.
         log_probs: log-probabilities, (n_sentences, n_models) float64, nats; finite or -inf.
 
     Raises:
-        ScoreError: if a score is nan or +inf (names sentence and model), shapes do not match, a
-            model name is repeated or `sentence`, or a sentence has two rows with different scores.
+        ScoreError: if a score is nan or +inf, shapes do not match, a name of a model is invalid, or
+            two rows of a sentence have different scores.
     """
 
     sentences: tuple[Sentence, ...] | None
@@ -77,7 +76,7 @@ class ScoreTable(ShownAsTable):
                 f"log_probs must have the shape ({rows:,}, {len(self.models)}), sentences × "
                 f"models, got {self.log_probs.shape}."
             )
-        # -inf is a valid score of an impossible sentence; +inf and nan are not
+        # An impossible sentence has the score -inf
         bad = np.argwhere(np.isnan(self.log_probs) | (self.log_probs == np.inf))
         if len(bad):
             row, column = bad[0]
@@ -99,7 +98,7 @@ class ScoreTable(ShownAsTable):
 
     @cached_property
     def rows(self) -> Mapping[Sentence, int]:
-        """First row of each sentence.
+        """Sentence → index of its first row.
 
         Raises:
             ScoreError: if the table has no sentences.
@@ -118,8 +117,7 @@ class ScoreTable(ShownAsTable):
         """Return the index of the first row of each sentence, (n,).
 
         Raises:
-            ScoreError: if the table lacks some of the sentences (lists the first ones), or contains
-                only scores.
+            ScoreError: if the table lacks a sentence (lists up to five), or has no sentences.
         """
         requested = list(sentences)
         missing = list(dict.fromkeys(s.text for s in requested if s not in self.rows))
@@ -134,7 +132,7 @@ class ScoreTable(ShownAsTable):
         """Return the log-probabilities of a model, (n_sentences,), nats.
 
         Raises:
-            ScoreError: if the table does not have the model (lists its models).
+            ScoreError: if the table does not have the model.
         """
         if model not in self.models:
             raise ScoreError(f"The model must be one of {join_names(self.models)}, got {model!r}.")
@@ -143,23 +141,20 @@ class ScoreTable(ShownAsTable):
     def doubled_ranks(self) -> IntArray:
         """Return twice the rank of each sentence under each model, (n_sentences, n_models).
 
-        Rank 1 is the lowest log-probability, rank N the highest; tied sentences share their mean
-        rank. Doubled ranks are integers, so selections compare and sum them without rounding.
+        Rank 1 is the lowest log-probability, rank N the highest. Tied sentences have their mean
+        rank. Doubled ranks are integers, so sums and comparisons are exact.
         """
         return np.stack([doubled_ranks(column) for column in self.log_probs.T], axis=1)
 
     def ranks(self) -> FloatArray:
-        """Return fractional ranks r(s|m) = rank / N, in (0, 1], (n_sentences, n_models).
-
-        Source: Golan et al. (2023), before Eq. 5.
-        """
+        """Return r(s|m) = rank / N, in (0, 1], of Golan et al. (2023), (n_sentences, n_models)."""
         return self.doubled_ranks() / (2 * len(self.log_probs))
 
     def agreement(self) -> FloatArray:
-        """Compute the share of pairs of sentences that two models order equally.
+        """Compute the share of sentence pairs that two models order equally, (n_models, n_models).
 
-        Shares have shape (n_models, n_models) and are exact: (1 + Kendall's tau-a) / 2. A pair that
-        is tied under one of the models counts one half.
+        The share is (1 + Kendall's tau-a) / 2. A pair of sentences with equal scores under one of
+        the models counts one half.
 
         Raises:
             ScoreError: if there are fewer than two sentences.
@@ -168,7 +163,7 @@ class ScoreTable(ShownAsTable):
             raise ScoreError("Agreement needs at least two sentences.")
         n_models = len(self.models)
         shares = np.empty((n_models, n_models))
-        # The diagonal is computed, too, because ties reduce a model's agreement with itself
+        # The diagonal is not always 1, because ties reduce a model's agreement with itself
         for i, j in combinations_with_replacement(range(n_models), 2):
             tau = _kendall_tau_a(self.log_probs[:, i], self.log_probs[:, j])
             shares[i, j] = shares[j, i] = (1 + tau) / 2
@@ -179,14 +174,12 @@ class ScoreTable(ShownAsTable):
         """Read scores from a table (CSV, TSV, Parquet, JSON lines) or an `.npz` file.
 
         A table has a column `sentence` and a column for each model. An `.npz` has an array for each
-        model and optionally an array `sentence`. Sentences are normalised by `Sentence.parse`,
-        which adds a missing full stop and separates words by single spaces. So `A b`, `A  b` and
-        `A b.` are the same sentence and must have the same scores.
+        model and optionally an array `sentence`. `Sentence.parse` normalises the sentences. So
+        `A b`, `A  b` and `A b.` are the same sentence and must have the same scores.
 
         Raises:
-            ScoreError: if the file cannot be read, columns differ in length, a text has no words, a
-                value is not a number, or the number of models is not from 1 to 1,000; see also
-                `ScoreTable`.
+            ScoreError: if the file cannot be read, columns differ in length, a cell is invalid, or
+                there are no models or more than `MOST_MODELS`; see also `ScoreTable`.
         """
         is_npz = Path(path).suffix.lower() == ".npz"
         try:
@@ -228,7 +221,7 @@ class ScoreTable(ShownAsTable):
             ScoreError: if the table has no sentences and the file is not an `.npz`.
         """
         if Path(path).suffix.lower() == ".npz":
-            # np.savez_compressed does not accept its parameter names as names of models
+            # np.savez_compressed refuses models that are named like its parameters
             with writing(path) as partial, ZipFile(partial, "w", ZIP_DEFLATED) as archive:
                 for name, column in self.columns.items():
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
@@ -244,26 +237,26 @@ class ScoreTable(ShownAsTable):
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """Columns as `write` writes them: texts of the sentences, if known, and scores."""
+        """Columns that `write` writes: texts of the sentences, if known, and scores."""
         texts = None if self.sentences is None else [sentence.text for sentence in self.sentences]
         scores = dict(zip(self.models, self.log_probs.T.tolist(), strict=True))
         return scores if texts is None else {"sentence": texts, **scores}
 
 
 def doubled_ranks(values: FloatArray) -> IntArray:
-    """Return twice the ascending ranks of values, 2 … 2n; ties share their mean rank."""
+    """Return twice the ascending ranks of values, 2 … 2n; ties have their mean rank."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)  # rank of the last of each group of ties
-    # Twice the mean of ranks last - count + 1 … last is 2 last - count + 1
+    last = np.cumsum(counts)  # highest rank of each group of ties
+    # The mean of the ranks last - count + 1 … last is (2 last - count + 1) / 2
     return (2 * last - counts + 1)[inverse]
 
 
 def _kendall_tau_a(x: FloatArray, y: FloatArray) -> float:
-    """Compute tau-a from SciPy's tau-b, whose denominator leaves out tied pairs."""
+    """Compute tau-a from SciPy's tau-b, whose denominator omits ties."""
     from scipy.stats import kendalltau
 
-    # With S = concordant - discordant pairs, tau-b is S / sqrt(pairs untied in x · pairs untied in
-    # y), and tau-a is S / all pairs
+    # tau-a = S / n_pairs, and tau-b = S / sqrt(untied pairs in x · untied pairs in y), where
+    # S = concordant - discordant pairs
     n_pairs = len(x) * (len(x) - 1) // 2
     ties = (np.unique(values, return_counts=True)[1].tolist() for values in (x, y))
     untied = [n_pairs - sum(n * (n - 1) // 2 for n in counts) for counts in ties]
@@ -283,7 +276,7 @@ _MISSING = ("nan", "NaN")
 
 
 def _parse_score(value: object) -> float:
-    """Parse a score; return nan for a missing one, which `ScoreTable` reports with its row."""
+    # `ScoreTable` reports nan with its row
     try:
         return number(value, infinite=True)
     except ValueError:
@@ -293,10 +286,7 @@ def _parse_score(value: object) -> float:
 
 
 def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
-    """Read the number of stimuli of each pair of models.
-
-    Args:
-        path: table with the columns model_1, model_2 and per_pair.
+    """Read the number of stimuli of each model pair: columns model_1, model_2 and per_pair.
 
     Raises:
         InputError: if the table lacks a column, names a model pair twice, or a count is not a
@@ -314,14 +304,13 @@ def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
 
 
 def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
-    """Count the tokens of each sentence and model: (`Sentence.text`, model) → number.
+    """Count the tokens of each sentence under each model: (`Sentence.text`, model) → number.
 
     Args:
         path: output of `contstim score --per-word`, which has a row for each word or scored token.
-            If a sentence was scored several times, its tokens are counted once.
 
     Raises:
-        InputError: if the table lacks a column, or a cell is not a sentence or number of tokens.
+        InputError: if the table lacks a column or has an invalid cell.
     """
     table = read_table(path)
     unit = "token" if "token" in table else "tokens"
@@ -334,8 +323,8 @@ def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
     tokens: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for sentence, model, *token in zip(sentences, models, *token_columns, strict=True):
         tokens[sentence.text, model].append(tuple(token))
-    # A sentence that was scored k times has k copies of its rows. Its tokens are those of the
-    # shortest beginning that, repeated, gives all rows
+    # If a sentence was scored k times, its rows occur k times. Count the rows of one repetition:
+    # the smallest n whose first n rows, repeated, are all rows
     return {
         key: next(
             n if unit == "token" else sum(row[0] for row in rows[:n])

@@ -86,7 +86,6 @@ CELL_READERS: dict[str, Reader] = {
     "float": (number, "number"),
     "float | None": (_optional_number, "number"),
     "Sentence": (_parse_sentence, "sentence"),
-    # Key: annotation of the field, see `read_rows`
     "Sentence | None": (
         lambda cell: _parse_sentence(cell) if optional_text(cell) else None,
         "sentence",
@@ -98,14 +97,14 @@ CELL_READERS: dict[str, Reader] = {
     ),
     "Kind": (Kind, f"kind of sentence ({', '.join(Kind)})"),
 }
-"""Parsers of cells of stimulus tables, see `read_rows`."""
+"""Annotation of a field → parser of its cells, for `read_rows`."""
 
 
 def content_id(kind: str, *parts: object) -> str:
     """Return a short identifier that depends only on the kind and the parts."""
-    # Joined by a control character, so that ("ab", "c") and ("a", "bc") differ
+    # A separator, so that ("ab", "c") and ("a", "bc") differ
     content = "\x1f".join(map(str, (kind, *parts)))
-    # 48 bits: of twenty million studies with 5,000 stimuli, about one has equal identifiers
+    # With 48 bits, two of 5,000 stimuli have equal identifiers with probability 4e-8
     return f"{kind}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
 
@@ -114,7 +113,7 @@ class Pair:
     """Two natural sentences: model_1 rejects sentence_1, model_2 rejects sentence_2.
 
     Fields are the columns of pairs.csv. `row_1` and `row_2` are 0-based rows of the score table.
-    `rank_1_model_2` is the rank of sentence_1 under model_2; ranks are fractional, in (0, 1].
+    `rank_1_model_2` is the rank of sentence_1 under model_2, in (0, 1] (see `ScoreTable.ranks`).
     Sentences are None (empty cells) if only scores were published.
     """
 
@@ -131,7 +130,6 @@ class Pair:
     rank_2_model_2: float
 
     def _repr_html_(self) -> str:
-        """Return HTML for a notebook: two rows with their ranks."""
         rejects = " rejects" if self.controversial else ""
         return _html_table(
             ("", "sentence", f"rank under {self.model_1}", f"rank under {self.model_2}"),
@@ -152,7 +150,7 @@ class Pair:
 
 
 def _html_table(heads: Iterable[str], *rows: tuple[Any, ...]) -> str:
-    """Make an HTML table; a row is a label, a sentence in HTML, and two numbers."""
+    # A row is a label, a sentence in HTML, and two numbers
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)
     lines = "".join(
         f"<tr><th>{escape(label)}</th><td>{sentence}</td>"
@@ -163,7 +161,6 @@ def _html_table(heads: Iterable[str], *rows: tuple[Any, ...]) -> str:
 
 
 def _mark_changes(sentence: Sentence, natural: Sentence) -> str:
-    """Convert a sentence to HTML, with marks on words that differ from the natural one."""
     counterparts = natural.words if len(natural) == len(sentence) else sentence.words
     words = (
         escape(word) if word == counterpart else f"<mark>{escape(word)}</mark>"
@@ -176,11 +173,13 @@ def _mark_changes(sentence: Sentence, natural: Sentence) -> str:
 class Triplet:
     """A natural sentence and two synthetic ones: model_1 rejects synthetic_1, model_2 synthetic_2.
 
-    Fields are the columns of triplets.csv; log-probabilities in nats. `judge_drop_1` and
-    `judge_drop_2` are means of log p(natural) - log p(synthetic) over the judges; None without
-    judges. If the unit of a model is not nats, `unit_1` and `unit_2` name the units of the scores,
-    which stand in place of log-probabilities, and `sd_1` and `sd_2` are their standard deviations
-    among natural sentences.
+    Fields are the columns of triplets.csv; log-probabilities are in nats. `judge_drop_1` is
+    log p(natural) - log p(synthetic_1), averaged over the judges, or None; `judge_drop_2` is the
+    same for synthetic_2.
+
+    If the unit of a model's scores is not nats, the fields `log_prob_…` contain scores. `unit_1`
+    and `unit_2` name the units. `sd_1` and `sd_2` are the scores' standard deviations over natural
+    sentences.
     """
 
     triplet_id: str
@@ -206,7 +205,7 @@ class Triplet:
 
     @property
     def in_nats(self) -> bool:
-        """True if both models' scores are log-probabilities, which are compared in nats."""
+        """True if the scores of both models are log-probabilities in nats."""
         return self.sd_1 is None
 
     @property
@@ -221,7 +220,7 @@ class Triplet:
 
     @property
     def labelled(self) -> list[tuple[str, Sentence, list[float]]]:
-        """Label, sentence and both log-probabilities (nats) of each of the three sentences."""
+        """Label, sentence and both models' log-probabilities (nats) of each of the sentences."""
         labels = ("natural", f"{self.model_1} rejects", f"{self.model_2} rejects")
         names = (Kind.NATURAL, *SYNTHETIC)
         return [
@@ -233,8 +232,8 @@ class Triplet:
     def drops(self) -> tuple[float, float]:
         """Log-probability of the natural minus the rejected sentence under each model, nats.
 
-        log p(n|m1)/p(s1|m1) and log p(n|m2)/p(s2|m2), the terms of Eq. 4 of Golan et al. (2023).
-        Other scores are divided by their standard deviations.
+        These are log p(n|m1)/p(s1|m1) and log p(n|m2)/p(s2|m2), the terms of Eq. 4 of Golan et al.
+        (2023). If scores are not in nats, each difference is divided by `sd_1` or `sd_2`.
         """
         first = self.log_prob_natural_model_1 - self.log_prob_synthetic_1_model_1
         second = self.log_prob_natural_model_2 - self.log_prob_synthetic_2_model_2
@@ -246,14 +245,13 @@ class Triplet:
         return len({*self.sentences}) == 3
 
     def _repr_html_(self) -> str:
-        """Return HTML for a notebook: sentences with marked new words, and log-probabilities."""
         natural = self.natural
         rows = ((label, _mark_changes(s, natural), *scores) for label, s, scores in self.labelled)
         return _html_table(("", "sentence", self.model_1, self.model_2), *rows)
 
     @property
     def equality_note(self) -> str:
-        """Statement about which of the three sentences are equal; empty if all differ."""
+        """Text that states which of the three sentences are equal; empty if all differ."""
         searches = ((self.model_1, self.synthetic_1), (self.model_2, self.synthetic_2))
         notes = [
             f"the sentence that {model} should reject is the natural sentence"
@@ -271,7 +269,7 @@ _SCORES = {
     for name in (field.name for field in fields(Triplet))
     if name.startswith("log_prob")
 }
-"""Names of columns of scores that are not log-probabilities → fields."""
+"""Name of a column of scores that are not log-probabilities → field."""
 
 
 @dataclass(frozen=True)
@@ -301,7 +299,8 @@ class ControversialMinimalPair:
 class Trial:
     """Two sentences that the participants of a group compare; fields are the columns of trials.csv.
 
-    The condition determines which sentence is sentence_1; either may be on the left of the screen.
+    The condition determines which sentence is sentence_1, but not which is on the left of the
+    screen. sentence_1 is:
 
         natural-synthetic        the natural sentence
         synthetic-synthetic      synthetic_1, which model_1 rejects
@@ -353,11 +352,11 @@ KINDS = {
 
 
 def check_trials(trials: Iterable[Trial]) -> None:
-    """Check that the models and kinds of sentences of every trial agree with its condition.
+    """Check that each trial has the models and kinds of sentences that its condition requires.
 
     Raises:
-        InputError: if a trial of a condition that compares models does not name two different
-            models, another trial names a model, or `KINDS` does not allow the kinds of sentences.
+        InputError: if `KINDS` does not allow the kinds of sentences, a filler names a model, or
+            another trial does not name two different models.
     """
     for trial in trials:
         where = f"The trial {trial.trial_id!r} is {trial.condition}"
@@ -378,19 +377,14 @@ SENTENCE_COLUMNS = ("sentence", "sentence_1", "sentence_2", "natural", "syntheti
 
 
 def read_stimuli(path: Path | str, notes: TextNotes | None = None) -> list[Sentence]:
-    """Read the sentences of a text, one per line, or the distinct sentences of a stimulus table.
+    """Read the sentences of a text, one per line, or the distinct sentences of a table.
 
-    All columns of a table (.csv, .tsv, .parquet, .jsonl) with one of these names are read:
-    sentence, sentence_1, sentence_2, natural, synthetic_1 and synthetic_2. If there are none, the
-    columns good and bad are read.
-
-    Args:
-        path: path of the text or table.
-        notes: counter of changed and tokenised sentences.
+    In a table (.csv, .tsv, .parquet, .jsonl), sentences are in the columns `SENTENCE_COLUMNS`. If
+    there are none, they are in the columns good and bad.
 
     Raises:
-        InputError: if the file cannot be read, a line has no word, or the table has none of these
-            columns.
+        InputError: if the file cannot be read, a line has no word, a cell has no text, or the table
+            has none of these columns.
     """
     kind = Path(path).suffix.lower()
     if kind in _OTHER_TABLES:
@@ -418,12 +412,10 @@ def read_stimuli(path: Path | str, notes: TextNotes | None = None) -> list[Sente
 
 
 def read_pairs(path: Path | str) -> tuple[Pair, ...]:
-    """Read pairs.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Pair`; further columns are ignored.
+    """Read pairs.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Pair`; ignore other columns.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column, or has a value of another type; a
-            trial_id is empty or repeated, a row does not compare two different models, has only one
-            sentence or the same sentence twice, or a rank or row number is out of range.
+        InputError: if the file cannot be read, lacks a column, or has an invalid or repeated row.
     """
     pairs = read_rows(path, Pair, CELL_READERS, may_be_empty=True)
     _check_ids(path, pairs, "trial_id")
@@ -438,14 +430,10 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
 
 
 def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
-    """Read triplets.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Triplet`.
-
-    Further columns are ignored.
+    """Read triplets.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Triplet`; ignore other columns.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column, or has a value of another type, such
-            as a number that is not finite; a triplet_id is empty or repeated, or a row does not
-            compare two different models or has a text without words.
+        InputError: if the file cannot be read, lacks a column, or has an invalid or repeated row.
     """
     triplets = read_rows(path, Triplet, CELL_READERS, may_be_empty=True, aliases=_SCORES)
     _check_ids(path, triplets, "triplet_id")
@@ -453,9 +441,9 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
 
 
 def triplet_columns(triplets: Iterable[Triplet]) -> dict[str, list[Any]]:
-    """Return the columns of triplets.csv: the fields of `Triplet`, without unused optional ones.
+    """Return the columns of triplets.csv: the fields of `Triplet`, without unused optional fields.
 
-    If the scores of a model are not log-probabilities, the columns of scores are called `score_…`.
+    If a model's scores are not log-probabilities, columns are called `score_…`, not `log_prob_…`.
     """
     all_triplets = list(triplets)
     columns = columns_of(Triplet, all_triplets)
@@ -469,9 +457,7 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
     """Read minimal_pairs.csv, as `contstim select minimal-pairs` writes it.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column, or has a value of another type; a
-            trial_id is empty or repeated, or a row does not compare two different models and two
-            different sentences.
+        InputError: if the file cannot be read, lacks a column, or has an invalid or repeated row.
     """
     pairs = read_rows(path, ControversialMinimalPair, CELL_READERS, may_be_empty=True)
     _check_ids(path, pairs, "trial_id")
@@ -482,7 +468,7 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
 
 
 def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
-    """Return the columns of trials.csv: the fields of `Trial`, without unused optional ones."""
+    """Return the columns of trials.csv: the fields of `Trial`, without unused optional fields."""
     columns = columns_of(Trial, trials)
     if {*columns["scale"]} <= {Scale.CONFIDENCE}:
         del columns["scale"]
@@ -493,13 +479,11 @@ def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
 
 
 def read_trials(path: Path | str) -> tuple[Trial, ...]:
-    """Read trials.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Trial`; further columns are ignored.
+    """Read trials.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Trial`; ignore other columns.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column, has no rows, or has a value of
-            another type; a trial_id is empty or repeated, a group is below 1, the sentences of a
-            trial are equal, its models do not agree with its condition (see `check_trials`), or
-            trials have different scales.
+        InputError: if the file cannot be read, lacks a column, has no rows, or has an invalid or
+            repeated row; or trials have different scales.
     """
     trials = read_rows(path, Trial, CELL_READERS)
     _check_ids(path, trials, "trial_id")
@@ -513,10 +497,10 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
 
 
 def on_scale(trials: Iterable[Trial], scale: Scale) -> tuple[Trial, ...]:
-    """Set the scale of trials from a table without the column scale.
+    """Set the scale of trials that have the default scale.
 
     Raises:
-        InputError: if trials already have a scale other than `scale` and the default.
+        InputError: if trials already have another scale than `scale` or the default.
     """
     trials = tuple(trials)
     if any(trial.scale not in (scale, Scale.CONFIDENCE) for trial in trials):
@@ -530,14 +514,13 @@ def on_scale(trials: Iterable[Trial], scale: Scale) -> tuple[Trial, ...]:
 def read_stimulus_table(
     path: Path | str,
 ) -> tuple[Pair, ...] | tuple[Triplet, ...] | tuple[Trial, ...]:
-    """Read a table of pairs, triplets or trials; the columns show which of these it contains.
+    """Read a table of pairs, triplets or trials; recognise the kind by its columns.
 
     Raises:
         InputError: if it contains none of these; see also `read_pairs`, `read_triplets` and
             `read_trials`.
     """
     columns = read_table(path, may_be_empty=True)
-    # Each kind has a column that the others do not have
     if "triplet_id" in columns:
         return read_triplets(path)
     if "kind_1" in columns:
@@ -570,7 +553,7 @@ def repeated_item(stimuli: Iterable[_Named]) -> str:
 
 
 def _check_ids(path: Path | str, stimuli: Sequence[_Named], name: str) -> None:
-    """Check that identifiers are unique, and that models agree with conditions."""
+    """Check identifiers and models of stimuli."""
     ids = [getattr(stimulus, name) for stimulus in stimuli]
     if "" in ids:
         raise InputError(f"{path}, row {ids.index('')}: the {name} is empty.")
@@ -586,7 +569,6 @@ def _check_ids(path: Path | str, stimuli: Sequence[_Named], name: str) -> None:
 
 
 def _check_models(where: str, stimulus: _Named) -> None:
-    """Check that a stimulus names two models, or none in a filler condition."""
     first, second = stimulus.model_1, stimulus.model_2
     if isinstance(stimulus, Trial) and stimulus.condition in FILLERS:
         if first or second:

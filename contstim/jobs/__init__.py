@@ -13,10 +13,10 @@ worker_context  tasks, and their context: a worker's options and loaded models
 in_process      workers in this process: one, or several that take turns
 processes       workers in several processes
 ray             workers on a Ray cluster
-watcher         a program that kills the processes that a killed Ray driver leaves running
+watcher         a program that kills the processes of a Ray driver that was killed
 model_workers   scores of sentences under models that workers have loaded
 
-Searches for triplets have their own tasks and queues, see `contstim.optimization.jobs`.
+`contstim.optimization.jobs` has the tasks and queues of searches for triplets.
 """
 
 from contstim.jobs.in_process import InterleavedExecutor, LocalExecutor

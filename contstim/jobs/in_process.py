@@ -17,15 +17,14 @@ from contstim.models.merging import Answer, NetworkCall, compute_all, runner
 from contstim.wording import grouped
 
 DEFAULT_WORKERS = 8
-# Seconds to wait for a thread to end. A thread that must end does so at its next network
-# call. If it makes no further call, it runs until its task is done or this process ends
+# Seconds to wait for a thread to end. A thread can end only at a network call or after its task
 _PATIENCE = 5.0
 
 
 class LocalExecutor(Executor):
     """One worker, which performs its task when `wait` is called.
 
-    A task that kills the worker, for instance for lack of memory, kills this process.
+    If a task kills the worker, for instance for lack of memory, it kills this process.
     """
 
     size = 1
@@ -61,13 +60,12 @@ class InterleavedExecutor(Executor):
 
     A worker runs until it needs a network or finishes its task. Then the next worker runs, in the
     order of worker numbers. When all workers with a task need a network, the network with the most
-    waiting workers computes their calls in common batches, see `contstim.models.merging`. Workers
-    that need another network keep waiting, so that the next batch of that network is larger. The
-    order does not depend on timing, so that equal jobs give equal results. With another number of
-    workers or another executor, batches have other sizes, and scores within a search may be rounded
-    differently.
+    waiting workers computes their calls in common batches, see `contstim.models.merging`.
 
-    All workers share one copy of each model. A task that kills its worker kills this process; a
+    The order does not depend on timing, so equal jobs give equal results. With another number of
+    workers, batches have other sizes, which may change the rounding of scores within a search.
+
+    All workers share one copy of each model. A task that kills its worker kills this process. A
     task that hangs blocks all workers.
 
     Args:
@@ -90,7 +88,7 @@ class InterleavedExecutor(Executor):
         from contstim.models.batching import float32_products
 
         self._lender = context.fresh()
-        # The setting applies to all threads, so no worker may reset it while another one computes
+        # The setting applies to all threads, so set it here, not within tasks
         self._open.enter_context(float32_products())
 
     def spawn(self, worker: int) -> None:
@@ -103,7 +101,7 @@ class InterleavedExecutor(Executor):
         self._workers[worker].message = task
 
     def wait(self, timeout: float) -> Event | None:
-        """See `Executor.wait`; the timeout is checked only between two turns of workers."""
+        """See `Executor.wait`; this method checks the timeout only between two turns of workers."""
         deadline = monotonic() + timeout
         while not self._ready:
             if monotonic() >= deadline:
@@ -137,7 +135,7 @@ class InterleavedExecutor(Executor):
 
 
 def check_worker_count(workers: int | None) -> int | None:
-    """Return a requested number of workers.
+    """Check a requested number of workers, and return it.
 
     Raises:
         InputError: if the number is below 1.
@@ -151,16 +149,16 @@ class _Thread:
     """A thread that runs only while `run` waits for it.
 
     Attributes:
-        message: next input of the thread: a task or the answer to its network call; None if the
-            thread is idle or waits for a network.
-        call: network call whose answer the thread waits for; None if there is none.
+        message: next input of the thread, a task or the answer to its network call; None if the
+            thread is idle or waits for an answer.
+        call: network call without an answer; None if there is none.
     """
 
     def __init__(self, context: WorkerContext) -> None:
         self.message: WorkerTask[Any] | Answer | None = None
         self.call: NetworkCall | None = None
         self._context = context
-        # Inputs of the thread (None ends the thread), and outputs of the thread
+        # Inputs of the thread, None to end it; outputs of the thread
         self._turns: SimpleQueue[Any] = SimpleQueue()
         self._results: SimpleQueue[Reply | NetworkCall | BaseException] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, daemon=True)
@@ -171,7 +169,7 @@ class _Thread:
         message, self.message, self.call = self.message, None, None
         self._turns.put(message)
         result = self._results.get()
-        if isinstance(result, BaseException):  # not a task's error: it has ended the thread
+        if isinstance(result, BaseException):  # this error ended the thread; it is not a task's
             raise result
         if isinstance(result, NetworkCall):
             self.call = result
@@ -188,13 +186,13 @@ class _Thread:
             with runner(self._wait):
                 while (task := self._turns.get()) is not None:
                     self._results.put(self._context.answer(task))
-        except GeneratorExit:  # from `_wait`; tasks do not catch it, since it is no `Exception`
+        except GeneratorExit:  # from `_wait`; tasks catch only subclasses of `Exception`
             return
         except BaseException as error:
             self._results.put(error)
 
     def _wait(self, call: NetworkCall) -> Answer:
-        """Pass a network call to `run`, and wait for the answer; without one, end the thread."""
+        """Pass a network call to `run`, and return the answer; if it is None, end the thread."""
         self._results.put(call)
         answer: Answer | None = self._turns.get()
         if answer is None:

@@ -35,17 +35,13 @@ def remote_scorers(
 ) -> Iterator[list[Scorer]]:
     """Provide scorers whose models are loaded by workers, not by this process.
 
-    Requests are split into chunks for the workers; `score_sentences` submits the chunks of all
-    models at once. A worker preferably gets chunks of a model that it has loaded. If a worker dies
-    or hangs, its chunk is repeated. Results depend neither on such failures, nor on the executor or
-    the number of workers.
+    Requests are split into chunks of sentences. `score_sentences` submits the chunks of all models
+    at once. A worker prefers chunks of a model that it has loaded. If a worker dies or hangs, its
+    chunk is repeated. Results do not depend on such failures, the executor or the number of
+    workers.
 
-    Args:
-        specifications: models, each as `[NAME=]SPECIFICATION`.
-        executor: executor that spawns the workers; started and closed here.
-        context: initial context of every worker.
-        say: callback for messages to the user, such as the death of a worker.
-        task_limit: maximum seconds for a chunk, including loading the model; None for no limit.
+    A model is `[NAME=]SPECIFICATION`. For the other arguments, see `worker_pool`; `task_limit` is
+    for one chunk and includes loading the model.
 
     Raises:
         ModelError: see `load_scorers`.
@@ -57,7 +53,7 @@ def remote_scorers(
     names = {model.specification: model.name for model in models}
     context = replace(context, names=names)
     with worker_pool(executor, context, say=say, task_limit=task_limit) as pool:
-        # Load each model in a worker, to get its convention and its training text
+        # Specification of a model → convention and training text
         facts: dict[str, tuple[Convention, Path | None]] = {}
         loading = [ModelTask(ModelCall(model.specification, "facts", ())) for model in models]
         work_off(pool, loading, lambda task, result: facts.update({task.model: result}), names)
@@ -71,11 +67,11 @@ def remote_scorers(
 
 @dataclass(frozen=True, eq=False)
 class ModelTask(WorkerTask[WorkerContext]):
-    """Load a model and return facts about it, or call one of its methods.
+    """Task that calls a method of a model, or only loads the model to get facts about it.
 
     Attributes:
-        call: model, method and arguments.
-        fingerprint: fingerprint of the model when it was first loaded; empty to load it.
+        fingerprint: expected fingerprint of the model; empty to load the model and return its
+            convention and training text.
     """
 
     call: ModelCall
@@ -88,7 +84,7 @@ class ModelTask(WorkerTask[WorkerContext]):
 
     @property
     def text(self) -> str:
-        """Noun phrase for the method and the first of its items."""
+        """Description for messages: the method and the first of its items."""
         if not self.fingerprint:
             return "Loading the model"
         items = self.call.arguments[0]
@@ -101,12 +97,12 @@ class ModelTask(WorkerTask[WorkerContext]):
         """See `WorkerTask.perform`.
 
         Raises:
-            ModelError: if the model has changed; for other reasons see the method.
+            ModelError: if the model has changed; see also the method.
         """
         (scorer,) = context.scorers((self.model,))
         if not self.fingerprint:
             return scorer.convention, scorer.training_text
-        # A file may have been overwritten; scores of two models must not get the same name
+        # If the file was overwritten, scores of two models would get the same name
         if scorer.convention.fingerprint != self.fingerprint:
             raise ModelError(
                 f"{scorer.name} has changed since scoring began. Run the same command again."
@@ -118,12 +114,12 @@ class ModelTaskQueue(TaskQueue[Any]):
     """Independent tasks of several models.
 
     Args:
-        tasks: tasks; the tasks of a model are taken in this order. Each task has the attributes
+        tasks: tasks; workers take the tasks of a model in this order. Each task has the attributes
             `model` (a specification) and `text` (a noun phrase for messages).
         receive: callback for each task and its result.
 
     Attributes:
-        errors: error of each model that was given up, by specification.
+        errors: specification of a model whose tasks were cancelled → error.
     """
 
     def __init__(self, tasks: Iterable[Any], receive: Callable[[Any, Any], None]) -> None:
@@ -142,8 +138,8 @@ class ModelTaskQueue(TaskQueue[Any]):
     def take(self, loaded: Sequence[str]) -> Any:
         """See `TaskQueue.take`.
 
-        Prefers a model that the worker has loaded, otherwise the model with the fewest workers; the
-        tie-breaking rule is the largest number of waiting tasks.
+        The order of preference: a model that the worker has loaded, the fewest workers with the
+        model, the most waiting tasks of the model.
         """
         waiting = [model for model, tasks in self._waiting.items() if tasks]
         if not waiting:
@@ -162,8 +158,8 @@ class ModelTaskQueue(TaskQueue[Any]):
     def failed(self, task: Any, error: ContstimError, attempt: int) -> None:
         """See `TaskQueue.failed`.
 
-        A task that lost its worker or failed unexpectedly is retried, at most twice. A model that
-        reports an error is given up at once; the other models continue.
+        If a task lost its worker or failed unexpectedly, it is retried at most twice. After the
+        last retry, or if the model reports an error, all waiting tasks of the model are cancelled.
         """
         self._running[task.model] -= 1
         # Unexpected errors have exactly the class `ContstimError`, see `Reply`
@@ -184,13 +180,9 @@ class ModelTaskQueue(TaskQueue[Any]):
 def work_off(
     pool: Pool, tasks: Iterable[Any], receive: Callable[[Any, Any], None], names: Mapping[str, str]
 ) -> None:
-    """Perform tasks of models; see `ModelTaskQueue`.
+    """Perform tasks of models; see `ModelTaskQueue` for the arguments.
 
-    Args:
-        pool: workers.
-        tasks: tasks to perform.
-        receive: callback for each task and its result.
-        names: names of models by specification.
+    `names` maps specifications to names of models, for messages.
 
     Raises:
         ModelError: if a model reports an error, or several models failed.
@@ -202,5 +194,5 @@ def work_off(
     if len(errors) > 1:
         raise ModelError("\n".join([f"{len(errors)} models failed.", *errors]))
     for error in queue.errors.values():
-        # The error of a model contains the model's name; an error of workers does not
+        # Only errors of models contain the model's name
         raise WorkerError(errors[0]) if isinstance(error, WorkerError) else error

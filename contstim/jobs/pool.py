@@ -22,7 +22,7 @@ TaskT = TypeVar("TaskT", bound=WorkerTask[Any])
 PULSE = 1.0
 """Seconds between two heartbeats of a worker, and between two checks for heartbeats."""
 
-_FALSE_STARTS = 3  # workers in a row that die before they are ready, after which the job fails
+_FALSE_STARTS = 3  # the job fails after this many workers in a row die before they are ready
 
 
 class TaskQueue(ABC, Generic[TaskT]):
@@ -38,26 +38,25 @@ class TaskQueue(ABC, Generic[TaskT]):
 
     @abstractmethod
     def take(self, loaded: Sequence[str]) -> TaskT | None:
-        """Return the next task for a worker with these loaded models; None if no task is ready."""
+        """Return the next task for a worker that has loaded these models; None if none is ready."""
 
     @abstractmethod
     def done(self, task: TaskT, result: Any) -> None:
         """Receive the result of a task."""
 
     def tick(self) -> None:
-        """Report progress; called every second while no task ends."""
+        """Report progress; the pool calls this every second while no task ends."""
 
     @abstractmethod
     def failed(self, task: TaskT, error: ContstimError, attempt: int) -> None:
-        """Receive a task that has failed `attempt` times; the queue may offer it again."""
+        """Receive a task that has failed `attempt` times; `take` may return it again."""
 
 
 Event: TypeAlias = tuple[int, str | Reply | WorkerError]
 """Number of a worker, and a message.
 
 A text (machine and process) means that the worker is ready for its first task. A `Reply` has the
-result or the error of its task. A `WorkerError` means that the worker died or hung, so that its
-task is lost.
+result or the error of its task. A `WorkerError` means that the worker died or hung during its task.
 """
 
 
@@ -66,24 +65,24 @@ class Executor(ABC):
 
     Guarantees of an implementation, proved by the contract test class:
 
-    * Each worker reports once that it is ready before it receives a task, and performs one task at
-      a time.
-    * Every task is answered by exactly one event: a `Reply` with a result or an error, or the death
-      of the worker. There is no event if `end` ends the worker before.
-    * A new worker has no loaded models, and does not disturb the other workers.
+    * Each worker reports once that it is ready, before its first task.
+    * Each worker performs one task at a time.
+    * Each task causes exactly one event: a `Reply` or the death of the worker. If `end` ends the
+      worker first, there is no event.
+    * A new worker has no loaded models, and does not disturb other workers.
     * A worker in another process has a heartbeat in a separate thread. The heartbeat continues
-      during a long task and stops if the process is suspended.
-    * After `shutdown` no process of a worker is left, busy or not.
+      during a long task, and stops if the process is suspended.
+    * After `shutdown`, no process of a worker is left, busy or not.
     """
 
     size: int
     """Number of workers, known after `start`; workers are numbered from 0."""
 
     shares_models: bool = False
-    """Whether workers share loaded models. If so, tasks of the same models are faster together."""
+    """Whether workers share loaded models. If so, several tasks of a model together are faster."""
 
     silence: float = inf
-    """Seconds without a sign of life after which a worker is assumed to hang."""
+    """A worker without a sign of life for this many seconds is assumed to hang."""
 
     @abstractmethod
     def start(self, context: WorkerContext) -> None:
@@ -103,17 +102,15 @@ class Executor(ABC):
 
     @abstractmethod
     def wait(self, timeout: float) -> Event | None:
-        """Wait for the next event; None if there is none in time.
+        """Wait for the next event, at most `timeout` seconds; return None if there is none.
 
-        Args:
-            timeout: maximum seconds to wait. A worker in this process cannot be interrupted and may
-                take longer.
+        A worker in this process cannot be interrupted, so the wait may be longer.
         """
 
     def signs_of_life(self) -> Mapping[int, object]:
-        """Return a value for each worker that changes as long as the worker lives.
+        """Return worker → a value that changes as long as the worker lives.
 
-        Workers that cannot hang, and workers that are not ready yet, may be missing.
+        Workers that cannot hang or are not ready yet may be missing.
         """
         return {}
 
@@ -136,12 +133,8 @@ def worker_pool(
 ) -> Iterator[Pool]:
     """Start workers, and end them at the end of the `with` statement.
 
-    Args:
-        executor: executor that spawns the workers.
-        context: initial context of every worker.
-        say: callback for messages to the user, such as the death of a worker.
-        task_limit: maximum seconds for a task, after which its worker is replaced; None for no
-            limit.
+    `context` is the initial context of every worker. `say` receives messages to the user, such as
+    the death of a worker. A worker is replaced if its task takes longer than `task_limit`, seconds.
 
     Raises:
         ContstimError: if workers cannot be started here.
@@ -162,8 +155,6 @@ class _Worker:
     Attributes:
         address: machine and process.
         loaded: specifications of its loaded models.
-        task: current task; None if idle.
-        deadline: time by which the task must end.
     """
 
     address: str
@@ -173,16 +164,12 @@ class _Worker:
 
 
 class Pool:
-    """Workers that perform the tasks of queues, one queue after the other; see `worker_pool`.
-
-    Attributes:
-        executor: executor that spawns the workers.
-    """
+    """Workers that perform the tasks of queues, one queue after the other; see `worker_pool`."""
 
     def __init__(self, executor: Executor, say: Callable[[str], None], task_limit: float) -> None:
         self.executor, self._say, self._limit = executor, say, task_limit
         self._workers: dict[int, _Worker] = {}
-        # For each worker, its last sign of life, and the seconds since that sign changed
+        # Worker → its sign of life, and seconds since the sign changed
         self._signs: dict[int, tuple[object, float]] = {}
         self._last_check = monotonic()
         self._false_starts = 0
@@ -198,7 +185,6 @@ class Pool:
             WorkerError: if workers repeatedly die before they are ready.
         """
         while not queue.finished:
-            # First give tasks to all idle workers, then wait.
             for number, worker in sorted(self._workers.items()):
                 if worker.task is None and (task := queue.take(worker.loaded)) is not None:
                     worker.task, worker.deadline = task, monotonic() + self._limit
@@ -214,7 +200,7 @@ class Pool:
                     self._on_reply(number, reply, queue)
                 case number, WorkerError() as death:
                     self._on_death(number, str(death), queue)
-            # Checked after the event, so that a result that arrived in time is not lost
+            # After the event, because a result that arrived in time must count
             late = [n for n, worker in self._workers.items() if worker.deadline < monotonic()]
             for number in late:
                 self.replace(number)
@@ -224,12 +210,10 @@ class Pool:
     def receive(self, timeout: float = inf) -> Event | None:
         """Wait for the next event, and replace a worker that died or hung.
 
-        Args:
-            timeout: seconds after which None is returned.
+        Return None if there is no event within `timeout` seconds.
         """
         deadline = monotonic() + timeout
         while True:
-            # Checked in every iteration, even if other workers send messages all the time
             for worker in self.silent_workers():
                 self.replace(worker)
                 reason = f"no sign of life for {self.executor.silence:g} seconds"
@@ -243,10 +227,10 @@ class Pool:
                 return None
 
     def silent_workers(self) -> list[int]:
-        """Return the workers that gave no sign of life for too long; checked every second.
+        """Return the workers that gave no sign of life for too long, at most once a second.
 
-        The time between two checks counts as at most two seconds. If this process is stopped with
-        Ctrl-Z, suspended or busy, the checks are further apart, although the workers may live.
+        A pause between two checks counts as at most two seconds. It may be longer if this process
+        is busy or suspended, which does not mean that workers hang.
         """
         now = monotonic()
         if now - self._last_check < PULSE:
@@ -260,7 +244,7 @@ class Pool:
         return [worker for worker, (_, seconds) in self._signs.items() if seconds > limit]
 
     def replace(self, worker: int) -> None:
-        """End a worker, and start a new worker with the same number, which will report ready."""
+        """End a worker, and start a new worker with the same number."""
         self.executor.end(worker)
         self.executor.spawn(worker)
 
@@ -274,13 +258,13 @@ class Pool:
             queue.done(task, reply.result)
         else:
             self._on_failure(task, reply.error, queue)
-        # After an unexpected error (see `WorkerContext.answer`), a GPU may fail again
+        # After an unexpected error (see `Reply`), the worker's GPU may fail again
         if type(reply.error) is ContstimError:
             del self._workers[number]
             self.replace(number)
 
     def _on_death(self, number: int, reason: str, queue: TaskQueue[Any]) -> None:
-        """Report the task of a dead worker to the queue as failed; the worker has been replaced."""
+        # The worker has already been replaced
         worker = self._workers.pop(number, None)
         if worker is None:  # it died before it was ready
             self._false_starts += 1
@@ -294,6 +278,5 @@ class Pool:
     def _on_failure(
         self, task: WorkerTask[Any], error: ContstimError, queue: TaskQueue[Any]
     ) -> None:
-        # Attempts of all workers count; the queue decides whether to retry the task
         self._attempts[task] += 1
         queue.failed(task, error, self._attempts[task])

@@ -30,12 +30,12 @@ _PATIENCE = 10  # seconds to wait for the end of a process
 class ProcessExecutor(Executor):
     """Workers as spawned processes on this machine.
 
-    If there are GPUs and the device is not `cpu`, each worker uses one GPU, which other workers may
-    share.
+    If there are GPUs and the device is not `cpu`, each worker uses one GPU. Several workers may use
+    the same GPU.
 
     Args:
         workers: number of workers; None for one per GPU or, without GPUs, one per processor.
-        silence: seconds without a sign of life after which a worker is assumed to hang.
+        silence: see `Executor.silence`, seconds.
 
     Raises:
         InputError: if there is fewer than one worker.
@@ -67,13 +67,12 @@ class ProcessExecutor(Executor):
 
     def spawn(self, worker: int) -> None:
         """See `Executor.spawn`."""
-        # Workers share the processors evenly; GPUs are assigned in turn
         environment = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(self._threads))}
         if self._gpus:
             environment["CUDA_VISIBLE_DEVICES"] = self._gpus[worker % len(self._gpus)]
         spawning = multiprocessing.get_context("spawn")
         ours, theirs = spawning.Pipe()
-        # Heartbeats are counted in shared memory, since sending a message can block
+        # Heartbeats are counted in shared memory, because sending messages can block
         beats = spawning.RawValue("Q", 0)
         process = spawning.Process(
             target=_work, args=(theirs, self._context, environment, beats), daemon=True
@@ -84,13 +83,13 @@ class ProcessExecutor(Executor):
 
     def send(self, worker: int, task: WorkerTask[Any]) -> None:
         """See `Executor.send`."""
-        with suppress(OSError):  # the process has died, which `wait` will report
+        with suppress(OSError):  # the process has died; `wait` will report it
             self._pipes[worker].send(task)
 
     def wait(self, timeout: float) -> Event | None:
         """See `Executor.wait`."""
         pipes = {pipe: number for number, pipe in self._pipes.items()}
-        # The first message, a text, means that the worker is ready; a closed pipe, that it has died
+        # The first message of a worker is a text. If the worker has died, its pipe is closed
         for pipe in connection.wait(list(pipes), timeout):
             number = pipes[pipe]  # type: ignore[index]
             try:
@@ -100,9 +99,8 @@ class ProcessExecutor(Executor):
         return None
 
     def _exit_reason(self, worker: int) -> str:
-        """Return why the process exited."""
         process = self._processes[worker]
-        process.join(0.5)  # so that a dying process has an exit status
+        process.join(0.5)  # otherwise a dying process may have no exit status yet
         exit_code = process.exitcode
         if exit_code is None or exit_code >= 0:
             return f"exit status {exit_code}"
@@ -112,16 +110,14 @@ class ProcessExecutor(Executor):
     def signs_of_life(self) -> dict[int, object]:
         """Return the heartbeats and the processor time of each process.
 
-        Processor time is also a sign of life, because a library that reads a large model may block
-        Python and the heartbeat thread for minutes. If the system does not report processor times,
-        only heartbeats count.
+        Processor time is also a sign of life: a library that reads a large model may block Python,
+        and so the heartbeat thread, for minutes. Without /proc, only heartbeats count.
         """
         signs: dict[int, object] = {}
         for number, process in self._processes.items():
             fields: list[str] = []
             with suppress(OSError):
-                # The times are the 12th and 13th value after the program's name, see proc(5). The
-                # name ends with the last parenthesis and may contain spaces
+                # The times are the 12th and 13th value after the last parenthesis, see proc(5)
                 fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
             signs[number] = int(self._beats[number].value), *fields[11:13]
         return signs
@@ -145,12 +141,11 @@ class ProcessExecutor(Executor):
 def _work(
     pipe: Connection, context: WorkerContext, environment: dict[str, str], beats: Any
 ) -> None:
-    """Answer tasks in a worker process until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles interrupts
     os.environ.update(environment)
 
-    # A separate thread counts heartbeats and exits when the driver ends. Without it, workers of a
-    # killed driver would occupy the GPUs until their tasks end
+    # A separate thread counts heartbeats, and ends this process when the driver ends. Otherwise the
+    # workers of a killed driver would occupy the GPUs until their tasks end
     driver = multiprocessing.parent_process()
     assert driver is not None
     driver_end = driver.sentinel
@@ -170,20 +165,14 @@ def _work(
 
 
 def usable_processors() -> int:
-    """Return the number of processors that this process may use.
-
-    In a job of a cluster, this number may be smaller than that of the machine's processors.
-    """
+    """Return the number of processors that this process may use, for example in a cluster's job."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def visible_gpus() -> list[str]:
-    """Return the names of all GPUs for `CUDA_VISIBLE_DEVICES`, without loading PyTorch.
-
-    The list is empty if there is no GPU.
-    """
+    """Return the names of all GPUs for `CUDA_VISIBLE_DEVICES`, without loading PyTorch."""
     variable = os.environ.get("CUDA_VISIBLE_DEVICES")
     if variable is not None:
         return [gpu.strip() for gpu in variable.split(",") if gpu.strip() not in ("", "-1")]

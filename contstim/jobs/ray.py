@@ -29,11 +29,11 @@ class RayExecutor(Executor):
 
     Args:
         workers: number of workers; None for as many as the cluster's GPUs and processors allow.
-        gpus_per_worker: number of GPUs for each worker, which may be a share such as 0.5. None is 1
-            if the cluster has GPUs and the device is not `cpu`, otherwise 0.
-        silence: seconds without an answer after which a worker is assumed to hang. The default is
-            longer than for processes, because a library that reads a large model may block the
-            worker's answers, and processor time is unknown over a network.
+        gpus_per_worker: number of GPUs for each worker, or a fraction such as 0.5. None means 1 if
+            the cluster has GPUs and the device is not `cpu`, otherwise 0.
+        silence: see `Executor.silence`, seconds. A library that reads a large model may block the
+            heartbeat for minutes. The default is longer than for processes, because the processor
+            time on another machine is unknown.
 
     Raises:
         InputError: if there is fewer than one worker, or `gpus_per_worker` is negative.
@@ -74,7 +74,7 @@ class RayExecutor(Executor):
         share = self._share
         if share is None:
             share = 1.0 if gpus and context.loading.device != "cpu" else 0.0
-        # Each worker occupies one processor and its share of a GPU.
+        # Each worker occupies one processor
         room = min(processors, int(gpus / share)) if share else processors
         self.size = self._requested or max(room, 1)
         if self.size > room:
@@ -84,7 +84,7 @@ class RayExecutor(Executor):
                 f"`workers` or `gpus_per_worker`."
             )
         self._context = context
-        # Heartbeats have a separate thread, so that they continue during a task
+        # The concurrency group is a separate thread, so that heartbeats continue during a task
         self._actor_class = self._ray.remote(
             num_cpus=1, num_gpus=share, max_restarts=0, concurrency_groups={"beat": 1}
         )(_Actor)
@@ -102,7 +102,7 @@ class RayExecutor(Executor):
         try:
             _check_connection(address)
             ray = self._ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
-        except Exception as error:  # for some failures, Ray raises no more specific class
+        except Exception as error:  # Ray raises this class for some failures
             self._unwatch()
             remedy = "unset RAY_ADDRESS to start Ray here" if address else "use another executor"
             raise WorkerError(
@@ -123,7 +123,7 @@ class RayExecutor(Executor):
         self._watcher = subprocess.Popen(
             [sys.executable, watcher.__file__, mark],
             stdin=subprocess.PIPE,
-            start_new_session=True,  # so that it ignores interrupts from the keyboard
+            start_new_session=True,  # Ctrl-C must not end it
         )
         os.environ[watcher.VARIABLE] = mark
 
@@ -155,14 +155,14 @@ class RayExecutor(Executor):
                 return worker, WorkerError(_first_line(error))
             if isinstance(message, Reply):
                 return worker, message
-            # The first answer, from `locate`, means that the worker is ready
+            # The first answer, from `locate`
             node, host, process = message
             self._processes[worker] = node, process
             return worker, f"process {process} on {host}"
         return None
 
     def signs_of_life(self) -> dict[int, object]:
-        """Return the pending heartbeat of each ready worker; it changes after each answer."""
+        """Return ready worker → pending heartbeat, which changes after each answer."""
         for worker in self._processes:
             heartbeat = self._beats.get(worker)
             if heartbeat is None or self._ray.wait([heartbeat], timeout=0)[0]:
@@ -175,8 +175,8 @@ class RayExecutor(Executor):
         self._ray.kill(self._actors.pop(worker))
         process_location = self._processes.pop(worker, None)
         if process_location is not None:
-            # Ray only asks an actor's process to exit, which a suspended process cannot do. So a
-            # task on the same machine kills the process, to free its resources for the next worker
+            # Ray only asks the process to exit, which a suspended process cannot do. So a task on
+            # the same machine kills the process
             node, process = process_location
             strategies = self._ray.util.scheduling_strategies
             affinity = strategies.NodeAffinitySchedulingStrategy(node, False)
@@ -204,22 +204,21 @@ class _Actor:
         self._context = context
 
     def locate(self) -> tuple[str, str, int]:
-        """Return node, host and process number."""
+        # Node, host, process number
         import ray
 
         return ray.get_runtime_context().get_node_id(), socket.gethostname(), os.getpid()
 
     def beat(self) -> None:
-        """Answer a heartbeat; a suspended process cannot answer."""
+        """Answer a heartbeat."""
 
     def answer(self, task: WorkerTask[Any]) -> Reply:
         return self._context.answer(task)
 
 
 def _kill(process: int) -> None:
-    """Kill a process on the machine where this function runs."""
     with suppress(ProcessLookupError):
-        # Windows has no SIGKILL; there, any signal ends a process
+        # On Windows, which has no SIGKILL, any signal ends a process
         os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 

@@ -1,11 +1,14 @@
-"""A program that outlives a driver and kills the processes that the driver leaves running.
+"""A program that outlives the driver (the process that started Ray) and kills Ray's processes.
 
-The driver runs it as a script, with a mark as its argument. It does not import contstim, so that it
-starts at once. The driver's child processes inherit an environment variable with the mark, by which
-the program finds them. Some processes overwrite their environment with a title, so the program also
-finds processes that write to the folder of the Ray session. The driver sends the path of this
-folder as a line of standard input. If standard input ends without the word `done`, the driver has
-died, and the program kills all these processes. On systems without /proc it does nothing.
+The driver runs the program as a script, with a mark as its argument. The program does not import
+contstim, so that it starts at once. If its standard input ends without the word `done`, the driver
+has died, and the program kills two kinds of processes:
+
+* Processes with the mark in an environment variable, which the driver's child processes inherit.
+* Processes that write to the folder of the Ray session, because some processes overwrite their
+  environment. The driver sends the path of this folder as a line of standard input.
+
+On systems without /proc the program does nothing.
 """
 
 from __future__ import annotations
@@ -20,13 +23,13 @@ from pathlib import Path
 VARIABLE = "CONTSTIM_STARTED_BY"
 DONE = b"done"
 
-_EMPTY_CHECKS = 5  # consecutive checks without a process, after which the watcher exits
+_EMPTY_CHECKS = 5  # the program exits after this many consecutive checks find no process
 _PAUSE = 0.2  # seconds between two checks
 _CHECKS = 300  # maximum number of checks
 
 
 def belonging(mark: str, folder: str) -> list[int]:
-    """Find this user's processes that carry a mark or write to files in a folder."""
+    """Find this user's processes that have the mark or write to files in the folder."""
     marked = f"{VARIABLE}={mark}".encode()
     processes = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -41,7 +44,7 @@ def _writes_into(process: Path, folder: str) -> bool:
     for opened in (process / "fd").iterdir():
         if str(opened.readlink()).startswith(f"{folder}/"):
             lines = (process / "fdinfo" / opened.name).read_text().splitlines()
-            # The flags are octal; the access mode is in the lowest bits (proc(5)).
+            # The flags are octal, see proc(5)
             (flags,) = (line.split()[1] for line in lines if "flags:" in line)
             if int(flags, 8) & os.O_ACCMODE != os.O_RDONLY:
                 return True
@@ -57,7 +60,7 @@ def main() -> None:
     empty_checks = 0
     for _ in range(_CHECKS):
         remaining = belonging(sys.argv[1], folder)
-        # A process that is just starting may be missed by a single check.
+        # A single check may miss a process that is just starting
         empty_checks = 0 if remaining else empty_checks + 1
         if empty_checks == _EMPTY_CHECKS:
             return

@@ -22,11 +22,11 @@ ContextT = TypeVar("ContextT", bound="WorkerContext", contravariant=True)
 
 
 class WorkerTask(ABC, Generic[ContextT]):
-    """A task that uses models; it can be sent to another process."""
+    """A task that uses models; the task and its result can be pickled."""
 
     @abstractmethod
     def perform(self, context: ContextT) -> Any:
-        """Perform the task; the result can be sent to another process."""
+        """Perform the task, and return the result."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,8 @@ class Reply:
     """The result or the error of a task.
 
     Attributes:
-        result: result of the task; None if it failed.
-        error: error of the task; None if it succeeded. An unexpected error is converted to an error
-            of the class `ContstimError` itself, not of a subclass.
+        error: error of the task; None if it succeeded. Unexpected errors have the class
+            `ContstimError` itself, not a subclass.
         loaded: models that the worker has loaded, the least recently used first.
     """
 
@@ -49,32 +48,31 @@ class Reply:
 class WorkerContext:
     """A worker's options and models; models are loaded on demand, and the last few stay loaded.
 
-    Before the first task, the context contains only options and can be sent to another process.
+    Before the first task, the context contains only options and can be pickled.
 
     Attributes:
-        loading: options for loading models.
         capacity: maximum number of models that stay loaded; more if the current task needs more.
-        folder: folder to which relative file names in specifications refer.
-        names: names of models by specification; by default a model is named by its specification.
+        folder: folder of relative file names in specifications.
+        names: specification of a model → name; the default is the specification.
     """
 
     loading: Loading = DEFAULT_LOADING
     capacity: int = 2
     folder: Path = field(default_factory=Path.cwd)
     names: Mapping[str, str] = field(default_factory=dict)
-    # In order of use, the least recently used first.
+    # The least recently used model first
     _models: dict[str, Scorer] = field(default_factory=dict, init=False)
     _lender: WorkerContext | None = field(default=None, init=False, repr=False)
 
     def fresh(self) -> Self:
-        """Copy the options without loaded models."""
+        """Return a copy without loaded models."""
         return replace(self)
 
     def borrower(self) -> Self:
-        """Create a context for a worker of this process; all such workers share these models.
+        """Return a context for a worker of this process that shares the models of this context.
 
-        Weights are in memory once, and `capacity` applies to all workers together. Each task has a
-        separate copy of the state that a search changes.
+        `capacity` applies to all such workers together. The scorers of each task share weights, but
+        not the state that a search changes.
         """
         worker = self.fresh()
         worker._lender = self
@@ -86,7 +84,7 @@ class WorkerContext:
         return tuple((self._lender or self)._models)
 
     def answer(self, task: WorkerTask[Any]) -> Reply:
-        """Perform a task, and return its result or its error."""
+        """Perform a task, and return its result or error."""
         try:
             return Reply(task.perform(self), None, self.loaded)
         except ContstimError as error:
@@ -103,7 +101,7 @@ class WorkerContext:
         if self._lender is not None:
             lent = self._lender.scorers(names)
             for scorer in lent:
-                # Cached now for all copies: below float32, a convention needs network passes
+                # Cache the convention for all copies: below float32, it needs network passes
                 _ = scorer.convention
             return [scorer.for_another_search() for scorer in lent]
         for name in names:
@@ -118,10 +116,7 @@ class WorkerContext:
         return [self._models[name] for name in names]
 
     def _make_room(self, for_models: tuple[str, ...]) -> None:
-        """Drop models that a task does not need, the least recently used first.
-
-        Afterwards there is room for one more model.
-        """
+        """Make room for one more model; the least recently used models are dropped first."""
         room = max(self.capacity, len(for_models)) - 1
         for name in [name for name in self._models if name not in for_models]:
             if len(self._models) <= room:

@@ -1,7 +1,7 @@
-"""The SQLite file of a study: one process at a time uses it, and writes in transactions.
+"""The SQLite file of a study.
 
-Other processes cannot even read the file meanwhile, because SQLite's locks are not reliable on
-network file systems. They get an error at once.
+One process at a time uses the file. Others get an error, even if they only read: SQLite's locks are
+not reliable on network file systems, and its log needs memory shared within one machine.
 """
 
 from __future__ import annotations
@@ -25,42 +25,33 @@ if TYPE_CHECKING:
 
     from contstim.files.arrays import FloatArray
 
-APPLICATION_ID = 0x636F6E74  # "cont", distinguishes our files from those of other programs
+APPLICATION_ID = 0x636F6E74  # "cont"; other programs' files have other numbers
 LAYOUT = 9
-"""Number of the table layout, stored in the file; increased when a table changes."""
+"""Version of the tables, stored in the file; increase it when a table changes."""
 
 
 def make_tables(connection: sqlite3.Connection, package: str, kind: int, layout: int) -> None:
-    """Create the tables of a package's `tables.sql`, then set its application_id and user_version.
+    """Create the tables of a package's `tables.sql` within a transaction.
 
-    Args:
-        connection: connection to a new database, within a transaction.
-        package: package that contains `tables.sql`.
-        kind: application_id of the file.
-        layout: user_version of the file.
+    `kind` becomes SQLite's application_id of the file, `layout` its user_version.
     """
-    # Statement by statement, because `executescript` would end the transaction
+    # `executescript` would end the transaction
     for statement in resources.files(package).joinpath("tables.sql").read_text().split(";\n"):
         connection.execute(statement)
-    # Last, in the same transaction, so that a file with these numbers has all tables
     connection.execute(f"PRAGMA application_id = {kind}")
     connection.execute(f"PRAGMA user_version = {layout}")
 
 
 class Store:
-    """A study's database with its scores, open for this process only.
+    """A study's database with its scores, open for this process only; use it in `with`.
 
-    Use it in a `with` statement. `TripletStore` stores triplets in the same file. Other processes
-    cannot read the file at the same time: locks are not reliable on network file systems, and
-    SQLite's log needs memory shared within one machine. Results for other processes are written to
-    separate files (CSV).
+    `TripletStore` stores triplets in the same file.
 
     Attributes:
-        path: path of the file.
         times: measured times of work, in a file next to it.
 
     Raises:
-        StoreError: if another process uses the file, it is damaged or cannot be opened, or another
+        StoreError: if another process uses the file, it cannot be opened or is damaged, or another
             program or version of contstim made it.
     """
 
@@ -71,7 +62,7 @@ class Store:
         self._makes_folder = not self.path.parent.exists()
         with self._explaining():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # isolation_level=None: otherwise Python begins additional transactions
+            # With isolation_level=None, Python begins no transactions by itself
             self._connection = sqlite3.connect(self.path, timeout=0.2, isolation_level=None)
         try:
             with self._explaining():
@@ -79,7 +70,7 @@ class Store:
         except StoreError:
             self.close()
             raise
-        # Only changes after the creation of the tables are results
+        # Changes so far made the tables; later changes are results
         self._changes = self._connection.total_changes
 
     @contextmanager
@@ -90,12 +81,12 @@ class Store:
             raise StoreError(_explain(self.path, error)) from error
 
     def _claim(self) -> None:
-        """Lock the file for this process, after checking that this version of contstim made it."""
+        """Check that this version of contstim made the file, and lock it for this process."""
 
         def value(query: str) -> Any:
             return self._connection.execute(query).fetchone()[0]
 
-        # Before the first read, so that the lock of this read is held until the file is closed
+        # The lock of the next read then lasts until the file is closed
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         is_ours, layout = value("SELECT count(*) FROM sqlite_schema"), value("PRAGMA user_version")
         if is_ours and value("PRAGMA application_id") != APPLICATION_ID:
@@ -106,14 +97,14 @@ class Store:
                 f"{layout}, this version reads {LAYOUT}). Move it to another folder, or set "
                 "another `store`."
             )
-        # SQLite detects damage when it reads, so read everything before writing
+        # SQLite detects damage only when it reads, so read everything now
         if is_ours and (verdict := value("PRAGMA quick_check(1)")) != "ok":
             raise sqlite3.DatabaseError(f"malformed: {shortened(verdict)}")
-        # With a write-ahead log that is synchronised at checkpoints, transactions do not wait for
-        # the disk. A power failure may lose the last transactions, but never damages the file
+        # For speed, transactions do not wait for the disk. A power failure may lose the last
+        # transactions, but does not damage the file
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
-        # An exclusive transaction fails if another process uses the file
+        # Fails if another process uses the file
         self._connection.execute("BEGIN EXCLUSIVE")
         if not is_ours:
             make_tables(self._connection, "contstim.store", APPLICATION_ID, LAYOUT)
@@ -130,12 +121,12 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Write everything within the `with` statement, or nothing.
+        """Write all changes within the `with` statement, or none after an error or interrupt.
 
         Raises:
             StoreError: if the disk is full or the file cannot be written.
         """
-        # As a context manager, the connection commits; after any error or interrupt it rolls back
+        # As a context manager, the connection commits or rolls back
         with self._explaining(), self._connection:
             self._connection.execute("BEGIN")
             yield self._connection
@@ -157,7 +148,7 @@ class Store:
     def save(
         self, fingerprint: str, convention: str, sentences: Sequence[str], log_probs: FloatArray
     ) -> None:
-        """Store log-probabilities, shape (n,), nats, in one transaction: all or none.
+        """Store log-probabilities, shape (n,), nats, in one transaction.
 
         Raises:
             StoreError: if the disk is full or the file cannot be written.
@@ -167,7 +158,6 @@ class Store:
                 "INSERT OR IGNORE INTO model (fingerprint, convention) VALUES (?, ?)",
                 (fingerprint, convention),
             )
-            # `SELECT id, ?, ?` returns a row with the id of the model, a sentence and its score
             connection.executemany(
                 "INSERT OR REPLACE INTO score SELECT id, ?, ? FROM model WHERE fingerprint = ?",
                 [(s, p, fingerprint) for s, p in zip(sentences, log_probs.tolist(), strict=True)],
@@ -189,7 +179,7 @@ class Store:
     ) -> None:
         is_unused = self._is_new and self._connection.total_changes == self._changes
         self.close()
-        # If the work has failed, remove a new file without results
+        # Leave no new file without results after an error
         if error is not None and is_unused:
             for path in (self.path, self.times.path):
                 path.unlink(missing_ok=True)
@@ -198,7 +188,7 @@ class Store:
 
 
 def _explain(path: Path, error: Exception) -> str:
-    # The message distinguishes the errors, because most SQLite errors have the same class
+    # Most SQLite errors have the same class, so only the messages distinguish them
     if "locked" in str(error):
         return (
             f"{path} is in use by another process. Only one process at a time can use a store. "

@@ -1,8 +1,8 @@
 """Measurements next to a study's store: times of units of work, and comparisons of contexts.
 
 Units of work are triplets, scored sentences, loaded models and trainings. Times are totals over
-runs: a run that is mostly cached measures few units and hardly changes the mean time. A context is
-the text that a causal model reads before a sentence.
+runs, so a run with mostly cached results hardly changes the mean time. A context is the text that a
+causal model reads before a sentence.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from contstim.files.documents import read_json_object, write_json
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_MEMORY = 100.0  # units, beyond which older measurements are down-weighted
-_SECONDS = 30.0  # minimum time between two writes of the file
+_MEMORY = 100.0  # maximum weight of older measurements, units
+_SECONDS = 30.0  # minimum time between two automatic writes of the file
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class MeasuredTime:
 
     Attributes:
         units: number of completed units.
-        seconds: time of these units and of unfinished ones.
-        rows: sequences processed by networks.
+        seconds: time of these units and of unfinished units.
+        rows: number of sequences that networks processed.
     """
 
     units: float = 0.0
@@ -51,7 +51,7 @@ class Times:
         path: path of the file; a missing or unreadable file counts as empty.
 
     Attributes:
-        contexts: for each causal model, by specification, a comparison of its context with others.
+        contexts: specification of a causal model → comparison of its context with other contexts.
     """
 
     def __init__(self, path: Path) -> None:
@@ -74,7 +74,7 @@ class Times:
         return self._times.get(key, MeasuredTime())
 
     def add(self, key: str, *, units: float, seconds: float, rows: float = 0.0) -> None:
-        """Add units of a kind of work; write the file, but at most every 30 seconds."""
+        """Add units of a kind of work; write the file if the last write is 30 seconds old."""
         old = self.get(key)
         share = min(1.0, _MEMORY / old.units) if old.units else 1.0
         sums = (share * old.units + units, share * old.seconds + seconds, share * old.rows + rows)
@@ -89,7 +89,7 @@ class Times:
         self._changed = True
 
     def forget_models(self, specifications: Collection[str]) -> None:
-        """Remove the measurements of models that were retrained, by their specifications."""
+        """Remove the measurements of retrained models, given by their specifications."""
         for key in [*self._times]:
             kind, *models = key.split(" ")
             if kind in ("load", "score", "search") and not {*models}.isdisjoint(specifications):
@@ -103,7 +103,7 @@ class Times:
         self._saved = monotonic()
         if self._changed:
             times = {key: asdict(measured) for key, measured in sorted(self._times.items())}
-            # Failing to write measurements must not end a run, for example if the disk is full
+            # A run must not fail because its times cannot be written
             with suppress(ContstimError):
                 content = {"machine": self._machine, "times": times, "contexts": self.contexts}
                 write_json(self.path, content)

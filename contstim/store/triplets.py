@@ -1,9 +1,8 @@
 """Triplets of a study: cached results of searches, and floors of plausibility.
 
-A result is stored under a key of everything that determines it (models, natural sentence, words,
-settings). A study that grows, shrinks or changes thus reuses existing results and searches only for
-the rest. A floor is the lowest log-probability under a model with which a sentence counts as
-plausible (see `contstim.optimization.jobs.floors`).
+The key of a result is a digest of everything that determines it: models, natural sentence, words,
+settings. A changed study thus reuses all results with unchanged keys. A floor is the lowest
+plausible log-probability under a model (see `contstim.optimization.jobs.floors`).
 """
 
 from __future__ import annotations
@@ -28,19 +27,14 @@ State: TypeAlias = Literal["found", "inadmissible", "failed"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a search: a triplet and the trails of its sentences, or the reason for none.
-
-    A triplet whose three sentences are not all different also has a reason. The times are not
-    stored.
+    """Outcome of a search for a triplet.
 
     Attributes:
-        state: final state of the search.
         reason: see `Result`.
-        triplet: triplet found by the search.
         trails: steps and costs of the search for each synthetic sentence; see `trail_of` in
             `contstim.optimization.jobs.tasks`.
-        wall_seconds: duration of the searches.
-        network_seconds: time within networks.
+        wall_seconds: duration of the searches, not stored.
+        network_seconds: time within networks, not stored.
     """
 
     state: State
@@ -53,19 +47,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Result:
-    """An outcome in the form in which it is stored, without its trails.
+    """A stored outcome, without its trails.
 
     Attributes:
         id: number in the store; 0 if it is not stored.
-        model_1: first model, as in the triplet.
-        model_2: second model, as in the triplet.
-        natural: natural sentence.
-        state: final state of the search.
-        reason: why there is no triplet or its sentences are not all different; otherwise empty.
-        triplet: triplet found by the search; None if there is none.
-        rows: sequences processed by the two networks.
-        tokens: tokens in these sequences.
-        searches: number of searches, both directions together.
+        reason: why there is no triplet, or why its sentences are not all different; otherwise
+            empty.
+        rows: number of sequences that the two networks processed.
+        tokens: number of tokens in these sequences.
+        searches: number of searches in both directions.
     """
 
     id: int
@@ -81,12 +71,15 @@ class Result:
 
     @property
     def is_unsuccessful(self) -> bool:
-        """True if the search found no triplet: the three sentences are not all different."""
+        """True if the three sentences of the triplet are not all different."""
         return self.triplet is not None and not self.triplet.distinct
 
     @property
     def is_skipped(self) -> bool:
-        """True if another natural sentence must be used, because this one yields no triplet."""
+        """True if the natural sentence is inadmissible, or the search is unsuccessful.
+
+        The study then uses another natural sentence.
+        """
         return self.state == "inadmissible" or self.is_unsuccessful
 
 
@@ -98,12 +91,7 @@ class TripletStore:
         self.times = store.times
 
     def keep(self, key: str, result: Result, trails: Sequence[Mapping[str, Any]]) -> Result:
-        """Store a result in one transaction, and replace an earlier result of the same search.
-
-        Args:
-            key: digest of everything that determines the result.
-            result: result of the search.
-            trails: trails of its searches.
+        """Store a result in one transaction, and replace an earlier result with the same key.
 
         Raises:
             StoreError: if the disk is full, or the file cannot be written.
@@ -111,7 +99,7 @@ class TripletStore:
         triplet = result.triplet
         columns = {column.name: getattr(result, column.name) for column in fields(Result)}
         columns |= {
-            "id": None,  # a new number, or that of the replaced result
+            "id": None,  # the database chooses the number
             "key": key,
             "triplet": None if triplet is None else _as_json(triplet),
             "trails": json.dumps(trails),
@@ -127,16 +115,15 @@ class TripletStore:
         return replace(result, id=number)
 
     def find(self, key: str) -> Result | None:
-        """Return the stored result of a search; None if there is none."""
+        """Return the stored result with a key; None if there is none."""
         names = [column.name for column in fields(Result)]
         rows = self._store.rows(f"SELECT {', '.join(names)} FROM result WHERE key = ?", (key,))
         return _result(dict(zip(names, rows[0], strict=True))) if rows else None
 
     def refused_shares(self, results: Iterable[Result]) -> dict[str, float]:
-        """Return the share of judged sentences that each judge alone refused; empty if none.
+        """Return judge → share of the judged sentences that only this judge refused.
 
-        Args:
-            results: stored results of searches for few new words.
+        Only searches for few new words have judges.
         """
         rows = self._store.rows(
             "SELECT json_extract(trail.value, '$.choice.judged'), "
@@ -156,24 +143,21 @@ class TripletStore:
         return {text for (text,) in self._store.rows("SELECT DISTINCT natural FROM result")}
 
     def panel(self) -> list[str] | None:
-        """Return the fingerprints of the judges that were used by default; None if unknown."""
+        """Return the fingerprints of the default judges; None if they were not chosen yet."""
         rows = self._store.rows("SELECT fingerprint FROM panel ORDER BY fingerprint")
         return [name for (name,) in rows if name] if rows else None
 
     def keep_panel(self, fingerprints: Sequence[str]) -> None:
-        """Store the fingerprints of the judges that are used by default."""
+        """Store the fingerprints of the default judges."""
         with self._store.transaction() as connection:
-            # Without judges, an empty text is stored, so that this decision is known, too
+            # An empty text is stored if the choice was no judges
             rows = [(name,) for name in fingerprints or [""]]
             connection.executemany("INSERT INTO panel VALUES (?)", rows)
 
     def floors(self, model: str, words: str, quantile: float) -> dict[int, float]:
-        """Return plausibility floors, nats, by number of words.
+        """Return number of words → plausibility floor, nats.
 
-        Args:
-            model: fingerprint of the model.
-            words: digest of the words that a search may use.
-            quantile: quantile of natural sentences.
+        `model` is a fingerprint, and `words` a digest of the words that a search may use.
         """
         rows = self._store.rows(
             "SELECT n_words, log_prob FROM floor WHERE model = ? AND words = ? AND quantile = ?",
@@ -184,7 +168,7 @@ class TripletStore:
     def keep_floors(
         self, model: str, words: str, quantile: float, floors: Mapping[int, float]
     ) -> None:
-        """Store floors, so that later runs with other sentences use the same ones."""
+        """Store floors, so that later runs use the same floors even with other sentences."""
         with self._store.transaction() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO floor VALUES (?, ?, ?, ?, ?)",

@@ -31,7 +31,7 @@ _BEFORE_NOUN = frozenset("AJ0 AJC AJS CRD ORD".split()) | _DETERMINER
 _NOMINAL = _NOUN | _BEFORE_NOUN | {"PNP", "PNI", "PNX", "EX0"}
 _ADVERB = frozenset({"AV0", "XX0"})
 
-# Words that are no verbs: compounds, except with a prefix (re-register, co-occurs), and words with
+# Not verbs: words with a hyphen, except after a prefix (re-register, co-occurs), and words with
 # endings of nouns, adjectives and adverbs
 _NO_VERB = re.compile(
     r"^(?!(?:co|re|de|pre|out|over|under)-).+-"
@@ -51,7 +51,7 @@ _QUANTITY = frozenset("CRD DT0 AT0 AJ0 ORD DTQ".split())
 def is_finite(tag: str) -> bool:
     """Return True for tags of the present or past tense and of modal verbs.
 
-    A contraction has several tags, such as VBZ+XX0 for isn't; one of them suffices.
+    A contraction has several tags, such as VBZ+XX0 for isn't. It is finite if one of them is.
     """
     return not FINITE.isdisjoint(tag.split("+"))
 
@@ -64,13 +64,9 @@ def may_be_verb(word: str) -> bool:
 def has_order_of_question(words: Sequence[str], tags: Sequence[str]) -> bool:
     """Return True if a sentence has the word order of a question or lacks a subject.
 
-    These are wh-questions, questions after a conjunction ("But is …") or with "do" or "have", and
-    clauses that begin with a wh-word and have no main clause. For other sentences that begin with a
-    verb ("Is it true"), see `whole_statement`.
-
-    Args:
-        words: words of the sentence, in lower case.
-        tags: tag of each word.
+    Such sentences are wh-questions, questions with "do" or "have", questions after a conjunction
+    ("But is …"), and wh-clauses without a main clause. `whole_statement` finds other sentences that
+    begin with a verb ("Is it true"). Words must be in lower case.
     """
     start = _count_lead_words(words, tags)
     tags = [tag.split("+")[0] for tag in tags]
@@ -93,7 +89,7 @@ def _count_lead_words(words: Sequence[str], tags: Sequence[str]) -> int:
 
 
 def _is_wh_question(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Return True if a clause that begins with a wh-word is a question or a subordinate clause."""
+    """Return True if a wh-clause is a question, or has no main clause."""
     if words[0] == "that" or is_exclamation(words):
         return False
     if words[0] == "which" and not {*tags[1:2]} <= _NOUN | _BEFORE_NOUN | {"PRF"}:
@@ -105,14 +101,14 @@ def _is_wh_question(words: Sequence[str], tags: Sequence[str]) -> bool:
         if tags[0] == "AVQ" and verb == 1:
             return True
         following = next((tag for tag in tags[verb + 1 :] if tag not in _ADVERB), "")
-        # "What was surprising" may be the subject of a statement, "What are we" may not
+        # "What was surprising" can be the subject of a statement; "What are we" cannot
         if following == "PNP" or (following in _NOMINAL and (verb > 1 or tags[verb] not in _BE)):
             return True
     return n_main_verbs(words, tags) < 2
 
 
 def is_exclamation(words: Sequence[str]) -> bool:
-    """Return True for exclamations such as "What a day it was"."""
+    """Return True for words such as "what a day it was"."""
     return words[0] == "what" and words[1:2] in (("a",), ("an",))
 
 
@@ -125,7 +121,6 @@ def _is_question_with_do(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def _skip(tags: Sequence[str], start: int, skipped: frozenset[str]) -> int:
-    """Return the index of the first tag from `start` on that is not in `skipped`."""
     return next((i for i in range(start, len(tags)) if tags[i] not in skipped), len(tags))
 
 
@@ -144,18 +139,16 @@ def n_main_verbs(words: Sequence[str], tags: Sequence[str]) -> int:
 
 
 def is_subordinate(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Return True if a sentence begins with a subordinating word, unlike "That seemed right"."""
+    """Return True if a sentence begins with a subordinating word.
+
+    "That seemed right" begins with a pronoun, so the result is False.
+    """
     is_pronoun = words[0] == "that" and is_finite(tags[1] if len(tags) > 1 else "")
     return tags[0].split("+")[0] in _SUBORDINATE and not is_pronoun
 
 
 def lacks_a_part(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Return True if a date, a number or the object of a preposition is missing in a sentence.
-
-    Args:
-        words: words of the sentence, in lower case.
-        tags: tag of each word.
-    """
+    """Return True if a sentence in lower case lacks a date, a number or a preposition's object."""
     return (
         _lacks_date(words, tags)
         or any(_lacks_number(words, tags, index) for index in range(len(words)))
@@ -164,9 +157,10 @@ def lacks_a_part(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def _lacks_date(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Return True for "By his control extended across": the date after the preposition is missing.
+    """Return True if the date after the first word is missing ("By his control extended across").
 
-    Then one noun phrase instead of two precedes the verb.
+    In such sentences, only one noun phrase precedes the verb. A complete sentence has two ("By 1900
+    his control extended …").
     """
     if words[0] not in _BEFORE_DATES or len(words) < 2:
         return False
@@ -177,7 +171,7 @@ def _lacks_date(words: Sequence[str], tags: Sequence[str]) -> bool:
     if not (noun < end if words[0] == "by" else end == noun + 1):
         return False
     verb = _skip(tags, end, _ADVERB)
-    # If there is no finite verb, a word tagged as participle may be a past tense of the same form
+    # Without another finite verb, a word tagged as a participle may be in the past tense
     may_be_past = verb < len(tags) and tags[verb] == "VVN" and not any(map(is_finite, tags))
     if verb >= len(tags) or not (is_finite(tags[verb]) or may_be_past):
         return False

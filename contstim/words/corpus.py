@@ -1,8 +1,8 @@
 """Read sentences from UTF-8 text files with one sentence per line, or with running prose.
 
 Treebanks and older corpora are tokenised: punctuation and clitics are separate words, as in `I did
-n't go , he said .` Sub-word models were rarely trained on such text, and score it far lower than
-running text. `TextNotes` therefore counts tokenised lines while a text is read.
+n't go , he said .` Sub-word models give such text far lower scores than normal text. `TextNotes`
+therefore counts tokenised lines while a text is read.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 # No hyphen, which may be a minus, and no full stop, which may belong to an abbreviation
 _PUNCTUATION = "\"'“”‘’«»()[]{}<>,;:*_…–—!?"
-# A span ends at an end mark of another script, such as `。`, which Punkt does not know. These marks
-# do not occur in abbreviations
+# Punkt does not know end marks of other scripts, such as `。`, so a span ends at each of them.
+# Abbreviations do not contain these marks
 _SENTENCE_SPAN = regex.compile(
     r"(?V1s).+?(?:[\p{Sentence_Break=STerm}--[!?]][\p{Sentence_Break=Close}--\p{Ps}]*|\Z)"
 )
 
 _MIN_SHARE = 0.01
-"""Minimum share of tokenised lines in a tokenised text; a lower share is due to misprints."""
+"""Minimum share of tokenised lines in a tokenised text; misprints cause lower shares."""
 
-# For speed, only one in ten lines is examined after the first 10,000
+# For speed, examine the first 10,000 lines, and then one line in ten
 _FIRST_LINES, _STRIDE = 10_000, 10
 
 # A line without any of these strings cannot match the slow pattern
@@ -62,11 +62,10 @@ class TextNotes:
     """Counts of changed and tokenised lines of a text, or cells of a table.
 
     Attributes:
-        lines: number of lines.
         examined: number of lines examined for tokenisation.
         normalised: number of lines that `normalise_text` changed.
         tokenised: number of examined lines that are tokenised.
-        example: first tokenised line.
+        example: first tokenised line; empty if there is none.
     """
 
     lines: int = 0
@@ -96,7 +95,10 @@ class TextNotes:
 
     @property
     def facts(self) -> dict[str, float]:
-        """Facts for a record: number of normalised lines, and share of tokenised lines, if any."""
+        """Facts for a record: number of normalised lines, and share of tokenised lines.
+
+        Each is omitted if it does not apply: no line was changed, or `is_tokenised` is False.
+        """
         facts: dict[str, float] = {"normalised": self.normalised} if self.normalised else {}
         return facts | ({"tokenised": self.tokenised / self.examined} if self.is_tokenised else {})
 
@@ -123,15 +125,11 @@ class TextNotes:
 def read_lines(path: Path | str, notes: TextNotes | None = None) -> Iterator[str]:
     """Yield the non-blank lines of a UTF-8 text, stripped and normalised (`normalise_text`).
 
-    `-` reads standard input; files with the suffix `.gz` are decompressed.
-
-    Args:
-        path: path of the text.
-        notes: counter of changed and tokenised lines.
+    The path `-` is standard input. Files `.gz` are decompressed.
 
     Raises:
-        CorpusError: if the file is missing, unreadable or damaged, a line is not UTF-8 or holds a
-            null character (the message names the line), or the text is blank.
+        CorpusError: if the file cannot be read or is blank, or a line is not UTF-8 or has a null
+            character.
     """
     empty = True
     with _open(path) as file:
@@ -151,17 +149,13 @@ def read_sentences(
     """Yield the sentences of a text in order.
 
     By default, each line with a letter or digit is a sentence. Running prose is split by NLTK's
-    unsupervised Punkt algorithm (Kiss & Strunk 2006), which is trained on the text itself, and at
-    end marks of other scripts, such as `。`. In prose, commas, colons, quotes, brackets, dashes and
-    end marks around words are removed; full stops of abbreviations inside a sentence are kept.
-
-    Args:
-        path: path of the text.
-        prose: whether the text is running prose.
-        notes: counter of changed and tokenised lines.
+    Punkt algorithm (Kiss & Strunk 2006), which learns abbreviations from the text itself. It is
+    also split at end marks of other scripts, such as `。`. Punctuation around the words of prose
+    is removed, except full stops of abbreviations inside a sentence. `notes` counts changed and
+    tokenised lines.
 
     Raises:
-        CorpusError: see `read_lines`.
+        CorpusError: see `read_lines`; also if no line has a letter or digit (not for prose).
     """
     lines = read_lines(path, notes)
     return _split_prose(lines) if prose else _parse_lines(lines, path)
@@ -180,7 +174,6 @@ def _parse_lines(lines: Iterable[str], path: Path | str) -> Iterator[Sentence]:
 def _split_prose(lines: Iterable[str]) -> Iterator[Sentence]:
     from nltk.tokenize.punkt import PunktSentenceTokenizer, PunktTrainer
 
-    # Punkt learns abbreviations from the whole text before it splits it
     text = "\n".join(lines)
     trainer = PunktTrainer()
     trainer.train(text, finalize=True)
@@ -190,7 +183,7 @@ def _split_prose(lines: Iterable[str]) -> Iterator[Sentence]:
         if not any(map(str.isalnum, piece)):
             continue
         sentence = Sentence.parse(piece)
-        # Full stops of other words than the last belong to abbreviations
+        # Except in the last word, a full stop belongs to an abbreviation
         *inner, last = sentence.words
         stripped = [*(word.strip(_PUNCTUATION) for word in inner), last.strip(_PUNCTUATION + ".")]
         words = [word for word in stripped if any(map(str.isalnum, word))]
@@ -209,7 +202,7 @@ def _open(path: Path | str) -> AbstractContextManager[IO[bytes]]:
 
 
 def _split_lines(file: IO[bytes], path: Path | str) -> Iterator[bytes]:
-    """Yield lines that end in LF, CR LF or, as on old Macintoshes, CR alone."""
+    # Lines end in LF, CR LF or, on old Macintoshes, CR
     try:
         for line in file:
             yield from line.splitlines()  # bytes.splitlines splits at LF and CR only
@@ -225,7 +218,7 @@ def _decode(raw: bytes, path: Path | str, number: int) -> str:
             "for instance with 'iconv -f UTF-16 -t UTF-8'."
         )
     try:
-        # Only the first line can have a byte order mark; elsewhere it would be part of a word
+        # Only the first line can have a byte order mark
         return raw.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise CorpusError(

@@ -1,4 +1,4 @@
-"""Rules that select natural sentences from a corpus, and can be combined.
+"""Rules that select natural sentences from a corpus.
 
 Texts from books or the web have lines that are not sentences: titles, references, parts of lists,
 captions. Each of the `whole_sentence_rules` detects one property of such lines.
@@ -33,12 +33,11 @@ class SentenceRule:
 
     Attributes:
         reason: reason for a rejection, such as "a word occurs twice".
-        rejects: function that returns True for a rejected sentence.
         loosened_by: setting that loosens or removes the rule, for messages.
-        looser: function that returns looser rules, by the setting that selects them; None if the
-            rule can only be removed.
-        fresh: function that returns a copy of the rule that remembers no sentences; None for rules
-            that do not remember sentences.
+        looser: function that returns setting → looser rule with this setting; None if the rule can
+            only be removed.
+        fresh: for a rule that remembers sentences, function that returns a copy without remembered
+            sentences; None for other rules.
     """
 
     reason: str
@@ -49,7 +48,7 @@ class SentenceRule:
 
 
 def word_count(words: int, max_words: int | None = None) -> SentenceRule:
-    """Require exactly `words` words, or `words` to `max_words` words.
+    """Require `words` to `max_words` words; by default exactly `words` words.
 
     Raises:
         InputError: if `words` is below 1 or above `max_words`.
@@ -95,7 +94,7 @@ def without(phrases: Iterable[str]) -> SentenceRule:
 
 
 def not_in(sentences: Iterable[Sentence]) -> SentenceRule:
-    """Exclude the sentences of another text, such as training text, whatever their end marks."""
+    """Exclude the sentences of another text, such as training text; ignore end marks."""
     seen = {sentence.words for sentence in sentences}
     return SentenceRule(
         "it stands in an excluded text, such as one that a model learned from",
@@ -107,8 +106,7 @@ def not_in(sentences: Iterable[Sentence]) -> SentenceRule:
 def finite_verb(table: TagTable) -> SentenceRule:
     """Require a verb in the present or past tense, or a modal verb (English).
 
-    Args:
-        table: table of tags with the basic tagset of the British National Corpus (C5).
+    The tagset must be the basic tagset of the British National Corpus (C5).
     """
 
     def rejects(sentence: Sentence) -> bool:
@@ -123,8 +121,7 @@ def finite_verb(table: TagTable) -> SentenceRule:
 def whole_statement(table: TagTable) -> SentenceRule:
     """Exclude subordinate clauses, incomplete sentences, and questions without question mark.
 
-    Args:
-        table: table of tags, as for `finite_verb`.
+    The tagset must be the same as for `finite_verb`.
     """
 
     def rejects(sentence: Sentence) -> bool:
@@ -134,10 +131,10 @@ def whole_statement(table: TagTable) -> SentenceRule:
         if sentence.is_question:
             return False
         shares = table.shares(sentence.words[0], initial=True)
-        # A finite verb at the start indicates a question, unless it has the form of a command
+        # A finite verb at the start indicates a question, unless the verb can be a command
         if tags[0] in clauses.FINITE and clauses.INFINITIVE.isdisjoint(shares):
             return True
-        # "However" is usually an adverb at the start, even if it has the tag of a conjunction
+        # At the start, "However" is usually an adverb, although its tag may be a conjunction
         if shares.get("AV0", 0) >= _MAIN_SHARE and tags[0] in ("AVQ", "CJS"):
             return False
         is_clause = clauses.is_subordinate(words, tags) and not clauses.is_exclamation(words)
@@ -157,20 +154,19 @@ def _tag_modal(table: TagTable, sentence: Sentence) -> tuple[str, ...]:
 
 
 def _starts_small(sentence: Sentence) -> bool:
-    # The first letter may follow a quotation mark. A letter without case is not lower case
+    # The first letter may follow a quotation mark
     return next(filter(str.isalpha, sentence.words[0]), "").islower()
 
 
 def _lacks_partner(sentence: Sentence) -> bool:
     signs = Counter(sentence.text)
-    if signs["„"]:  # in German, the opening quotation mark of English closes a quotation
+    if signs["„"]:  # in German, the mark “ closes a quotation
         return signs["„"] != signs["“"] + signs["”"]
-    # Straight quotation marks both open and close: their number must be even
     return signs['"'] % 2 == 1 or any(signs[a] != signs[b] for a, b in _BRACKETS)
 
 
 def few_names(names: frozenset[str], max_names: int) -> SentenceRule:
-    """Require at most `max_names` names.
+    """Require at most `max_names` words of `names`.
 
     Raises:
         InputError: if `max_names` is below 0.
@@ -185,9 +181,9 @@ def few_names(names: frozenset[str], max_names: int) -> SentenceRule:
 
 
 def unlike_earlier() -> SentenceRule:
-    """Require that a sentence differs by two words or more from earlier ones of equal length.
+    """Require that a sentence differs by two words or more from earlier sentences of equal length.
 
-    Use it as the last rule, because each sentence that it accepts counts as an earlier one.
+    Use it as the last rule, because it remembers each sentence that it accepts.
     """
     seen: set[tuple[int, tuple[str, ...]]] = set()
 
@@ -205,16 +201,12 @@ def unlike_earlier() -> SentenceRule:
 def whole_sentence_rules(
     rules: WordRules, names: Iterable[str], *, most_names: int = 1, tags: TagTable | None = None
 ) -> list[SentenceRule]:
-    """Return rules that accept only whole sentences, to be applied in this order.
+    """Return rules that accept only whole sentences; keep their order.
 
-    Args:
-        rules: rules for words.
-        names: names in the text, as `sort_words` finds them.
-        most_names: maximum number of names in a sentence.
-        tags: tags of English words for the rules about verbs; None omits these rules.
+    For `names`, see `TextWords.names`. Without `tags`, rules about verbs are omitted.
     """
     names = frozenset(names)
-    # Fast rules first; the last rule stores each sentence that the others accept
+    # Fast rules come first. The last rule must see only sentences that the others accept
     return [
         SentenceRule("it does not start with a capital letter", _starts_small),
         SentenceRule(
@@ -250,10 +242,8 @@ def filter_sentences(
 ) -> Iterator[Sentence]:
     """Yield the distinct sentences that no rule rejects, in order of first occurrence.
 
-    Args:
-        sentences: stream of sentences.
-        rules: rules in order; the reason is that of the first rule that rejects a sentence.
-        left_out: counter by reason, to which the rejected sentences are added.
+    `left_out` counts rejected sentences by reason. A sentence counts for the first rule that
+    rejects it.
     """
     counts: Counter[str] = Counter() if left_out is None else left_out
     seen: set[tuple[str, ...]] = set()
@@ -271,21 +261,17 @@ def filter_sentences(
 def costs_of_rules(
     sentences: Iterable[Sentence], rules: Sequence[SentenceRule]
 ) -> list[tuple[int, str, str]]:
-    """Compute how many more distinct sentences are accepted if a single rule is loosened.
-
-    Args:
-        sentences: unfiltered sentences.
-        rules: rules that filter them.
+    """For each rule, compute how many more distinct sentences pass if only this rule is loosened.
 
     Returns:
-        Number of additional sentences, reason of the rule, and setting that loosens it; the largest
-        number first.
+        Number of additional sentences, reason of the rule, and setting that loosens the rule; the
+        largest number first.
     """
     loosenings: dict[SentenceRule, Mapping[str, SentenceRule | None]] = {
         rule: rule.looser() if rule.looser else {rule.loosened_by: None} for rule in rules
     }
-    # Rules that remember sentences are applied again for every loosening. The other rules are
-    # applied once: a sentence that two of them reject stays rejected if one is loosened
+    # Apply stateless rules only once, for speed. A sentence that breaks two of them is not a
+    # candidate, because only one rule is loosened at a time
     stateless = [rule for rule in rules if rule.fresh is None]
     candidates: list[tuple[Sentence, SentenceRule | None]] = []
     for sentence in sentences:

@@ -2,9 +2,9 @@
 
     Zipf = log10((count + 1) / (tokens in millions + types in millions)) + 3
 
-This is log10 of the frequency in a thousand million words, with Laplace smoothing. Rare words have
-values from 1 to 3, frequent words from 4 to 7 (van Heuven, Mandera, Keuleers & Brysbaert 2014,
-*SUBTLEX-UK*, Quarterly Journal of Experimental Psychology 67). Case is ignored.
+The Zipf value is log10 of the frequency in a thousand million words, with Laplace smoothing. Rare
+words have values from 1 to 3, frequent words from 4 to 7 (van Heuven, Mandera, Keuleers & Brysbaert
+2014, *SUBTLEX-UK*, Quarterly Journal of Experimental Psychology 67). Case is ignored.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ class WordFrequencies:
 
     Attributes:
         counts: word as written → number of occurrences, 0 or more.
-        source: name of the text in which the words were counted.
 
     Raises:
         InputError: if there is no word.
@@ -61,7 +60,7 @@ class WordFrequencies:
 
     def zipf(self, word: str) -> float:
         """Return the Zipf value of a word; a word without a count has the lowest value."""
-        # + 1 is Laplace smoothing; + 3 converts from a million to a thousand million words
+        # + 3 converts from a million to a thousand million words
         return math.log10((self._lower_counts[word.lower()] + 1) / self._millions) + 3
 
     def mean_zipf(self, sentence: Sentence) -> float:
@@ -77,7 +76,6 @@ class WordFrequencies:
 
     @cached_property
     def _millions(self) -> float:
-        """Number of tokens plus, for Laplace smoothing, number of types, in millions."""
         return (self._lower_counts.total() + len(self._lower_counts)) / 1_000_000
 
     def sample(self, n: int, *, seed: int) -> list[str]:
@@ -89,7 +87,7 @@ class WordFrequencies:
         Raises:
             InputError: if there is no lower-case word.
         """
-        # Sorted before sampling, so that the sample does not depend on the order of the table
+        # Sorted, so that the sample does not depend on the order of `counts`
         words = sorted(word for word in self.counts if word.isalpha() and word.islower())
         if not words:
             raise InputError("The table of frequencies has no lower-case word. Use another table.")
@@ -100,13 +98,13 @@ def read_frequencies(path: Path | str) -> WordFrequencies:
     """Read frequencies from a text, from a table, or from a trained word-level model.
 
     Args:
-        path: text with one sentence per line; table with the columns word and count; or a
-            word-level model that contstim trained. The counts are stored next to an ARPA file, or
-            in the folder of a recurrent model.
+        path: text with one sentence per line; table with the columns word and count; or word-level
+            model trained by contstim. Training stores the counts next to an ARPA file, or in the
+            folder of a recurrent model.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column, names a word twice, or a count is
-            not a whole number of at least 0.
+        InputError: if the file cannot be read, lacks a column, names a word twice, or has an
+            invalid count.
     """
     file, name = frequency_file(path), Path(path).name
     if file.suffix.lower() in TABLE_KINDS:

@@ -1,9 +1,9 @@
 """A sentence: words joined by single spaces, and an end.
 
-An end is an end mark, alone or before closing quotation marks and brackets. A text without an end
-gets a full stop. End marks are characters of all scripts with Unicode's property Sentence_Terminal,
-the ellipsis, and the semicolon in Greek. Closing signs are those of Unicode's sentence rules (UAX
-#29, the class Close without opening brackets).
+An end is an end mark, or an end mark with closing signs (quotation marks, brackets). A text without
+an end gets a full stop. End marks are the ellipsis, all characters with Unicode's property
+Sentence_Terminal, and in Greek also the semicolon. Closing signs are the class Close of Unicode's
+sentence rules (UAX #29), without opening brackets.
 
     text                    words                   end
     The dog sleeps          The dog sleeps          .
@@ -58,16 +58,16 @@ _STRAY_JOINERS = regex.compile(
 
 
 def normalise_text(text: str) -> str:
-    """Normalise a text, so that texts that look equal are equal.
+    """Normalise a text, so that different encodings of the same text become equal.
 
-    Apply Unicode's normal form C, and remove control characters, soft hyphens, zero-width spaces,
-    word joiners, byte order marks and direction marks. Zero-width joiners and non-joiners remain
-    between letters, where Persian and the scripts of India need them.
+    Apply Unicode's normal form C, and remove invisible characters, such as control characters, soft
+    hyphens and byte order marks. Zero-width joiners and non-joiners remain between letters, because
+    Persian and the scripts of India need them.
     """
     is_ascii = text.isascii()
     if is_ascii and text.isprintable():
         return text
-    if not text.isprintable():  # invisible characters are not printable
+    if not text.isprintable():
         text = _STRAY_JOINERS.sub("", _INVISIBLE.sub("", text))
     return text if is_ascii else unicodedata.normalize("NFC", text)
 
@@ -75,14 +75,14 @@ def normalise_text(text: str) -> str:
 def split_end(text: str) -> tuple[str, str]:
     """Split a stripped text into the text before its end, and the end (by default a full stop).
 
-    The end is one end mark and the closing signs after it, separated by at most single spaces. The
-    end of "Really?!" is "!".
+    The end is one end mark and the closing signs after it. Single spaces may separate them. The end
+    of "Really?!" is "!".
     """
     stripped = text.rstrip(_CLOSING_SIGNS)
     mark, start = stripped[-1:], len(stripped) - 1
     if mark in _MARKS or (mark == ";" and _GREEK.search(text)):
         end = text[start:]
-        # Two signs are an end mark and a closing sign, without white space between them
+        # An end of two characters contains no white space
         return text[:start], end if len(end) <= 2 else " ".join(end.split())
     return text, "."
 
@@ -98,11 +98,10 @@ def is_word(text: str) -> bool:
 
 
 def _is_writable(text: str) -> bool:
-    """Return True if a text has no null character and no half of a surrogate pair."""
     if "\0" in text:
         return False
     try:
-        # Half of a surrogate pair cannot be encoded; most texts are ASCII and need no test
+        # Half of a surrogate pair cannot be encoded
         return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
         return False
@@ -112,13 +111,12 @@ def _is_writable(text: str) -> bool:
 class Sentence:
     """Words and an end; hashable, compared by value.
 
-    Words are normalised by `normalise_text`. The end is an end mark and the closing signs that
-    follow it. The end belongs to no word: word-level models read the end mark only if it is in
-    their vocabulary, and sub-word models read the end as part of `text`.
+    `normalise_text` normalises the words. Word-level models read the end mark only if it is in
+    their vocabulary. Sub-word models read the end as part of `text`.
 
     Raises:
-        SentenceError: if there are no words, a word is invalid (see `WORDS_ARE`), or the end is not
-            an end mark, alone or with closing signs.
+        SentenceError: if there are no words, a word is invalid (see `WORDS_ARE`), or the end is
+            invalid.
     """
 
     words: tuple[str, ...]
@@ -129,13 +127,13 @@ class Sentence:
             raise SentenceError("A sentence needs at least one word; this text has none.")
         bare = " ".join(self.words)
         if not (bare.isascii() and bare.isprintable() and self.end.isascii()):
-            # A frozen dataclass cannot assign fields. A word of invisible characters is kept, so
-            # that the positions of the other words do not change
+            # A word of invisible characters remains unchanged. If it became empty, the positions of
+            # the next words would change
             words = tuple(normalise_text(word) or word for word in self.words)
             object.__setattr__(self, "words", words)
             object.__setattr__(self, "end", normalise_text(self.end))
             bare = " ".join(self.words)
-        # Splitting the joined words again removes an empty word, and splits one with white space
+        # `split` finds other words if a word is empty or contains white space
         if bare.split() != [*self.words] or not _is_writable(bare):
             word = next(word for word in self.words if not is_word(word))
             raise SentenceError(f"{word!r} is not a word: {WORDS_ARE}.")
@@ -152,14 +150,14 @@ class Sentence:
         `Sentence.parse(sentence.text) == sentence` is true for every sentence.
 
         Raises:
-            SentenceError: if the text has no words or an invalid word (see `WORDS_ARE`), or the
-                value is not a text, such as null or a number in a table.
+            SentenceError: if the text has no words or an invalid word (see `WORDS_ARE`), or `text`
+                is not a string, such as a number in a table.
         """
         if not isinstance(text, str):
             raise SentenceError(f"{shortened(text)} is not a sentence; expected a text with words.")
         text = normalise_text(text).strip()
         last = text[-1:]
-        # Fast path: nearly all texts end in one of three marks or in a letter
+        # For speed: nearly all texts end in one of three marks or in a letter
         if text.endswith(END_MARKS):
             bare, end = text[:-1], last
         else:
@@ -169,7 +167,7 @@ class Sentence:
             raise SentenceError(f"A sentence needs at least one word; {text!r} has none.")
         if not _is_writable(text):
             return cls(words, end)  # raises an error that names the word
-        # Splitting guarantees the constructor's checks; skip them, since tables are large
+        # These words always pass the constructor's checks. Tables are large, so skip the checks
         sentence = object.__new__(cls)
         object.__setattr__(sentence, "words", words)
         object.__setattr__(sentence, "end", end)
@@ -213,7 +211,7 @@ class Sentence:
         """Check that a 0-based position is inside the sentence.
 
         Raises:
-            SentenceError: if the position is below 0 or not below the number of words.
+            SentenceError: if it is outside.
         """
         if not 0 <= position < len(self.words):
             raise SentenceError(
@@ -242,19 +240,17 @@ def repeats(words: Iterable[str], repeatable: frozenset[str] = frozenset()) -> b
 def all_but_one(words: tuple[str, ...]) -> set[tuple[int, tuple[str, ...]]]:
     """Return each position of a word sequence, with the words at the other positions.
 
-    Two sequences of equal length have one entry in common if they differ by one word, all entries
-    if they are equal, and none otherwise.
+    Two different sequences of equal length share an entry only if they differ by one word.
     """
     return {(index, words[:index] + words[index + 1 :]) for index in range(len(words))}
 
 
-# A model would read a special token as the start or end of a text, or as a masked word. So
-# vocabularies contain no special tokens, and models read them as plain text or refuse the sentence.
+# A special token would mark the start or end of a text, or a masked word. So vocabularies have no
+# special tokens. Models read special tokens of a sentence as plain text, or refuse the sentence.
 SPACE_SIGN = "▁"
 """Character that SentencePiece writes for a space."""
 
-# Special tokens of BERT, GLM, LLaMA and similar models; other words in brackets, such as [1], are
-# text
+# Special tokens of BERT, GLM and LLaMA. Other words in brackets, such as [1], are text
 _BRACKETED = "mask|gmask|smask|unk|pad|cls|sep|bos|eos|sos|eod|eop|eot|nl|inst|/inst"
 _SPECIAL = re.compile(
     rf"<[^<>\s]+>|\[(?:{_BRACKETED})\d*\]|\[unused\d+\]|<\||\|>|{SPACE_SIGN}", re.IGNORECASE
@@ -264,8 +260,8 @@ _SPECIAL = re.compile(
 def special_sign(text: str) -> str | None:
     """Return the first special token of any model in a text; None if there is none.
 
-    Special tokens are words between `<` and `>`, names of special tokens in square brackets in any
-    case, and `SPACE_SIGN`.
+    These are words between `<` and `>`, the signs `<|` and `|>`, names such as `mask` in square
+    brackets (in any case), and `SPACE_SIGN`.
     """
     match = _SPECIAL.search(text)
     return None if match is None else match[0]

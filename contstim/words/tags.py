@@ -1,6 +1,6 @@
 """Parts of speech of words, from counts in a tagged text.
 
-A table of tags counts how often each word has each tag, and how often two tags are adjacent. From
+A table of tags counts how often each word has each tag, and how often one tag follows another. From
 these counts, a hidden Markov model computes the likeliest tag sequence of a sentence.
 
     The      dog      sleeps
@@ -8,8 +8,7 @@ these counts, a hidden Markov model computes the likeliest tag sequence of a sen
        often    VVZ often, NN2 rarely after NN1   frequency of tag pairs
 
 The tagset is that of the text. The included English table uses the basic tagset of the British
-National Corpus (C5). It distinguishes `is` from `sleeps`, and `speak` in "they speak" and "to
-speak".
+National Corpus (C5).
 """
 
 from __future__ import annotations
@@ -41,10 +40,13 @@ START, END = "^", "$"
 
 _MIN_TAG_SHARE = 0.5  # minimum share of a new word's occurrences with the tag of the replaced word
 SELDOM = 20
-"""A tag pair is odd if it is more than this many times rarer than expected by chance."""
-_MAX_CACHED_SENTENCES = 10_000  # maximum number of sentences whose tags are cached
-_MAX_CACHED_WORDS = 200_000  # maximum number of words whose shares of tags are cached
-_MIN_SHARE_LISTED = 0.5  # minimum share of words that a table of the same language lists
+"""A tag pair is odd if its expected count is more than this many times its observed count.
+
+The expected count assumes that adjacent tags are independent.
+"""
+_MAX_CACHED_SENTENCES = 10_000
+_MAX_CACHED_WORDS = 200_000
+_MIN_SHARE_LISTED = 0.5  # a table of the same language lists at least this share of the words
 _PSEUDOCOUNT = 0.1  # added to the count of every tag pair
 
 
@@ -54,12 +56,10 @@ class TaggedWord:
 
     Attributes:
         word: word; names as written, all others in lower case.
-        tag: part of speech in the tagset of the text.
-        count: number of occurrences with this tag.
         lemma: dictionary form; empty if it is the word itself.
-        kinds: subclasses of the part of speech, separated by spaces, the word's main one first.
-            Kinds of nouns are person, animal or time; kinds of verbs are the verbs' frequent
-            complements. Empty for other words. See `TagTable.fitting` for their use.
+        kinds: subclasses of the part of speech, separated by spaces, the main one first. A noun's
+            kinds are person, animal or time. A verb's kinds are its frequent complements. Other
+            words have none. See `TagTable.fitting` for their use.
     """
 
     word: str
@@ -76,7 +76,6 @@ class TagPair:
     Attributes:
         tag: first tag, or `START`.
         next: second tag, or `END`.
-        count: number of occurrences.
     """
 
     tag: str
@@ -109,10 +108,8 @@ class TagTable:
     """Counts of each word's tags and of tag pairs in a text.
 
     Attributes:
-        name: name for messages.
-        words: each word with each of its tags.
-        pairs: pairs of adjacent tags; without them each word gets its most frequent tag.
-        names: names of tags for display; tags without a name are shown unchanged.
+        pairs: pairs of adjacent tags; without pairs, each word gets its most frequent tag.
+        names: tag → name for display.
     """
 
     name: str
@@ -132,9 +129,7 @@ class TagTable:
     def shares(self, word: str, *, initial: bool = False) -> Mapping[str, float]:
         """Return the share of each tag among a word's occurrences; empty for an unlisted word.
 
-        Args:
-            word: word as written.
-            initial: whether it starts a sentence, where a capital does not indicate a name.
+        At the start of a sentence (`initial`), a capital does not indicate a name.
         """
         key = word, initial
         if key in self._shares:
@@ -159,16 +154,11 @@ class TagTable:
     def fitting(
         self, kind: str, tag: str, words: tuple[str, ...], *, initial: bool = False
     ) -> BoolArray:
-        """Return a mask of candidates that may replace a word with a kind and a tag, (n_words,).
+        """Return a mask of the candidates that fit the kind and tag of a replaced word, (n_words,).
 
-        A candidate may replace it if at least half of the candidate's occurrences have the tag, and
-        the candidate has the kind. Only words without a kind may replace a word without a kind.
-
-        Args:
-            kind: main kind of the replaced word; may be empty.
-            tag: tag of the replaced word.
-            words: candidates.
-            initial: whether the replaced word starts a sentence.
+        At least half of the candidate's occurrences must have the tag. The candidate must have the
+        kind; if `kind` is empty, it must have no kind. `initial` means that the replaced word
+        starts a sentence.
         """
         key = kind, tag, words, initial
         if key not in self._fitting:
@@ -189,11 +179,11 @@ class TagTable:
         return sum(map(self.lists, words)) / len(words) if words else 1.0
 
     def fits(self, words: Collection[str]) -> bool:
-        """Return True if the table has at least half of the words, so the language is the same."""
+        """Return True if the table has at least half of the words: the language is the same."""
         return self.share_listed(words) >= _MIN_SHARE_LISTED
 
     def lemma(self, word: str) -> str:
-        """Return the lemma of a word for its most frequent tag; an unlisted word in lower case."""
+        """Return a word's lemma for its most frequent tag; for an unlisted word, its lower case."""
         return self._lemmas.get(word) or self._lemmas.get(word.lower()) or word.lower()
 
     @cached_property
@@ -206,7 +196,7 @@ class TagTable:
 
     @cached_property
     def _lemmas(self) -> dict[str, str]:
-        # Sorted by count, so that the lemma for the most frequent tag overwrites the others
+        # Rows with the highest counts come last, so that the most frequent tag's lemma remains
         rows = sorted(self.words, key=lambda tagged: tagged.count)
         return {tagged.word: (tagged.lemma or tagged.word).lower() for tagged in rows}
 
@@ -230,18 +220,18 @@ class TagTable:
     def tags(self, sentence: Sentence) -> tuple[str, ...]:
         """Return the likeliest tags of a sentence's words; an unlisted word has an empty tag.
 
-        This is the most probable tag sequence under a first-order hidden Markov model (Viterbi
-        1967, IEEE Transactions on Information Theory 13, 260-269).
+        The model is a first-order hidden Markov model (Viterbi 1967, IEEE Transactions on
+        Information Theory 13, 260-269).
         """
         return self._cached_tags(sentence)
 
     def prob_without(self, sentence: Sentence, kind: Callable[[str], bool]) -> float:
-        """Return the probability, under the Markov model, that `kind` is false for all tags."""
+        """Return the probability that `kind` is false for the tags of all words (Markov model)."""
         log_total = self._log_total(sentence, lambda _: True)
         return exp(self._log_total(sentence, lambda tag: not kind(tag)) - log_total)
 
     def _log_total(self, sentence: Sentence, allowed: Callable[[str], bool]) -> float:
-        """Compute the log probability that all tags are allowed, up to an additive constant."""
+        """Compute log p(all tags are allowed) plus a constant."""
         totals = {START: 0.0}
         for index, word in enumerate(sentence.words):
             shares = self.shares(word, initial=index == 0) or {"": 1.0}
@@ -256,14 +246,14 @@ class TagTable:
         return float(np.logaddexp.reduce([p + self._log_share(t, tag) for t, p in totals.items()]))
 
     def tag_name(self, tag: str) -> str:
-        """Return the display name of a tag, or of both tags of a word such as `it's`."""
+        """Return the display name of a tag; a word such as `it's` has a tag of two parts."""
         parts = [self.names.get(part, part) for part in tag.split("+")]
         return " + ".join(parts) if self.names else tag
 
     def part_of_speech(self, tag: str) -> str:
-        """Return a tag's name without features: `noun` for `noun, singular` and `NOUN Case=Nom`.
+        """Return a tag's name without features, such as `noun` for `noun, singular`.
 
-        The empty tag of an unlisted word gives `not listed`.
+        For the empty tag of an unlisted word, return `not listed`.
         """
         parts = (self.names.get(part, part) for part in tag.split("+"))
         main = (part.partition("," if self.names else " ")[0] for part in parts)
@@ -272,8 +262,8 @@ class TagTable:
     def odd_sequences(self, sentence: Sentence) -> set[tuple[int, str]]:
         """Return the odd tag pairs of a sentence; see `SELDOM`.
 
-        Each entry is the 0-based position of the pair's second word, and a description of the pair,
-        such as `noun before article`.
+        Each entry is the 0-based position of the pair's second word, and a text such as `noun
+        before article`.
         """
         total = self._next_counts.get("", Counter()).total()
         tags = [START, *self.tags(sentence), END]
@@ -287,7 +277,7 @@ class TagTable:
         return odd
 
     def _viterbi(self, sentence: Sentence) -> tuple[str, ...]:
-        # Log-probability and tags of the likeliest sequence that ends in each tag
+        # Last tag → log-probability and tags of the likeliest sequence that ends in it
         rows: dict[str, tuple[float, tuple[str, ...]]] = {START: (0.0, ())}
         for index, word in enumerate(sentence.words):
             shares = self.shares(word, initial=index == 0) or {"": 1.0}
@@ -304,7 +294,7 @@ class TagTable:
         return log_prob + log(share) - self._log_share("", tag), (*row, tag)
 
     def _log_share(self, last: str, tag: str) -> float:
-        """Return log p(tag | tag before it is `last`), or log p(tag) if `last` is empty."""
+        """Return log p(tag | last), or log p(tag) if `last` is empty."""
         next_counts = self._next_counts.get(last, Counter())
         total = next_counts.total() + _PSEUDOCOUNT * self._n_tags
         return log((next_counts[tag] + _PSEUDOCOUNT) / total)
@@ -334,10 +324,10 @@ def read_tags(path: Path | str, pairs: Path | str | None = None) -> TagTable:
     """Read a table of tags from a treebank or from tables.
 
     Args:
-        path: treebank in the format of Universal Dependencies, `.conllu`. Its tags are parts of
-            speech with features, such as `NOUN Case=Nom|Number=Sing`. Or a table with the columns
-            word, tag and count, and optional columns lemma and kinds.
-        pairs: table of tag pairs with the columns tag, next and count; only for a table.
+        path: treebank in the format of Universal Dependencies (`.conllu`), or table with the
+            columns word, tag and count, and optional columns lemma and kinds. Tags of a treebank
+            are parts of speech with features, such as `NOUN Case=Nom|Number=Sing`.
+        pairs: table of tag pairs with the columns tag, next and count. A treebank needs none.
 
     Raises:
         InputError: if a file cannot be read, or a line has another format.
@@ -350,7 +340,6 @@ def read_tags(path: Path | str, pairs: Path | str | None = None) -> TagTable:
 
 
 def _read_treebank(path: Path) -> TagTable:
-    """Count the tags in a treebank; words are in lower case, except proper names (PROPN)."""
     words: Counter[tuple[str, str, str]] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
     for tagged in _treebank_sentences(path):
@@ -364,7 +353,7 @@ def _read_treebank(path: Path) -> TagTable:
 
 
 def _treebank_sentences(path: Path) -> Iterator[list[tuple[str, str, str]]]:
-    """Yield the word, tag and lemma of each word of a sentence, without punctuation."""
+    """For each sentence, yield the word, tag and lemma of each word, without punctuation."""
     sentence: list[tuple[str, str, str]] = []
     for line in read_lines(path):
         if line.startswith("#"):

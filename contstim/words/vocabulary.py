@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from contstim.files.arrays import BoolArray
 
-#: English articles and prepositions, which may occur several times in a sentence.
+#: English articles and prepositions.
 REPEATABLE_ENGLISH = frozenset(
     Path(__file__).with_name("repeatable_english.txt").read_text(encoding="utf-8").split()
 )
@@ -27,7 +27,7 @@ _HEADINGS = ("[initial]", "[inner]", "[repeatable]")
 
 
 class WordTuple(tuple[str, ...]):
-    """Tuple of words that stores its hash, because searches often use it as a key of caches."""
+    """Tuple of words that stores its hash, because caches of searches hash it often."""
 
     @cached_property
     def _hash(self) -> int:
@@ -51,8 +51,8 @@ class Vocabulary:
         repeatable: words that may occur several times in a sentence, in lower case.
 
     Raises:
-        VocabularyError: if there is no word, or a word contains white space or a special token of
-            models, such as `<unk>` or `[MASK]`, or is a heading such as `[inner]`.
+        VocabularyError: if there is no word, or a word is invalid (see `WORDS_ARE`), contains a
+            special token such as `[MASK]`, or is a heading of a vocabulary file.
     """
 
     initial: tuple[str, ...]
@@ -60,7 +60,6 @@ class Vocabulary:
     repeatable: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        # A frozen dataclass cannot assign fields
         for name in ("initial", "inner"):
             words = dict.fromkeys(map(normalise_text, getattr(self, name)))
             object.__setattr__(self, name, WordTuple(words))
@@ -103,7 +102,9 @@ class Vocabulary:
     def restrict(
         self, are_known: Callable[[Sequence[str]], BoolArray]
     ) -> tuple[Vocabulary, tuple[str, ...]]:
-        """Return the vocabulary of the words for which `are_known` is True, and the other words.
+        """Return the vocabulary without unknown words, and the unknown words.
+
+        The function `are_known` returns a mask of known words, (n_words,).
 
         Raises:
             VocabularyError: if no word is left.
@@ -121,7 +122,7 @@ class Vocabulary:
         return self.intersect(Vocabulary(usable, usable, self.repeatable)), dropped
 
     def intersect(self, vocabulary: Vocabulary) -> Vocabulary:
-        """Return the words that are also in another vocabulary, in the order of this one.
+        """Return the words that are in both vocabularies, in the order of this vocabulary.
 
         Raises:
             VocabularyError: if no word is left.
@@ -138,12 +139,12 @@ class Vocabulary:
         """Make a vocabulary from the words of sentences.
 
         A word is `initial` if it starts at least `min_count` sentences, and `inner` if it occurs at
-        least `min_count` times elsewhere. The most frequent words come first; ties are in order of
-        occurrence. English articles and prepositions are repeatable (`REPEATABLE_ENGLISH`). Special
-        tokens of models, such as `<unk>` or `[MASK]`, are left out.
+        least `min_count` times at other positions. The most frequent words come first, ties in
+        order of first occurrence. Words of `REPEATABLE_ENGLISH` are repeatable. Special tokens of
+        models, such as `<unk>`, are left out.
 
         Raises:
-            VocabularyError: if `min_count` is below 1, or no word is that frequent.
+            VocabularyError: if `min_count` is below 1, or no word occurs `min_count` times.
         """
         return cls.from_counts(*count_words(sentences), min_count=min_count)
 
@@ -155,7 +156,6 @@ class Vocabulary:
         if min_count < 1:
             raise VocabularyError(f"min_count must be at least 1, got {min_count}.")
         starts, later_words = (
-            # most_common sorts stably, so ties are in order of occurrence
             tuple(w for w, n in counts.most_common() if n >= min_count and special_sign(w) is None)
             for counts in (initial, inner)
         )
@@ -164,7 +164,7 @@ class Vocabulary:
                 f"No word occurs at least {min_count} times. Lower --min-count, or use a "
                 "longer text."
             )
-        # Only words of this vocabulary, so that its file does not list others
+        # The file of a vocabulary lists no words that it does not contain
         repeatable = REPEATABLE_ENGLISH.intersection(map(str.lower, starts + later_words))
         return cls(starts, later_words, repeatable)
 
@@ -172,9 +172,9 @@ class Vocabulary:
     def load(cls, path: Path | str) -> Vocabulary:
         """Read a vocabulary file: one word per line, under optional headings.
 
-        The headings `[initial]`, `[inner]` and `[repeatable]` begin the three lists. Words above
-        the first heading are allowed at all positions; at the start they are capitalised. Without
-        `[repeatable]`, no word may occur twice.
+        The headings are `[initial]`, `[inner]` and `[repeatable]`. Words above the first heading
+        are allowed at all positions; at the start of a sentence they are capitalised. Without
+        `[repeatable]`, no word may occur twice in a sentence.
 
         Raises:
             CorpusError: if the file is missing, empty or not UTF-8.

@@ -4,15 +4,16 @@ Text from the web or from books contains non-words: initials, parts of addresses
 tokenizer, words in capitals. Three criteria decide whether a string is a suitable word:
 
     spelling   letters of one script, with apostrophes and hyphens inside; no digits, no addresses
-    case       capitals only at the start of a word, and inside a sentence only for names
-    use        number of times that a word is capitalised *inside* sentences, as names are
+    case       capitals only at the start of a word; inside a sentence, only names have capitals
+    use        names are words that are nearly always capitalised *inside* sentences
 
         "Congress"  inside sentences: 1,013 times, 20 times as "congress"   -> a name
         "The"       inside sentences: 1,111 times, 120,267 times as "the"   -> a common word; its
                     capitalised form may only start a sentence
 
-Rules of spelling and case use Unicode's properties and apply to every script. `WordRules` holds
-facts about a language, such as its abbreviations; `contstim.english` fills it for English.
+Rules of spelling and case use Unicode's properties, so they apply to every script. `WordRules`
+holds facts about a language, such as its abbreviations. `contstim.english` has the facts about
+English.
 """
 
 from __future__ import annotations
@@ -44,14 +45,15 @@ _BETWEEN_PARTS = re.compile(f"[{re.escape(_JOINERS)}]")
 # Letters with their marks, and single joiners between them
 _LETTERS = regex.compile(rf"\p{{L}}[\p{{L}}\p{{M}}]*(?:[{re.escape(_JOINERS)}][\p{{L}}\p{{M}}]+)*")
 _WRITTEN_TOGETHER = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"}
-# First words of the Unicode names of letters that occur with any script
+# Some letters occur with every script. Their Unicode names begin with these words
 _OF_NO_SCRIPT = {"MODIFIER", "COMBINING"}
 NAMES_ARE_CAPITALISED = 0.95
-"""Minimum share of capitalised occurrences inside sentences for a word to be a name."""
+"""A word is a name if at least this share of its occurrences inside sentences is capitalised."""
 MANY_NAMES = 0.12
-"""Share of capitalised words inside sentences above which capitals do not indicate names.
+"""If the share of names inside sentences is above this, capitals do not indicate names.
 
-In German texts the share is higher, because nouns are capitalised. In English textbooks it is 0.06.
+English textbooks have a share of 0.06. German texts exceed the limit, because all nouns have
+capitals.
 """
 
 
@@ -79,26 +81,21 @@ class Reason(StrEnum):
 class WordRules:
     """Rules that decide whether a string is a suitable word.
 
-    All sets except `single_letters` are in lower case.
+    All sets except `single_letters` are in lower case. An empty set of vowels, onsets or short
+    words disables the check.
 
     Attributes:
         single_letters: one-letter words, spelled as inside a sentence; None if every letter may be
             a word.
-        abbreviations: words that are always abbreviations.
-        addresses: fragments of web addresses.
-        vowels: vowels without accents. A word in the script of the vowels must have a vowel. If
-            the set is empty, words are not checked for vowels.
-        onsets: pairs of consonants that may begin a word. Other pairs indicate a fragment, such as
-            `ndez` from a name with an accent. If the set is empty, beginnings are not checked.
-        short_words: all short words of the language. Other words of the same lengths are
-            abbreviations, unless they have capitals, as names do. If the set is empty, short words
-            are not checked.
-        common: words that are not names, although a small text may have them only at the start of
-            sentences, such as `Why`.
+        vowels: vowels without accents. A word in the script of the vowels must have a vowel.
+        onsets: pairs of consonants that may begin a word in lower case. Other pairs indicate a
+            fragment, such as `ndez` from a name with an accent.
+        short_words: all short words of the language. Other lower-case words of the same lengths are
+            abbreviations.
+        common: words that are never names, such as `why`. In a small text they may occur only at
+            the start of sentences.
         unfinished: words that cannot end a sentence, such as `the`.
         blocked: words that are unsuitable for experiments.
-        excluded: words that the user excludes.
-        names: whether names are accepted.
         zipf: minimum and maximum frequency on the Zipf scale (see `contstim.words.frequencies`).
     """
 
@@ -129,7 +126,7 @@ class WordRules:
             return Reason.SIGN
         if not word.isalpha() and any(unicodedata.category(sign)[0] == "N" for sign in word):
             return Reason.DIGIT
-        # Before the test of characters, because addresses contain other characters than letters
+        # Addresses contain non-letters, so this test precedes the test of letters
         if self._address.search(word):
             return Reason.ADDRESS
         if not _LETTERS.fullmatch(word):
@@ -141,11 +138,11 @@ class WordRules:
             letters = self.single_letters
             is_word_of_one = letters is None or word in letters or folded in letters
             return None if is_word_of_one else Reason.SINGLE_LETTER
-        # Decomposition separates the accent: "é" begins with e
+        # Decomposition separates letters and accents, so that "é" counts as a vowel
         bare = unicodedata.normalize("NFD", folded)
         has_vowels = bool(self.vowels) and scripts == _scripts("".join(self.vowels))
         is_shortened = folded in self.abbreviations or (has_vowels and not self.vowels & {*bare})
-        if word == folded:  # not for names, which may have other onsets and be shorter
+        if word == folded:  # names may have other onsets and be shorter
             start = bare[:2]
             odd_start = (
                 bool(self.onsets) and not self.vowels & {*start} and start not in self.onsets
@@ -161,18 +158,14 @@ class WordRules:
         return word[0] != word[0].lower() and _parts(word)[0] not in (self.single_letters or ())
 
     def is_name(self, word: str, inside: Counter[str]) -> bool:
-        """Return True if a capitalised word is a name.
+        """Return True if a word is a name: almost always capitalised inside sentences.
 
-        A name is almost always capitalised inside sentences, or does not occur there.
-
-        Args:
-            word: word as written.
-            inside: number of occurrences of each word inside sentences.
+        A capitalised word that does not occur inside sentences is also a name. `inside` counts the
+        words inside sentences.
         """
         if not self.is_capitalised(word) or word.lower() in self.common:
             return False
         capitalised, small = inside[word], inside[word[0].lower() + word[1:]]
-        # For a word that does not occur inside sentences, this is 0 >= 0
         return capitalised >= NAMES_ARE_CAPITALISED * (capitalised + small)
 
     def has_address(self, sentence: Sentence) -> bool:
@@ -188,7 +181,6 @@ class WordRules:
 
     @cached_property
     def _address(self) -> re.Pattern[str]:
-        """Pattern of fragments of addresses as whole words, and of `://` and `www.`."""
         parts = "|".join(map(re.escape, sorted(self.addresses)))
         return re.compile(rf"(?<!\S)(?:{parts})(?!\S)|://|(?<!\S)www\.", re.IGNORECASE)
 
@@ -202,10 +194,8 @@ class DroppedWord:
     """A word that was left out of a vocabulary.
 
     Attributes:
-        word: word as written.
         place: `initial` (start of a sentence) or `inner` (other positions).
-        count: number of occurrences at this position.
-        reason: reason for leaving it out.
+        count: number of occurrences at this place.
     """
 
     word: str
@@ -219,10 +209,8 @@ class TextWords:
     """The words of a text, sorted into suitable words and others.
 
     Attributes:
-        vocabulary: suitable words.
         names: all names in the text, most frequent first.
-        name_share: share of names among all words inside sentences. If it is above `MANY_NAMES`,
-            capitals do not indicate names.
+        name_share: share of names among all words inside sentences; see `MANY_NAMES`.
         with_address: number of sentences that were skipped because of a web address.
         dropped: words that were left out, most frequent first.
     """
@@ -234,7 +222,7 @@ class TextWords:
     dropped: tuple[DroppedWord, ...] = field(repr=False)
 
     def counts(self) -> dict[Reason, int]:
-        """Count dropped words of both positions by reason, most frequent reason first."""
+        """Count dropped words by reason, the most frequent reason first."""
         return dict(Counter(word.reason for word in self.dropped).most_common())
 
 
@@ -243,10 +231,8 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
 
     Sentences with a web address are skipped, because they rarely contain ordinary language.
 
-    Args:
-        sentences: sentences of the text.
-        rules: rules for suitable words.
-        min_count: minimum number of occurrences of a word at a position.
+    A word must occur at least `min_count` times. Occurrences at the start of sentences and inside
+    sentences count separately.
 
     Raises:
         VocabularyError: if `min_count` is below 1, or no word is left.
@@ -276,7 +262,7 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
             return reason
         if counts[position][word] < min_count:
             return Reason.RARE
-        # At the start, such a word is usually part of a name: "Journal of …", "Bureau of …"
+        # At the start, a mostly capitalised word is usually part of a name: "Journal of …"
         is_common = word.lower() in rules.common or len(word) == 1  # I
         mostly_capitalised = inside[word] > inside[word.lower()] and not is_common
         if word in names or (position == "initial" and mostly_capitalised):
@@ -329,24 +315,23 @@ def read_words(path: Path | str) -> frozenset[str]:
 
 
 def _scripts(word: str) -> set[str]:
-    """Return the scripts of a word's letters: the first words of the letters' Unicode names."""
     if word.isascii():
         return {"LATIN"}
+    # The Unicode name of a letter begins with its script
     scripts = {unicodedata.name(sign, "").partition(" ")[0] for sign in filter(str.isalpha, word)}
     written_together = scripts & _WRITTEN_TOGETHER
-    # Japanese and Korean words mix scripts, so these count as one script
+    # Japanese and Korean words mix several scripts, which count as one
     return scripts - _OF_NO_SCRIPT - written_together | ({"CJK"} if written_together else set())
 
 
 def _parts(word: str) -> list[str]:
-    """Split a word at apostrophes and hyphens."""
     return [word] if word.isalpha() else _BETWEEN_PARTS.split(word)
 
 
 def _is_well_capitalised(word: str) -> bool:
-    """Return True if capitals are only at the start of a word's parts, or after Mc and Mac.
+    """Return True if capitals only begin the word's parts, or follow Mc or Mac.
 
-    If another part has a capital, the first part must have one: `vi-Strauss` is a fragment.
+    If a part has a capital, the first part must have one too: `vi-Strauss` is a fragment.
     """
     if word[0].islower() and word != word.lower():
         return False

@@ -1,4 +1,4 @@
-"""Triplets for every pair of models: searches spread over workers, each result stored at once.
+"""Triplets for every pair of models: workers search, and each result is stored at once.
 
     SearchQuestion: triplets for each pair, recipe, constraints, seed
         |
@@ -22,15 +22,13 @@
         |
     TripletResults: triplets, failures, statistics of each pair
 
-At the start, each model is loaded once for its facts. The pool and the executors are those of
-`contstim.jobs`.
+The pool and the executors are those of `contstim.jobs`.
 
 triplets     the whole job, from a question to its results
-question     settings of a study's searches, and the part that determines a result
-queues       the order in which a pair of models uses natural sentences, and where it stops; the
-             searches of all pairs: their stored results, and which is next
+question     settings of a study's searches, and the settings that determine a result
+queues       order of the natural sentences of each pair; order of the searches of all pairs
 tasks        tasks of workers: inspect a model, search for a triplet
-floors       floors of plausibility: how rare a sentence may be
+floors       floors of plausibility: lowest log-probabilities of a study's sentences
 so_far       triplets, statistics and progress while searches run
 results      triplets, failures and statistics, with the user's names of the models
 """

@@ -1,4 +1,4 @@
-"""Floors of plausibility: how rare a sentence of a study may be, by its number of words."""
+"""Floors of plausibility: lowest log-probabilities of a study's sentences, by number of words."""
 
 from __future__ import annotations
 
@@ -30,25 +30,20 @@ if TYPE_CHECKING:
 MAX_REFERENCE_SENTENCES = 1_000
 """Maximum number of natural sentences of each length whose scores determine a floor.
 
-The share of all natural sentences below the floor then has a standard error of 1.4 % at the first
-quartile, and a masked model scores them in minutes instead of hours.
+A masked model scores these sentences in minutes, not hours. At the first quartile, the standard
+error of the quantile is 1.4 %.
 """
 
 _SENTENCES_PER_TASK = 200
-_SD = -1.0  # in place of a quantile, for the standard deviation of scores, at the length 0
+_SD = -1.0  # the store keeps standard deviations as floors with this quantile and 0 words
 
 Floors = dict[str, dict[int, float]]
-"""Least log-probability, nats, by model and number of words."""
+"""Model → number of words → lowest plausible log-probability, nats."""
 
 
 @dataclass(frozen=True)
 class ScoringTask(WorkerTask[SearchContext]):
-    """Score sentences, with float32 weights if the model computes in half precision.
-
-    Attributes:
-        model: specification of the model.
-        sentences: sentences to score.
-    """
+    """Score sentences, with float32 weights if the model computes in half precision."""
 
     model: str
     sentences: tuple[Sentence, ...]
@@ -73,10 +68,10 @@ def find_floors(
     workers: Pool,
     reporter: Reporter,
 ) -> Floors:
-    """Return the floors of plausibility: those of the store, and new ones that workers compute.
+    """Return stored floors of plausibility, and floors that workers compute.
 
-    Stored floors are used again if a stored search began from one of the sentences. So sentences
-    may be added or left out later without a new search, and other machines may round differently.
+    Stored floors are used if a stored search began from one of the sentences. So floors, and
+    results that depend on them, stay the same if sentences are added or removed later.
     """
     quantile = question.floor_quantile
     goes_on = not store.naturals().isdisjoint(sentence.text for sentence in sentences)
@@ -111,8 +106,8 @@ def find_sds(
 ) -> dict[str, float]:
     """Return the standard deviation of each model's scores of natural sentences.
 
-    As with floors, stored values are used again if a stored search began from a sentence. If all
-    units are nats, none is needed, and the result is empty.
+    Stored values are used under the same condition as in `find_floors`. If all units are nats, the
+    result is empty.
 
     Raises:
         ModelError: see `pooled_sd`.
@@ -144,13 +139,11 @@ def find_sds(
 def reference_sentences(
     sentences: Iterable[Sentence], words: Vocabulary | None
 ) -> tuple[Sentence, ...]:
-    """Return the natural sentences whose scores determine floors, up to 1,000 of each length.
+    """Return the natural sentences whose scores determine floors.
 
-    They are drawn by a hash of their texts, so the order of the given sentences does not matter.
-
-    Args:
-        sentences: all natural sentences.
-        words: words that the model knows; None for all.
+    At most `MAX_REFERENCE_SENTENCES` of each length are chosen by a hash of their texts. So the
+    order of `sentences` does not matter. `words` are the words that the model knows; None for
+    all.
     """
 
     def random_key(sentence: Sentence) -> str:
@@ -165,22 +158,18 @@ def reference_sentences(
 
 
 def floors_of(scores: Mapping[Sentence, float], quantile: float) -> dict[int, float]:
-    """Return the floor for each number of words, nats.
+    """Return number of words → floor, nats.
 
-    A floor is the log-probability of a natural sentence. It is the lowest one that at least the
-    share `quantile` of the sentences with as many words do not exceed.
-
-    Args:
-        scores: log-probabilities of natural sentences, nats.
-        quantile: between 0 and 1.
+    For N sentences of equal length, the floor is the log-probability with rank `quantile` * N,
+    rounded up. The lowest log-probability has rank 1.
     """
     by_length: defaultdict[int, list[float]] = defaultdict(list)
     for sentence, score in scores.items():
         by_length[len(sentence)].append(score)
     floors = {}
     for n_words, log_probs in sorted(by_length.items()):
-        # Number of sentences that do not exceed the floor; .28 * 25 is slightly above 7
+        # With rounding errors, .28 * 25 is slightly above 7
         rank = max(1, ceil(quantile * len(log_probs) - 1e-9))
-        # Not interpolated: there is nothing between -inf and a number.
+        # Without interpolation, which is impossible between -inf and a number
         floors[n_words] = float(sorted(log_probs)[rank - 1])
     return floors

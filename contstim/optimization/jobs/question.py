@@ -1,4 +1,4 @@
-"""Settings of a study's searches, and the part of them that determines a result."""
+"""Settings of a study's searches, and the settings that determine a result."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from contstim.models.specifications import Specification
 
 _NOT_IN_KEY = frozenset({"per_pair", "exclude", "allow_unknown", "judge"})
-"""Fields that are not in the key. `per_pair` does not affect a single search. The key of a task
-(`TripletTask.key`) has the excluded words, the usable words and the fingerprints of the judges."""
+"""Fields that are not in `SearchQuestion.key`.
+
+`per_pair` does not affect a single search. `TripletTask.key` contains the excluded words, the words
+that may be used, and the judges.
+"""
 
 _WITHOUT_EFFECT = {"frame": "none", "enough": 0}
-"""Values that the key leaves out, like defaults: no frame, and no required decrease."""
+"""Field → value without effect, which the key omits."""
 
 
-# Fields are in the order of the help page: those of the base come first.
 @dataclass(frozen=True, kw_only=True)
 class SearchRules(SearchSettings):
     """Settings of a study's searches: number of triplets, search, constraints on sentences."""
@@ -39,12 +41,12 @@ class SearchQuestion(SearchRules):
     """Settings of a study's searches, with word lists loaded from their files, and the seed.
 
     Attributes:
-        seed: seed of everything that is left to chance.
+        seed: seed of all random choices.
 
     Raises:
         InputError: if a recipe is unknown, a number is out of range, or two settings contradict
             each other.
-        ModelError: if a judge is no specification of a model.
+        ModelError: if a judge is not a specification of a model.
     """
 
     seed: int = 0
@@ -53,7 +55,7 @@ class SearchQuestion(SearchRules):
         super().__post_init__()
         if self.seed < 0:
             raise InputError(f"seed must be 0 or more, not {self.seed}.")
-        # For their errors alone, before any model is loaded
+        # Raise their errors before any model is loaded
         _ = recipe_named(self.recipe), self.budget, self.judges
 
     @property
@@ -63,7 +65,7 @@ class SearchQuestion(SearchRules):
 
     @property
     def floor_quantile(self) -> float:
-        """Quantile of natural sentences below which a search does not begin; 0 for no limit."""
+        """Minimum log-probability of natural sentences, as a quantile; 0 for no minimum."""
         return 0.0 if self.judge else recipe_named(self.recipe).plausible
 
     @property
@@ -73,10 +75,10 @@ class SearchQuestion(SearchRules):
 
     @cached_property
     def key(self) -> dict[str, Any]:
-        """The fields that determine a result and are not the defaults, as JSON values.
+        """The fields that determine a result and differ from the defaults, as JSON values.
 
-        The settings must be `resolved`. A new field with a default thus does not change earlier
-        keys.
+        The settings must be `resolved`. Defaults are omitted so that a new field does not change
+        earlier keys.
         """
         chosen: dict[str, Any] = {}
         for field in fields(self):

@@ -1,4 +1,4 @@
-"""Searches of a study: their stored results, and which search is next, with few model loads.
+"""Searches of a study: their stored results, and which search is next.
 
     natural sentences      a random order for each pair of models: a hash of seed, pair and text
           |
@@ -8,8 +8,8 @@
           |
     [counted_results]  s17           s31           s22         the first `per_pair` triplets count
 
-No assignment is stored: sentences, seed and models determine the order, and the order determines
-which results count.
+Sentences, seed and models determine the order, and the order determines which results count. So no
+assignment of sentences to pairs is stored.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 _ATTEMPTS = 3
 
 MAX_UNSUCCESSFUL_SEARCHES = 3
-"""Maximum number of searches without a triplet, for each triplet that a pair of models needs.
+"""Maximum number of unsuccessful searches of a pair of models, divided by `per_pair`.
 
-Such searches take longest. Many of them mean that the words allow hardly any change.
+Unsuccessful searches take longest. If there are many, the words allow hardly any change.
 """
 
 
@@ -58,13 +58,8 @@ class Searches:
 
     Args:
         question: settings of the searches; `SearchQuestion.resolved`.
-        profiles: facts about each model.
-        words: words that the searches of each pair may use.
-        floors: floors of plausibility.
-        store: store of the results.
-        judges: judges of each pair; by default none.
         sds: standard deviation of each model's scores; needed if a unit is not nats.
-        enough_sds: required drops in standard deviations.
+        enough_sds: required drops in standard deviations, if a unit is not nats.
 
     Attributes:
         wall_seconds: time of the searches of this run, all workers together.
@@ -90,7 +85,7 @@ class Searches:
 
     def task(self, pair: ModelPair, natural: Sentence) -> TripletTask:
         """Return the search of a pair of models that begins from a natural sentence."""
-        # -inf for a length at which a model scored no sentence: the search will report it.
+        # If a model scored no sentence of this length, the search reports it
         least = {m: floors.get(len(natural), -inf) for m, floors in self._floors.items()}
         fingerprints = {m: profile.convention.fingerprint for m, profile in self._profiles.items()}
         first, second = pair
@@ -109,11 +104,11 @@ class Searches:
         )
 
     def expected_seconds(self, pair: ModelPair) -> float | None:
-        """Return the measured seconds for a triplet of a pair; None if none were measured."""
+        """Return the measured seconds for a triplet of a pair; None without measurements."""
         return self._store.times.get(search_key(self.question, *pair)).a_unit
 
     def find(self, task: TripletTask) -> Result | None:
-        """Return the result of a search that needs no worker; None if it needs one."""
+        """Return the stored result of a search, or that of an excluded sentence; otherwise None."""
         excluded = self.question.excluded
         words = [word for word in task.natural.words if word.lower() in excluded]
         if words:
@@ -122,7 +117,7 @@ class Searches:
         return self._store.find(task.key)
 
     def keep(self, task: TripletTask, outcome: Outcome) -> Result:
-        """Store the outcome of a search; a failed one is not stored, so the next run repeats it."""
+        """Store the outcome of a search, except a failed one, which the next run repeats."""
         self.wall_seconds += outcome.wall_seconds
         self.network_seconds += outcome.network_seconds
         result = _result(task, outcome)
@@ -152,12 +147,9 @@ def _result(task: TripletTask, outcome: Outcome) -> Result:
 
 
 def search_key(question: SearchQuestion, model_1: str, model_2: str) -> str:
-    """Return the name under which the store has the measured times of searches between two models.
+    """Return the key of measured times (`store.times`) of searches between two models.
 
-    Args:
-        question: settings of the searches; `SearchQuestion.resolved`.
-        model_1: specification of a model.
-        model_2: specification of the other model; their order does not matter.
+    The settings must be `resolved`. The order of the two specifications does not matter.
     """
     settings = digest([json.dumps(question.key, sort_keys=True)])[:12]
     return f"search {settings} {' '.join(sorted((model_1, model_2)))}"
@@ -166,15 +158,13 @@ def search_key(question: SearchQuestion, model_1: str, model_2: str) -> str:
 class TripletQueue(TaskQueue[TripletTask]):
     """The searches for the triplets of every pair of models; each outcome is stored at once.
 
-    Each pair uses its natural sentences in the order of its walk. As long as its triplets and
-    running searches are fewer than the triplets that it needs, the next sentence follows. So the
-    results that count depend neither on the number of workers nor on their speed.
+    Each pair uses its natural sentences in the order of its walk. A pair starts another search if
+    its triplets and running searches together are fewer than `per_pair`. So the results that count
+    do not depend on the number of workers or their speed.
 
     Args:
-        searches: searches of the study.
         walks: natural sentences of each pair, see `natural_walk`.
-        reporter: receives the number of completed searches, and of those that are needed.
-        together: whether workers gain if they search between the same models at the same time.
+        together: whether searches between the same models are faster at the same time.
         write_table: function that writes a table of the triplets so far; None for no table.
     """
 
@@ -192,14 +182,14 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._per_pair = searches.question.per_pair
         self._progress = SearchProgress(reporter, searches.expected_seconds)
         self._walks = {pair: iter(walk) for pair, walk in walks.items()}
-        # In the order of the walk; None for searches without a result so far
+        # In the order of the walk; None for a search without a result so far
         self._results: dict[ModelPair, dict[Sentence, Result | None]] = {p: {} for p in walks}
         self._waiting: dict[ModelPair, deque[TripletTask]] = {pair: deque() for pair in walks}
         self._running: Counter[ModelPair] = Counter()
-        # Triplets of each pair if all its waiting and running searches find one
+        # Number of triplets of each pair if all waiting and running searches find one
         self._expected: Counter[ModelPair] = Counter()
         self._unsuccessful: Counter[ModelPair] = Counter()
-        self._ended: set[ModelPair] = set()  # pairs whose walk ended before they had enough
+        self._ended: set[ModelPair] = set()  # pairs whose walk ended without enough triplets
         self._seconds: dict[ModelPair, list[float]] = {pair: [] for pair in walks}
         for pair in walks:
             self._walk_on(pair)
@@ -208,7 +198,7 @@ class TripletQueue(TaskQueue[TripletTask]):
 
     def _walk_on(self, pair: ModelPair) -> None:
         """Look up results until the next search, if the pair needs one."""
-        # One search at a time: those that still wait at the end of the walk would be wasted.
+        # Only one search waits, because it may turn out to be unnecessary
         while not self._waiting[pair] and self._expected[pair] < self._per_pair:
             is_over = self._unsuccessful[pair] >= MAX_UNSUCCESSFUL_SEARCHES * self._per_pair
             sentence = None if is_over else next(self._walks[pair], None)
@@ -229,14 +219,13 @@ class TripletQueue(TaskQueue[TripletTask]):
 
     @property
     def results(self) -> dict[ModelPair, list[Result]]:
-        """Results so far that count, for each pair of models, in the order of the pair's walk."""
+        """Pair of models → results so far that count, in the order of the pair's walk."""
         return {
             pair: counted_results(filter(None, results.values()), self._per_pair)
             for pair, results in self._results.items()
         }
 
     def _report(self) -> None:
-        """Report the progress, and the triplets so far."""
         results = self.results
         ended = {p: sum(not r.is_skipped for r in of_pair) for p, of_pair in results.items()}
         needed = {p: self._expected[p] if p in self._ended else self._per_pair for p in results}
@@ -261,16 +250,14 @@ class TripletQueue(TaskQueue[TripletTask]):
         """See `TaskQueue.take`.
 
         Each pair has a first search before any pair has a second one, so that examples of all pairs
-        can soon be read. Then pairs are preferred for which the fewest models must be loaded; among
-        these, a pair with the fewest workers, or with the most if workers gain together; among
-        these, the first in an order in which consecutive pairs share a model.
+        are soon available. Otherwise, the order of preference is: the fewest models to load; the
+        fewest workers of the pair (the most with `together`); the order of `pairs_sharing_models`.
         """
         waiting = [pair for pair in self._order if self._waiting[pair]]
         if not waiting:
             return None
         new = [p for p in waiting if not self._running[p] and not self._has_searched(p)]
         sign = -1 if self._together else 1
-        # `min` takes the first of equal pairs.
         pair = min(new or waiting, key=lambda p: (len({*p} - {*loaded}), sign * self._running[p]))
         self._running[pair] += 1
         self._progress.begin(pair)
@@ -280,13 +267,13 @@ class TripletQueue(TaskQueue[TripletTask]):
 
     def done(self, task: TripletTask, result: Outcome) -> None:
         """See `TaskQueue.done`."""
-        # Stored before it is reported: a reported result survives the end of this process.
+        # Store before reporting, so that a reported result survives the end of this process
         pair, stored = task.models, self._searches.keep(task, result)
         self._results[pair][task.natural] = stored
         self._count(pair, stored)
         self._running[pair] -= 1
         self._progress.end(pair)
-        if result.state != "failed":  # its time is unknown
+        if result.state != "failed":  # a failed search has no time
             self._seconds[pair].append(result.wall_seconds)
         self._walk_on(pair)
         self._report()
@@ -298,18 +285,18 @@ class TripletQueue(TaskQueue[TripletTask]):
             return
         self._running[task.models] -= 1
         self._progress.end(task.models)
-        # First, so that searches still begin in the order of the walk
+        # At the front, so that searches still begin in the order of the walk
         self._waiting[task.models].appendleft(task)
 
 
 def pairs_sharing_models(models: Sequence[str]) -> list[tuple[str, str]]:
-    """Return all unordered pairs, in an order in which each shares a model with the previous one.
+    """Return all unordered pairs; each pair shares a model with the previous pair.
 
-    With two models in memory, every pair after the first then costs one load, which is the minimum:
-    of a, b, c, d the order is ab, ac, ad, bd, bc, cd.
+    The order for a, b, c, d is ab, ac, ad, bd, bc, cd. With two models in memory, every pair after
+    the first then needs only one load.
     """
-    # Row i has the pairs whose first model is i. Every other row is reversed: it begins with the
-    # second model at which the previous row ended.
+    # Row i has the pairs whose first model is i. Every second row is reversed, so that it begins
+    # with the last model of the previous row
     rows: list[list[tuple[str, str]]] = [[] for _ in models]
     for (i, first), (_, second) in combinations(enumerate(models), 2):
         rows[i].append((first, second))
@@ -321,19 +308,12 @@ def natural_walk(
 ) -> Iterator[Sentence]:
     """Yield the natural sentences that a pair of models can use, in the pair's own random order.
 
-    A hash of the seed, the two models and the sentence decides the order. So the order of two
-    sentences depends neither on the other sentences, nor on other models, nor on which is given
-    first. Sentences of one word, or with a word that `words` lacks, are left out.
-
-    Args:
-        seed: seed of the study.
-        models: fingerprints of the two models, in any order.
-        sentences: natural sentences; repetitions do not count.
-        words: words that the searches of the pair may use.
+    The order is that of a hash of seed, models and sentence. So the order of two sentences does
+    not depend on other sentences, on other models, or on their order in `sentences`. Sentences
+    with one word or with unusable words are omitted. `models` are fingerprints, in any order.
     """
 
     def random_key(sentence: Sentence) -> bytes:
-        # The separator is in no text, so different parts give different joined texts.
         parts = (str(seed), *sorted(models), sentence.text)
         return hashlib.sha256("\x1f".join(parts).encode()).digest()
 
@@ -345,13 +325,9 @@ def natural_walk(
 def counted_results(results: Iterable[Result], per_pair: int) -> list[Result]:
     """Return the results up to the sentence at which the walk of a pair of models ends.
 
-    It ends at `per_pair` triplets, or at `MAX_UNSUCCESSFUL_SEARCHES` times as many unsuccessful
-    searches. A failed search counts like a triplet, because it may find one when it is repeated.
-
-    Args:
-        results: results in the order of the walk. There may be more than count, because several
-            searches run at the same time.
-        per_pair: number of triplets that the pair needs.
+    It ends after `per_pair` triplets, or `MAX_UNSUCCESSFUL_SEARCHES` * `per_pair` unsuccessful
+    searches. A failed search counts as a triplet, because the next run may find one. Because
+    several searches run at the same time, there may be results after the end.
     """
     counted: list[Result] = []
     n_triplets = n_unsuccessful = 0

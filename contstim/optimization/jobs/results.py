@@ -1,6 +1,6 @@
 """Results of a study's searches: triplets, failures, and statistics, with the user's model names.
 
-Searches and stores identify models by specification, so a new name needs no new search.
+Searches and stores identify models by specification, so a new name does not cause new searches.
 """
 
 from __future__ import annotations
@@ -26,18 +26,13 @@ class TripletResults:
     """Triplets of all pairs of models, and the reasons why there are not more.
 
     Attributes:
-        triplets: triplets by pair of models, each in the order of the pair's natural sentences.
-        unchanged: unsuccessful searches in the same order. The three sentences are not all
-            different, because nothing was found, or both searches found the same.
-        failures: failed searches, in the same order.
-        pairs: statistics of each pair of models.
-        conventions: scoring convention of each model, by name.
-        training_texts: sentences that each model was trained on, if known.
-        floors: floors of plausibility, nats, by model name and number of words.
-        judges: scoring convention of each judge, by name.
-        refused: for each judge, the share of the judged sentences that this judge refused and no
-            other judge did. Sentences with enough nats are judged.
-        searches: all results that count; the store has the trails of those that did not fail.
+        triplets: triplets, grouped by pair of models, in the order of the pair's natural sentences.
+        unchanged: triplets of unsuccessful searches in the same order. Their three sentences are
+            not all different, because a search found nothing or both found the same sentence.
+        training_texts: name of a model → text that it was trained on; None if unknown.
+        floors: name of a model → number of words → floor of plausibility, nats.
+        refused: name of a judge → share of the judged sentences that only this judge refused.
+        searches: all results that count.
         wall_seconds: time of the completed searches of this run, all workers together.
         network_seconds: time within networks.
     """
@@ -61,7 +56,7 @@ class TripletResults:
         return not any(pair.failed or pair.missing for pair in self.pairs)
 
     def why_unchanged(self, triplet: Triplet) -> str:
-        """Return why the search for a triplet found nothing."""
+        """Return why the search for a triplet was unsuccessful."""
         models = (triplet.model_1, triplet.model_2)
         reasons = (
             result.reason
@@ -74,13 +69,13 @@ class TripletResults:
 
     @property
     def shortages(self) -> Iterator[str]:
-        """Yield a line for each unsuccessful or failed search, and each pair with too few triplets.
+        """Yield a line for each failed search, and each pair with too few triplets.
 
-        Unsuccessful searches of other pairs are left out.
+        Also yield a line for each unsuccessful search of such a pair.
         """
         short = {(pair.model_1, pair.model_2) for pair in self.pairs if pair.missing}
         for t in self.unchanged:
-            if (t.model_1, t.model_2) in short:  # otherwise another sentence was used
+            if (t.model_1, t.model_2) in short:
                 why = self.why_unchanged(t)
                 yield f"unchanged: {t.model_1} × {t.model_2}, {t.natural.text!r}: {why}"
         for result in self.failures:
@@ -98,24 +93,20 @@ class TripletResults:
 
 @dataclass(frozen=True)
 class PairStatistics:
-    """Statistics of one pair of models; means over its triplets are None if there is no triplet.
+    """Statistics of one pair of models; means over triplets are None if there is no triplet.
 
     Attributes:
-        model_1: first model, as in the triplets.
-        model_2: second model, as in the triplets.
         triplets: number of triplets whose three sentences are all different.
         unchanged: number of unsuccessful searches.
-        failed: number of searches that failed three times.
         inadmissible: number of natural sentences that were skipped without a search.
-        reasons: number of these sentences for each reason.
+        reasons: reason → number of these sentences.
         missing: number of triplets that are missing, because no natural sentence was left or too
             many searches were unsuccessful.
-        controversiality: mean of Eq. 4 of Golan et al. (2023), nats.
-        drop_1: mean of log p(natural | model_1) - log p(synthetic_1 | model_1), nats.
-        drop_2: the same for model_2.
-        rows: sequences processed by the two networks.
-        tokens: tokens in these sequences.
-        searches: number of searches, both directions together.
+        drop_1: mean of the first of `Triplet.drops`.
+        drop_2: mean of the second of `Triplet.drops`.
+        rows: number of sequences that the two networks processed.
+        tokens: number of tokens in these sequences.
+        searches: number of searches in both directions.
     """
 
     model_1: str
@@ -135,20 +126,14 @@ class PairStatistics:
 
     @property
     def replaced(self) -> int:
-        """Number of skipped or unsuccessful natural sentences for which another one was used."""
+        """Number of natural sentences without a triplet for which another sentence was used."""
         return self.inadmissible + self.unchanged - self.missing
 
 
 def pair_statistics(
     models: tuple[str, str], results: Sequence[Result], per_pair: int
 ) -> PairStatistics:
-    """Return the statistics of a pair of models.
-
-    Args:
-        models: names of the models.
-        results: results of its natural sentences.
-        per_pair: number of triplets that the pair needs.
-    """
+    """Return the statistics of a pair of models."""
     triplets = [r.triplet for r in results if r.triplet is not None and r.triplet.distinct]
     inadmissible = [r for r in results if r.state == "inadmissible"]
     means = [(t.controversiality, *t.drops) for t in triplets]
@@ -171,7 +156,7 @@ def pair_statistics(
 
 
 def inadmissibility(reason: str) -> str:
-    """Return the kind of a reason why a natural sentence was skipped."""
-    if reason.endswith("gives it probability zero"):  # after the model's name
+    """Return the reason why a natural sentence was skipped, without names and numbers."""
+    if reason.endswith("gives it probability zero"):
         return "impossible to one of the models"
     return reason.partition(":")[0]

@@ -1,7 +1,6 @@
-"""Progress and results of searches while others still run: tables for a page, a table of triplets.
+"""Progress and results while searches run: tables for a page, and a file with the triplets.
 
-The store is open for one process only, because locks of network file systems are not reliable. So
-readers get a separate table, which is replaced as a whole and works on every file system.
+Other processes cannot read the store, so they get a separate file, which is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ if TYPE_CHECKING:
 
 _RowT = TypeVar("_RowT", "Triplet", "Result")
 
-_SECONDS = 10.0  # minimum time between two writes of the table
+_SECONDS = 10.0  # minimum time between two writes of the file
 _SHARE = 0.05  # maximum share of the time for writing
 _SHOWN = 100  # maximum number of triplets on a page
-_REPORT_SECONDS = 1.0  # minimum time between two reports while no search ends
+_REPORT_SECONDS = 1.0  # minimum time between two reports if no search ends
 _DEFAULT_SECONDS = 60.0  # expected time of a search without measurements
 
 
@@ -47,14 +46,11 @@ def table_so_far(out: Path) -> Path:
 def triplets_writer(
     path: Path, names: Mapping[str, str]
 ) -> Callable[[Mapping[ModelPair, Sequence[Result]]], None]:
-    """Return a function that writes the triplets of results, unless it wrote a table just before.
+    """Return a function that writes the triplets of results, but not more often than needed.
 
-    The minimum time between tables is ten seconds, or twenty times the time for writing one if
-    that is longer. The function raises an InputError if the file cannot be written.
-
-    Args:
-        path: path of the table.
-        names: names of the models, by specification.
+    The minimum time between two writes is the longer of ten seconds and twenty times the
+    duration of a write. The function raises an InputError if the file cannot be written.
+    `names` maps specifications of models to names.
     """
     next_write = 0.0
 
@@ -64,7 +60,7 @@ def triplets_writer(
         if began < next_write:
             return
         triplets = [renamed(triplet, names) for triplet in _triplets(results)]
-        if not triplets:  # there may be a table of an earlier run
+        if not triplets:  # an earlier run may have left a table
             path.unlink(missing_ok=True)
             return
         write_table(path, triplet_columns(triplets))
@@ -80,7 +76,6 @@ def renamed(row: _RowT, names: Mapping[str, str]) -> _RowT:
 
 
 def _triplets(results: Mapping[ModelPair, Sequence[Result]]) -> list[Triplet]:
-    """Return the triplets whose three sentences are all different."""
     all_results = chain.from_iterable(results.values())
     return [r.triplet for r in all_results if r.triplet is not None and not r.is_unsuccessful]
 
@@ -88,11 +83,9 @@ def _triplets(results: Mapping[ModelPair, Sequence[Result]]) -> list[Triplet]:
 def so_far(
     results: Mapping[ModelPair, Sequence[Result]], seconds: Mapping[ModelPair, Sequence[float]]
 ) -> Iterator[Part]:
-    """Yield the numbers and speed of searches between every two models, and the triplets found.
+    """Yield a table with numbers and times of searches for each pair of models, and the triplets.
 
-    Args:
-        results: results of the searches, by pair of models.
-        seconds: times of searches of this run, by pair of models.
+    `seconds` has the times of searches of this run.
     """
     models = [*dict.fromkeys(model for pair in results for model in pair)]
     names = dict(zip(models, short_names(models), strict=True))
@@ -116,11 +109,10 @@ def so_far(
 class SearchProgress:
     """Progress of the searches between all pairs of models.
 
-    Work is the expected time of searches: a pair of two networks counts more than one of two n-gram
-    models. A running search counts in part, by its time so far.
+    Progress is the completed share of the expected time of all searches, in triplets. A running
+    search counts in part.
 
     Args:
-        reporter: receives the progress, in triplets.
         expected: function that returns the seconds for a triplet of a pair; None if unknown.
     """
 
@@ -137,16 +129,14 @@ class SearchProgress:
         self._running[pair].append(monotonic())
 
     def end(self, pair: ModelPair) -> None:
-        """Record the end of a search; the oldest running search of the pair counts as ended."""
+        """Record the end of a search; the oldest search of the pair counts as ended."""
         if self._running[pair]:
             self._running[pair].pop(0)
 
     def report(self, ended: Mapping[ModelPair, int], n_needed: Mapping[ModelPair, int]) -> None:
         """Report the progress.
 
-        Args:
-            ended: number of completed triplets of each pair.
-            n_needed: number of triplets that each pair needs.
+        `ended` and `n_needed` are numbers of triplets of each pair.
         """
         self._ended, self._n_needed = ended, n_needed
         self._costs = costs_of(n_needed, self._expected)
@@ -163,12 +153,12 @@ class SearchProgress:
         work = sum(self._costs[pair] * number for pair, number in self._n_needed.items())
         done = 0.0
         for pair, number in self._n_needed.items():
-            # A running search counts less than 1, however long it runs
+            # A running search counts less than 1, even if it takes longer than expected
             parts = (now - began for began in self._running[pair])
             running = sum(elapsed / (elapsed + self._costs[pair]) for elapsed in parts)
             done += self._costs[pair] * min(number, self._ended.get(pair, 0) + running)
         share = done / work if work else 1.0
-        # Rounded, so that the number is whole if all pairs cost the same and none runs
+        # Remove rounding errors from whole numbers
         triplets = round(share * total, 6)
         note = "" if triplets == ended else f"{ended:,} of {total:,} triplets"
         self._reporter.progress("triplets", triplets, total, note)
@@ -177,9 +167,10 @@ class SearchProgress:
 def costs_of(
     pairs: Iterable[ModelPair], expected: Callable[[ModelPair], float | None]
 ) -> dict[ModelPair, float]:
-    """Return the seconds for a triplet of each pair.
+    """Return pair of models → seconds for a triplet.
 
-    The default for an unknown pair is the mean of pairs that share a model with it, else of all.
+    For a pair without measurements, this is the mean of the pairs that share a model with it, or
+    the mean of all pairs.
     """
     seconds_of = {pair: seconds for pair in pairs if (seconds := expected(pair))}
     of_model: defaultdict[str, list[float]] = defaultdict(list)

@@ -43,9 +43,9 @@ SEEDS = 3
 """Maximum number of seeds of a search that finds nothing."""
 
 VERSION = 6
-"""Version of the search, raised when the same search finds another result.
+"""Version of the search; increase it when the same search finds another result.
 
-A change of the table of English tags also raises it.
+Also increase it when the table of English tags changes.
 """
 
 
@@ -70,7 +70,7 @@ class SearchContext(WorkerContext):
         """
         if names not in self._words:
             usable = tuple(self.usable_words(model) for model in self.scorers(names))
-            # For one pair only: a worker usually stays with a pair, and vocabularies are large.
+            # Store the words of one pair only: vocabularies are large, and pairs change rarely
             self._words = {names: shared_words(names, usable)}
         return self._words[names]
 
@@ -87,11 +87,9 @@ class SearchContext(WorkerContext):
 
 
 def shared_words(models: tuple[str, ...], words: tuple[Vocabulary | None, ...]) -> Vocabulary:
-    """Return the usable words that models share; the embedded English if all words are usable.
+    """Return the usable words that models share; if all words are usable, the embedded English.
 
-    Args:
-        models: names of the models.
-        words: result of `SearchContext.usable_words` for each model.
+    `words` are the usable words of each model; see `SearchContext.usable_words`.
 
     Raises:
         VocabularyError: if no word may start a sentence, or none may follow another.
@@ -114,15 +112,12 @@ def shared_words(models: tuple[str, ...], words: tuple[Vocabulary | None, ...]) 
 
 @dataclass(frozen=True)
 class ModelProfile:
-    """Facts about a model for the scheduling process, which does not load it.
+    """Facts about a model for the main process, which does not load models.
 
     Attributes:
-        convention: convention of its scores.
-        words: words that a search may use with it; None for all.
-        training_text: sentences that it was trained on; None if unknown.
-        is_causal: whether it is a causal transformer.
-        unknown: words of the natural sentences that it does not know.
-        order: equal for models that rank all sentences of equal length alike; empty if unknown.
+        words: words that a search may use with the model; None for all.
+        unknown: words of the natural sentences that the model does not know.
+        order: see `Scorer.order_fingerprint`; empty if unknown.
     """
 
     convention: Convention
@@ -135,12 +130,7 @@ class ModelProfile:
 
 @dataclass(frozen=True)
 class InspectionTask(WorkerTask[SearchContext]):
-    """Load a model and describe it.
-
-    Attributes:
-        model: specification of the model.
-        sentences: natural sentences of the study.
-    """
+    """Load a model and describe it."""
 
     model: str
     sentences: tuple[Sentence, ...] = ()
@@ -165,13 +155,11 @@ class TripletTask(WorkerTask[SearchContext]):
 
     Attributes:
         question: settings of the study's searches; `SearchQuestion.resolved`.
-        models: specifications of the two models.
         fingerprints: fingerprints of the models when the job began.
-        natural: natural sentence.
         words: digest of the words that the search may use.
-        judges: specification and fingerprint of each judge, which is neither of the two models.
-        floors: least score that each of the two models must give to the natural sentence, and so to
-            the sentence that it accepts; None for no floors.
+        judges: specification and fingerprint of each judge.
+        floors: minimum score of the natural sentence under each of the two models; None for no
+            floors.
         sds: standard deviations of both models' scores of natural sentences; None if both units are
             nats.
         enough_sds: required drops in standard deviations; only with `sds`.
@@ -190,7 +178,6 @@ class TripletTask(WorkerTask[SearchContext]):
     @property
     def seed(self) -> int:
         """Seed of the search, which depends on the study's seed, the models and the sentence."""
-        # The separator is in no text, so different parts give different joined texts.
         parts = (str(self.question.seed), *self.fingerprints, self.natural.text)
         return int.from_bytes(hashlib.sha256("\x1f".join(parts).encode()).digest()[:7])
 
@@ -214,11 +201,10 @@ class TripletTask(WorkerTask[SearchContext]):
     def perform(self, context: SearchContext) -> Outcome:
         """See `WorkerTask.perform`.
 
-        The outcome is `inadmissible` if a model finds the natural sentence impossible, if it is
-        below a floor, or if no word may change. An unsuccessful search is repeated with other
-        seeds, `SEEDS` in all, unless it is a search for few new words. If none of them finds
-        anything, the sentences of the outcome's triplet are not all different, and the outcome's
-        reason says why.
+        The outcome is `inadmissible` if the natural sentence is impossible under a model or below a
+        floor, or if no word may change. An unsuccessful search is repeated with up to `SEEDS`
+        seeds, unless it is a search for few new words. If all seeds are unsuccessful, the three
+        sentences of the triplet are not all different, and the outcome has a reason.
 
         Raises:
             ModelError: if a model has changed since the job began.
@@ -243,7 +229,7 @@ class TripletTask(WorkerTask[SearchContext]):
         if few_changes is not None and self.sds is not None:
             few_changes = replace(few_changes, enough=self.enough_sds)
         if few_changes is not None and self.floors is not None and self.sds is None:
-            # The model whose natural sentences are likelier
+            # The model under which natural sentences are likelier
             better = models[int(self.floors[1] > self.floors[0])]
             few_changes = replace(few_changes, chooser=better.name)
         began = perf_counter()
@@ -264,7 +250,7 @@ class TripletTask(WorkerTask[SearchContext]):
                     few_changes=few_changes,
                 )
         except ContstimError:
-            # Checked only after a failure: the natural sentence may be impossible for a model.
+            # The natural sentence may be impossible under a model
             for model in loaded.values():
                 if model.scores([self.natural])[0] == -np.inf:
                     return Outcome("inadmissible", f"{model.name} gives it probability zero")
@@ -288,7 +274,7 @@ class TripletTask(WorkerTask[SearchContext]):
         """Return the two models and the judges, by specification."""
         fingerprints = dict([*zip(self.models, self.fingerprints, strict=True), *self.judges])
         loaded = dict(zip(fingerprints, context.scorers(tuple(fingerprints)), strict=True))
-        # Files may have been overwritten, but scores of two models must not share a name.
+        # Files may have been overwritten, but scores of two models must not have the same name
         for name, model in loaded.items():
             if model.convention.fingerprint != fingerprints[name]:
                 raise ModelError(f"{model.name} has changed since the job began; start it again.")
@@ -298,10 +284,10 @@ class TripletTask(WorkerTask[SearchContext]):
         """Return why the natural sentence is below a floor; empty if it is not."""
         for model, floor in limits:
             log_prob = float(model.scores([self.natural])[0])
-            # The floor may be the score of this sentence, computed in another batch.
+            # The floor may be this sentence's score from another batch, with other rounding errors
             high_enough = reaches_floor(log_prob, floor, model.convention.tolerance)
             if computes_coarsely((model,)):
-                # Floors are float32 scores, and the search must be able to start here.
+                # Floors are float32 scores, but the search uses the coarse scores. Check both
                 precise = float(model.float32_scores([self.natural])[0])
                 high_enough = high_enough and reaches_floor(precise, floor, ROUNDING)
                 log_prob = min(log_prob, precise)
@@ -326,16 +312,14 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
         accept, reject: names of the models.
         visits: number of visited positions.
         ending: why the search ended.
-        costs: (rows, tokens, calls) of each model's network, by name, summed over all searches.
+        costs: name of a model → (rows, tokens, calls) of its network, summed over all searches.
         steps: (round, visit, position, old, new, sentence, log p accept, log p reject) of each
-            accepted replacement, in order; nats. Within a round, a step begins where the previous
-            one ended. A new round begins from a changed copy of the best sentence so far. If that
-            copy is better, it is itself a step, named by its last new word.
-        evaluations: (visit, position, word, sentence, log p accept, log p reject) of each candidate
-            that was scored exactly, in order; None for a model that did not score it.
+            accepted replacement, in order; nats; see `climb.Step`.
+        evaluations: (visit, position, word, sentence, log p accept, log p reject) of each exactly
+            scored candidate, in order; None for a model that did not score it.
         choice: fields of `few_changes.Choice`; only in searches for few new words.
         searches: (seed, loss, gain, visits, rows, tokens) of each search from the natural
-            sentence, in order. Everything else, except the costs, is about the best search.
+            sentence, in order. All other values, except the costs, are about the best search.
     """
     climb = synthesis.climb
     searches = []
@@ -367,7 +351,7 @@ def _two(log_probs: FloatArray) -> list[float | None]:
 
 
 def describe_words(words: Vocabulary | None) -> str:
-    """Return a digest of the words that a search may use, or `all` for None (all words)."""
+    """Return a digest of the words that a search may use; `all` for None."""
     if words is None:
         return "all"
     return digest(map(" ".join, (words.initial, words.inner, sorted(words.repeatable))))

@@ -49,29 +49,20 @@ def find_triplets(
 ) -> TripletResults:
     """Search triplets for every pair of models, from natural sentences in the pair's own order.
 
-    The results do not depend on the number of workers, on interruptions, or on the order of the
-    models. They depend on earlier runs in two ways only: floors of plausibility and the default
-    judges, once stored, remain when sentences or models are added or left out. Each outcome is
-    stored at once, under a digest of everything that determines it, and looked up later. So an
-    interrupted job continues where it stopped, and a study that grows keeps its results.
+    The results do not depend on the number of workers, interruptions, or the order of models. They
+    depend on earlier runs only because the store keeps floors of plausibility and default judges
+    when sentences or models are added or removed.
 
     If a natural sentence yields no triplet, the pair uses its next one. A search that fails is
-    tried three times. Then the other searches continue, and the next run repeats this one.
+    tried three times. Then the other searches continue, and the next run tries it again.
 
-    Args:
-        question: settings of the searches.
-        models: models; every two of them are a pair.
-        sentences: natural sentences, which all pairs share.
-        database: store of the outcomes.
-        executor: executor that spawns the workers; started and closed here.
-        context: initial context of every worker, with the words to use.
-        task_limit: maximum seconds for a search, including loading its models; None for no limit.
-        so_far: table of the triplets so far, written every few seconds; None for none.
-        reporter: receives messages and progress.
+    `context` has the words to use. `task_limit` is the maximum number of seconds for a search,
+    including loading its models. `so_far` is the path of a table of the triplets so far. For the
+    other arguments, see `worker_pool`.
 
     Raises:
-        InputError: if there are fewer than two models or too few natural sentences, a word of `fix`
-            is in no sentence, all judges are models of one pair, or tags are unsuitable.
+        InputError: if there are too few models or natural sentences, a word of `fix` is in no
+            sentence, a pair has no judge outside the pair, or tags are unsuitable.
         ModelError: if a model cannot be loaded, or two are the same.
         StoreError: if the database cannot be written.
         VocabularyError: if two models share no word.
@@ -91,7 +82,7 @@ def find_triplets(
         profiles = _inspect(ordered, sentences, workers)
         for name, profile in profiles.items():
             tell_vocabulary(name, profile.convention.rule, profile.unknown, reporter)
-        # Separately: a judge may be one of the models under another specification
+        # In a separate call, because a judge may be one of the models under another specification
         profiles |= _inspect([j for j in named_judges if j not in profiles], (), workers)
         for judge, name in named_judges.items():
             profiles[judge].convention.require_log_probability(name, "A judge")
@@ -114,7 +105,7 @@ def find_triplets(
         table = None if so_far is None else triplets_writer(so_far, names)
         together = executor.shares_models
         queue = TripletQueue(searches, walks, reporter, together=together, write_table=table)
-        # In searches of this process, every batch of a network moves the progress bar
+        # If this process searches, every batch of a network updates the progress bar
         with counting(Tally(queue.tick)):
             workers.work_off(queue)
 
@@ -147,10 +138,10 @@ def _default_panel(
     models: Sequence[str],
     store: TripletStore,
 ) -> list[str]:
-    """Return the default judges: the causal transformers of a study of three or more models.
+    """Return the default judges: the causal transformers of a study with three or more models.
 
-    The store remembers the panel of the first run, so that a model that is added later does not
-    join it and change earlier results.
+    The store keeps the judges of the first run. A model that is added later does not join them,
+    because it would change earlier results.
     """
     if len(models) < 3 or not question.nats:
         return []
@@ -165,7 +156,7 @@ def _default_panel(
 def _judges_of(
     pair: ModelPair, panel: Sequence[str], profiles: Mapping[str, ModelProfile]
 ) -> tuple[str, ...]:
-    """Return the judges that are neither of two models."""
+    # A judge must be neither of the two models
     fingerprints = {profiles[model].convention.fingerprint for model in pair}
     return tuple(j for j in panel if profiles[j].convention.fingerprint not in fingerprints)
 
@@ -176,10 +167,10 @@ def _walks(
     sentences: Sequence[Sentence],
     words: Mapping[ModelPair, Vocabulary],
 ) -> dict[ModelPair, Iterable[Sentence]]:
-    """Return the natural sentences of each pair of models, in the pair's own order.
+    """Return pair of models → natural sentences in the pair's own order.
 
     Raises:
-        InputError: if a pair can use fewer sentences than it needs triplets.
+        InputError: if a pair can use fewer than `per_pair` sentences.
     """
     walks: dict[ModelPair, Iterable[Sentence]] = {}
     for pair, vocabulary in words.items():
@@ -199,12 +190,12 @@ def _walks(
 def _inspect(
     models: Sequence[str], sentences: Sequence[Sentence], workers: Pool
 ) -> dict[str, ModelProfile]:
-    """Return facts about models, which only workers load.
+    """Let workers load models, and return facts about the models.
 
     Raises:
         ModelError: if two models rank all sentences of equal length alike.
     """
-    # In reverse order, so that the first models are still loaded when searches begin.
+    # In reverse order, so that the first models are still loaded when searches begin
     tasks = [InspectionTask(model, tuple(sentences)) for model in reversed(models)]
     profiles: dict[str, ModelProfile] = {}
     work_off(workers, tasks, lambda task, profile: profiles.update({task.model: profile}), {})

@@ -1,9 +1,9 @@
 """Find a sentence that one model accepts and another rejects.
 
 The search starts from a natural sentence. The log-probability of this sentence under the accept
-model is the floor. The search looks for a sentence with the same number of words. This sentence
-should be as unlikely as possible under the reject model, but its log-probability under the accept
-model must not be below the floor.
+model is the floor. The search looks for a sentence with as many words that is as unlikely as
+possible under the reject model. Its log-probability under the accept model must not be below the
+floor.
 
     natural sentence
         |
@@ -26,32 +26,27 @@ model must not be below the floor.
                 another seed, until five searches in a row gain almost nothing; return the best
                 result
 
-Constraints are rules about words, for example that no word occurs twice. They determine the words
-that are allowed at a position. The objective ranks the sentences that reach the floor: the less
-likely under the reject model, the better. The evaluator computes exact scores, that is, scores
-under the model's own scoring rule. Words are accepted on exact scores only. The search discards
-most words because of their estimates, so it can miss a better word. The seed determines the order
-of positions and the random perturbations. The search state stores the calibration of the estimates.
-At the end, the result is scored again from scratch, and floor and constraints are checked with
-these scores.
+Exact scores are scores under the model's own scoring rule. The search accepts words on exact scores
+only. It discards most words because of their estimates, so it can miss a better word. The seed
+determines the order of positions and the random perturbations. At the end, the result is scored
+again, and floor and constraints are checked with these scores.
 
-Modules in reading order, from the public functions down:
+Modules in reading order:
 
 synthesize    one direction, a triplet, or a symmetric pair; begin here
 recipes       named search methods: ours (`default`), and the published one (`golan2023`)
 climb         the search loop
-proposers     strategies to find a better word: screen, draft, score exactly; the published one
+proposers     two strategies to find a better word: ours and the published one
 screening     estimates for each word at a position, and the search state
 black_box     estimates for models that only return scores of whole sentences
 perturbation  new starts for the loop, some from below the floor
-few_changes   another search: it finds sentences with few new words on which the models disagree
-              enough, and judges choose one of these sentences
-near_pairs    separate from the search: the sentence with one new word on which two models
-              disagree most
+few_changes   another search: sentences with few new words on which the models disagree enough, of
+              which judges choose one
+near_pairs    another search: the sentence with one new word on which two models disagree most
 restarts      repeated searches from one natural sentence, their limits, and the best result
-evaluator     exact scores under the models, a cache and a log of these scores, and their costs
+evaluator     exact scores, their cache, log and costs
 objectives    the loss to minimise, and the constraint on scores
-constraints   words allowed at a position
-verification  checks before a search, and checks from scratch after it
+constraints   rules about the words allowed at a position, for example that no word occurs twice
+verification  checks before a search, and checks of its result
 settings      settings of a search, as given by options
 """

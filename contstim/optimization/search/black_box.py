@@ -1,17 +1,19 @@
 """Expected scores of sentences under a model that only returns scores of whole sentences.
 
 They come from a Bayesian linear regression on all scores of the search so far (Bishop 2006, section
-3.3). The expected score of a sentence is a sum: its weighted score under a draft, its weighted
-number of tokens, a weight for each word, and a weight for each pair of neighbours. Example: a
-server returns
+3.3):
+
+    score = a + b · score under a draft + c · number of tokens
+            + a weight for each word + a weight for each pair of neighbours
+
+Example: a server returns
 
     The dog barks.     -20 nats
     The idea barks.    -29
 
 The regression attributes most of the 9 nats to `idea`, less to `The idea` and `idea barks`. If
-`idea` has two tokens and `dog` one, it attributes a part to the tokens. It then expects lower
-scores for sentences with `idea` and for words of two tokens. The expected scores of words that were
-not tried yet are more uncertain. Their standard deviation is larger, which is a reason to try them.
+`idea` has two tokens and `dog` one, a part of the 9 nats is attributed to the number of tokens.
+Scores of untried words have a larger standard deviation, which is a reason to try these words.
 """
 
 from __future__ import annotations
@@ -34,13 +36,13 @@ if TYPE_CHECKING:
 
 # Priors of the weights are independent and normal, in nats. The standard deviations of terms are
 # near the maximum-likelihood values in searches under a small GPT-2 with 8,000 tokens. The
-# maximum-likelihood noise is 0.7 nats; with 2.0, searches try more words and find better ones.
-_OFFSET, _DRAFT, _TOKENS = range(3)  # weights of every sentence; the weights of terms follow
+# maximum-likelihood noise is 0.7 nats, but with 2.0, searches try more words and find better ones
+_OFFSET, _DRAFT, _TOKENS = range(3)  # indices of the weights a, b and c; weights of terms follow
 _MEANS = (0.0, 1.0, -4.0)
 _SPREADS = (100.0, 0.5, 4.0)
 _WORD_SPREAD, _PAIR_SPREAD = 2.5, 1.0  # standard deviations of the weights of terms; means are 0
-_NOISE = 2.0  # standard deviation of a score around the sum of its terms
-_SPREAD_PRIOR = 10.0  # number of scores that the prior standard deviations count for
+_NOISE = 2.0  # standard deviation of the residuals
+_SPREAD_PRIOR = 10.0  # the prior standard deviations have the weight of this many scores
 _MAX_WEIGHTS = 2000  # further terms have no weight and count as noise
 
 
@@ -57,17 +59,14 @@ class SentenceRegression:
         self._mean = np.array(_MEANS)
         self._covariance = np.diag(np.square(_SPREADS))
         self._known: set[Sentence] = set()
-        # Sum of squared errors divided by their variances, and number of scores, with the prior
+        # Sum of (error² / variance), and number of scores, both including the prior
         self._squares = self._n = _SPREAD_PRIOR
 
     def learn(self, sentence: Sentence, drafted: float, n_tokens: float, score: float) -> None:
         """Update the weights with the score of a sentence; ignore known sentences.
 
-        Args:
-            sentence: the sentence.
-            drafted: score of the sentence under the draft, nats; 0 without a draft.
-            n_tokens: number of tokens of the sentence; 0 if unknown.
-            score: log-probability of the sentence, nats; ignored if infinite or nan.
+        `drafted` is the score under the draft, nats; 0 without a draft. `n_tokens` is 0 if
+        unknown. Scores that are infinite or nan are ignored.
         """
         if sentence in self._known or not np.isfinite(score):
             return
@@ -98,12 +97,8 @@ class SentenceRegression:
     ) -> tuple[FloatArray, FloatArray]:
         """Return means and standard deviations of the score with each word, (n_words,), nats.
 
-        Args:
-            sentence: the sentence in which a word is replaced.
-            index: 0-based index of the replaced word.
-            words: candidate words.
-            drafted: scores of the sentences under the draft, (n_words,), nats.
-            n_tokens: numbers of tokens of the sentences, (n_words,).
+        `drafted` are scores of the new sentences under the draft, (n_words,), nats. `n_tokens` are
+        their numbers of tokens, (n_words,).
         """
         prefix, suffix = sentence.words[:index], sentence.words[index + 1 :]
         # Terms that all sentences share, and terms that depend on the new word
@@ -118,7 +113,7 @@ class SentenceRegression:
         variance = np.full(len(words), shared[indices].sum() + _NOISE**2)
         variance += sum(_prior_sd(term) ** 2 for term in common if term not in self._index)
         # Indices of the weights of draft, tokens and specific terms, and the factors of these
-        # weights, (n_specific, n_words). Terms without a weight only add variance.
+        # weights, (n_specific, n_words). Terms without a weight only add variance
         weight_indices = [np.full(len(words), _DRAFT), np.full(len(words), _TOKENS)]
         factors = [drafted, n_tokens]
         for terms in specific:
@@ -130,12 +125,11 @@ class SentenceRegression:
         mean += (by * self._mean[at]).sum(axis=0)
         variance += 2 * (by * shared[at]).sum(axis=0)
         variance += np.einsum("iw,ijw,jw->w", by, self._covariance[at[:, None], at[None]], by)
-        # Scale all standard deviations by the size of the errors so far
+        # Larger errors so far give larger standard deviations
         spread: FloatArray = np.sqrt(variance * (self._squares / self._n))
         return mean, spread
 
     def _add_weights(self, terms: Sequence[Term]) -> None:
-        """Add a weight for each term, up to `_MAX_WEIGHTS`."""
         n_old = len(self._mean)
         terms = list(dict.fromkeys(terms))[: _MAX_WEIGHTS - n_old]
         self._index |= {term: n_old + n for n, term in enumerate(terms)}
@@ -146,23 +140,16 @@ class SentenceRegression:
 
 
 def _prior_sd(term: Term) -> float:
-    """Return the prior standard deviation of the weight of a term, nats."""
     return _WORD_SPREAD if isinstance(term, str) else _PAIR_SPREAD
 
 
 class BlackBoxEstimates:
     """Expected scores of the words at a position under a black box.
 
-    Args:
-        number: index of the model.
-        position: current sentence, position and candidate words.
-        evaluator: evaluator with the model, its draft and its exact scores.
-        regression: regression of the search for this model.
-
     Attributes:
         refined: True if `drafted` contains exact scores of the draft for all words, or if there is
             no draft.
-        drafted: exact scores under the draft, or estimates of unknown ones, (n_words,), nats.
+        drafted: scores of the new sentences under the draft, exact or estimated, (n_words,), nats.
     """
 
     def __init__(
@@ -177,7 +164,7 @@ class BlackBoxEstimates:
         self.refined = draft is None or draft.cheap_replacements
         self.drafted = evaluator.screen(number, position).estimate.copy()
         if draft is not None:
-            # Estimates have an unknown offset, so correct them by the current sentence's score
+            # Estimates have an unknown offset, which the current sentence's exact score corrects
             with evaluator.count_cost(number):
                 current = draft.log_probs([position.sentence])[0]
             if np.isfinite(current):
@@ -191,27 +178,27 @@ class BlackBoxEstimates:
         drafted = self._finite_drafted()
         for column, log_prob in zip(columns.tolist(), log_probs.tolist(), strict=True):
             if not np.isfinite(drafted[column]):
-                continue  # no finite score under the draft is known, so the regression has no input
+                continue  # without a finite score under the draft, the regression has no input
             sentence = self._position.replace(self._position.words[column])
             self._regression.learn(sentence, drafted[column], self._n_tokens[column], log_prob)
 
     def predict(self) -> tuple[FloatArray, FloatArray]:
-        """Return means and standard deviations of all words' sentences, (n_words,), nats."""
+        """Return means and standard deviations of the score with each word, (n_words,), nats."""
         position = self._position
         drafted = self._finite_drafted()
         return self._regression.predict(
             position.sentence,
             position.index,
             position.words,
-            np.where(np.isfinite(drafted), drafted, 0.0),  # 0 for all words if no score is known
+            np.where(np.isfinite(drafted), drafted, 0.0),  # all are 0 if no score is known
             self._n_tokens,
         )
 
     def _finite_drafted(self) -> FloatArray:
         """Return scores under the draft, (n_words,), nats.
 
-        Scores that are not finite are replaced by the lowest score of the search, or by infinity if
-        no finite score is known.
+        The lowest score of the search replaces scores that are not finite. If no finite score is
+        known, infinity replaces them.
         """
         drafted = np.where(np.isfinite(self.drafted), self.drafted, np.inf)
         lowest = min(self._regression.lowest_drafted, drafted.min())

@@ -32,19 +32,14 @@ EXHAUSTED = "no better sentence was found from here, nor from the starts made by
 
 @dataclass(frozen=True)
 class Step:
-    """One accepted replacement, or a new start that is better than the best sentence before it.
+    """One accepted replacement, or a new start that is better than the best sentence so far.
 
     Attributes:
         position: 0-based position of the new word; if a new start has several new words, the
             position of the last one.
-        old: word before the replacement.
-        new: word after the replacement.
-        sentence: sentence with the new word.
-        log_probs: log-probabilities of that sentence, (n_models,), in the objective's order, nats.
-        loss: loss of that sentence.
-        visit: number of positions visited so far, including this one.
-        round: 0 for steps from the first start, 1 for steps from the next start, and so on.
-        cost: cost of all models together so far.
+        log_probs: log-probabilities of `sentence`, (n_models,), nats.
+        visit: number of visited positions so far, including this one.
+        round: 0 for steps from the first start, 1 for steps from the second start, and so on.
     """
 
     position: int
@@ -67,13 +62,8 @@ class Climb:
     """A finished search.
 
     Attributes:
-        start: first sentence.
-        steps: accepted steps of all rounds. The first step of a later round is a new start, or
-            the first replacement after one.
-        sentence: best sentence.
+        steps: accepted steps of all rounds.
         log_probs: log-probabilities of the best sentence, (n_models,), nats.
-        visits: number of visited positions.
-        end: reason why the climb ended.
     """
 
     start: ScoredSentence
@@ -85,7 +75,7 @@ class Climb:
 
     @property
     def best_first(self) -> list[ScoredSentence]:
-        """The result, then the other sentences that were better than the start, best first."""
+        """The result, then all sentences of steps that were better than the start, best first."""
         best = ScoredSentence(self.sentence, self.log_probs, -inf)
         better = [step for step in self.steps if step.loss < self.start.loss]
         better.sort(key=lambda step: step.loss)
@@ -101,7 +91,7 @@ class Climb:
         )
 
     def facts(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return the accepted steps as plain values for JSON, log-probabilities by model name."""
+        """Return the accepted steps as plain values for JSON."""
         return {
             "steps": [
                 {
@@ -133,22 +123,15 @@ def climb(
 ) -> Climb:
     """Improve a sentence word by word (Golan et al. 2023, Methods).
 
-    Args:
-        start: first sentence.
-        candidates: words allowed at each position.
-        objective: loss and constraint; its evaluator has the scores known so far.
-        proposer: strategy that finds a better word.
-        rng: random generator for the order of positions, the proposer and the perturbation.
-        state: state of the proposer at the end of an earlier climb with the same evaluator; this
-            climb updates it. None for a new state.
-        perturbation: method for new starts; None for a single round.
-        on_step: callback, called with each accepted step.
+    `state` is the final state of an earlier climb with the same evaluator, which this climb
+    updates; None for a new state. Without a perturbation, there is a single round. `on_step` is
+    called with each accepted step.
     """
     evaluator = objective.evaluator
     if state is None:
         # A separate generator, so that the proposer does not change the order of positions
         state = proposer.start(evaluator, rng.spawn(1)[0])
-    # `current` is the current sentence, `best` the best sentence of all earlier rounds
+    # `best` is the best sentence of all earlier rounds
     first = best = current = objective.assess(start, evaluator.log_probs(start))
     steps: list[Step] = []
     failed: set[tuple[Sentence, int]] = set()
@@ -162,9 +145,9 @@ def climb(
             on_step(steps[-1])
 
     for round_ in count():
-        # Visit positions in random cycles, each position once per cycle. Stop when as many
-        # positions in a row have failed as can be changed. If a position has failed before with the
-        # same sentence, it counts as failed without another proposal.
+        # Visit positions in random cycles, each position once per cycle. Stop if the last n visits
+        # failed, where n is the number of positions that can change. If a position failed before
+        # with the same sentence, it fails again without a proposal
         cycle: list[int] = []
         failures_in_a_row = 0
         while failures_in_a_row < len(candidates.positions):
@@ -181,7 +164,7 @@ def climb(
                 continue
             accept(current, better, index, round_)
             current, failures_in_a_row = better, 0
-        # No word is better: perturb the best sentence so far, and continue from the result
+        # No word is better. Perturb the best sentence so far, and continue from the result
         if current.loss < best.loss:
             best, rounds_without_gain = current, 0
         else:
@@ -191,7 +174,7 @@ def climb(
         restart = perturbation.perturb(best, candidates, objective, state, rng)
         if restart is None:
             break
-        # If the start itself is better, record its last new word as a step
+        # The new start itself may be better
         if restart.loss < best.loss:
             pairs = zip(best.sentence.words, restart.sentence.words, strict=True)
             index = max(index for index, (old, new) in enumerate(pairs) if old != new)

@@ -35,14 +35,13 @@ _ROUNDING = 1e-9  # rounding error of sums of a few numbers
 
 @dataclass(frozen=True)
 class Constraint:
-    """A rule about the words of a synthetic sentence. Constraints can be combined.
+    """A rule about the words of a synthetic sentence.
 
     Attributes:
-        name: name in messages.
         allowed: function of natural sentence, current sentence, 0-based position and words; returns
             a mask of the words that may replace the current word, (n_words,).
         fixed: 0-based positions that never change.
-        lasting: whether the allowed words do not depend on the current sentence.
+        lasting: whether the allowed words are the same for all current sentences.
     """
 
     name: str
@@ -52,10 +51,9 @@ class Constraint:
 
 
 def no_repeats(repeatable: Iterable[str] = ()) -> Constraint:
-    """Forbid new words that occur elsewhere in the sentence, compared in lower case.
+    """Forbid new words that occur elsewhere in the sentence, except `repeatable` words.
 
-    Args:
-        repeatable: words that may occur twice, in lower case.
+    Words are compared in lower case.
     """
 
     def find_allowed(_natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
@@ -77,7 +75,7 @@ def fixed(positions: Iterable[int]) -> Constraint:
 
 
 def only_words(listed: Iterable[str]) -> Constraint:
-    """Allow only new words from a list in lower case; the comparison ignores case."""
+    """Allow only new words whose lower case is in a list."""
     chosen = frozenset(listed)
     return Constraint(
         "only_words", lambda _n, _s, _i, words: _mask_listed(words, chosen), lasting=True
@@ -85,7 +83,7 @@ def only_words(listed: Iterable[str]) -> Constraint:
 
 
 def without_words(listed: Iterable[str]) -> Constraint:
-    """Forbid new words from a list in lower case; the comparison ignores case."""
+    """Forbid new words whose lower case is in a list."""
     excluded = frozenset(listed)
     return Constraint(
         "without_words", lambda _n, _s, _i, words: ~_mask_listed(words, excluded), lasting=True
@@ -96,7 +94,7 @@ def same_length(margin: int = 0) -> Constraint:
     """Allow at most `margin` characters more or fewer than in the natural sentence."""
 
     def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
-        # Characters of the other words, spaces included; then add each word
+        # Characters of the other words and of spaces; then add those of each candidate
         n_characters = len(sentence.bare) - len(sentence.words[index])
         within: BoolArray = np.abs(_lengths(words) + (n_characters - len(natural.bare))) <= margin
         return within
@@ -105,11 +103,11 @@ def same_length(margin: int = 0) -> Constraint:
 
 
 def same_frequency(frequencies: WordFrequencies, margin: float) -> Constraint:
-    """Allow mean word frequencies (Zipf) within `margin` of that of the natural sentence."""
+    """Allow differences up to `margin` from the natural sentence's mean word frequency (Zipf)."""
     zipf = frequencies.zipf
 
     def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
-        # Difference of the sums without the word; then add each word
+        # Difference of the sums over the other words; then add each candidate
         pairs = zip(sentence.words, natural.words, strict=True)
         difference = sum(zipf(new) - zipf(old) for new, old in pairs if new != old)
         differences = _zipfs(frequencies, words) + (difference - zipf(sentence.words[index]))
@@ -120,10 +118,10 @@ def same_frequency(frequencies: WordFrequencies, margin: float) -> Constraint:
 
 
 def max_changes(maximum: int) -> Constraint:
-    """Allow at most `maximum` new words; the natural sentence's words may always return."""
+    """Allow at most `maximum` new words."""
 
     def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
-        # If the other positions have the maximum of new words, only the natural word is allowed
+        # If the other positions have `maximum` new words, only the natural word is allowed
         pairs = enumerate(zip(natural.words, sentence.words, strict=True))
         if sum(new != old for i, (old, new) in pairs if i != index) < maximum:
             return np.ones(len(words), np.bool_)
@@ -135,11 +133,10 @@ def max_changes(maximum: int) -> Constraint:
 def capitals(vocabulary: Vocabulary) -> Constraint | None:
     """Require capitals for new words at the start of a sentence, and lower case inside it.
 
-    The rule is about words that the vocabulary has in both cases for the same position. All other
-    words, such as names, and the natural sentence's words are always allowed. Returns None if there
-    are no words in both cases; vocabularies made with the package's word rules have none.
-    The vocabulary of all words of a text has both `The` and `the` inside sentences, because of
-    headings and quotations.
+    The rule is about words that the vocabulary has in both cases for the same position. For
+    example, headings and quotations of a text have `The` inside sentences. Other words, such as
+    names, are always allowed. Return None if no words have both cases, as in vocabularies made with
+    `contstim.words.word_rules`.
     """
     inner, initial = set(vocabulary.inner), set(vocabulary.initial)
     not_inside = frozenset(
@@ -148,7 +145,7 @@ def capitals(vocabulary: Vocabulary) -> Constraint | None:
         if (word[0] != word[0].lower() and word[0].lower() + word[1:] in inner)
         or (word != word.lower() and word.lower() in inner)
     )
-    # Not str.capitalize, which writes `iPhone` as `Iphone`
+    # str.capitalize would turn `iPhone` into `Iphone`
     small = frozenset(w for w in initial if w[0].upper() + w[1:] in initial - {w})
 
     def find_allowed(natural: Sentence, _sentence: Sentence, index: int, words: Words) -> BoolArray:
@@ -159,16 +156,12 @@ def capitals(vocabulary: Vocabulary) -> Constraint | None:
 
 
 def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> Constraint:
-    """Require that new words share tag and kind with the word that they replace.
+    """Require that new words have tag and kind of the natural sentence's word; see `TagTable`.
 
-    See `TagTable.fitting`. A word of the natural sentence cannot be replaced if the table does not
-    list it, or if no other word shares its tag and kind. The natural sentence's words may return.
+    If the table does not list a word, it cannot be replaced.
 
-    Args:
-        natural: natural sentence, whose words are tagged.
-        table: frequencies of the tags of words.
-        uses: function that returns kinds by 0-based position, which replace the words' main kinds;
-            see `contstim.english.words.verb_uses`.
+    The function `uses` returns 0-based position → kind of the word in this sentence, for words
+    whose main kind does not apply; see `contstim.english.words.verb_uses`.
     """
     tags = table.tags(natural)
     kinds = dict(enumerate(map(table.main_kind, natural.words, tags)))
@@ -186,8 +179,7 @@ def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> C
 def articles(article: Callable[[str], str]) -> Constraint:
     """Require that the English articles "a" and "an" match the sound of the next word.
 
-    Args:
-        article: function that returns the article for a word.
+    The function `article` returns the article for a word.
     """
 
     def find_allowed(_natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
@@ -208,11 +200,8 @@ class Position:
     """A position of a sentence, and the candidate words for it.
 
     Attributes:
-        current: current sentence with its scores.
-        index: 0-based index of the position.
-        words: all words of the vocabulary for the position.
         allowed: mask of the words that may replace the current word, (n_words,).
-        visit: number of the climb's visit, from 1; 0 outside of visits.
+        visit: number of visited positions so far, including this one; 0 outside of a climb.
     """
 
     current: ScoredSentence
@@ -243,13 +232,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Candidate words for the positions of a natural sentence.
-
-    Attributes:
-        vocabulary: all words, by position in a sentence.
-        natural: natural sentence from which the search starts.
-        constraints: constraints on new words.
-    """
+    """Candidate words for the positions of a natural sentence."""
 
     vocabulary: Vocabulary
     natural: Sentence
@@ -263,7 +246,7 @@ class Candidates:
 
     @property
     def blocked(self) -> list[int]:
-        """0-based free positions at which no word may replace the natural one in a first step."""
+        """0-based positions, not fixed, at which no word may replace the natural word."""
         return [p for p in self.positions if not self.allowed(self.natural, p).any()]
 
     def at(self, current: ScoredSentence, index: int, visit: int = 0) -> Position:
@@ -272,7 +255,7 @@ class Candidates:
         return Position(current, index, words, allowed, visit)
 
     def allowed(self, sentence: Sentence, index: int) -> BoolArray:
-        """Return a mask of the words that may replace the word at a 0-based position, (n_words,).
+        """Return a mask of the words that may replace the current word, (n_words,).
 
         The mask is False for the current word.
         """
@@ -280,7 +263,7 @@ class Candidates:
 
     @cached_property
     def possible(self) -> dict[int, tuple[str, ...]]:
-        """New words that the lasting constraints allow, by 0-based position (keys)."""
+        """0-based position → new words that the lasting constraints allow."""
         lasting = [constraint for constraint in self.constraints if constraint.lasting]
         words = {index: self.vocabulary.at(index) for index in self.positions}
         return {
@@ -291,12 +274,7 @@ class Candidates:
         }
 
     def allowed_now(self, sentence: Sentence, index: int) -> BoolArray:
-        """Return a mask of the words of `possible` that all constraints allow now, (n_words,).
-
-        Args:
-            sentence: current sentence.
-            index: 0-based position.
-        """
+        """Return a mask of the words `possible[index]` that all constraints allow, (n_words,)."""
         changing = [constraint for constraint in self.constraints if not constraint.lasting]
         return self._mask_allowed(changing, sentence, index, self.possible[index])
 
@@ -325,16 +303,16 @@ class Candidates:
 
 
 def _mask_listed(words: Words, chosen: Set[str]) -> BoolArray:
-    """Return a mask of the words that are in `chosen`, in lower case, (n_words,)."""
+    """Return a mask of the words whose lower case is in `chosen`, (n_words,)."""
     indices = _indices_by_lower_case(words)
     listed = np.zeros(len(words), np.bool_)
     for word in chosen:
-        for index in indices.get(word, ()):  # few words: faster than a list as index
+        for index in indices.get(word, ()):
             listed[index] = True
     return listed
 
 
-# Cached, because every visit needs these values of tens of thousands of words
+# Every visit needs these values of tens of thousands of words
 _indices = SizedCache(lambda words: {word: i for i, word in enumerate(words)}, len, WORDS)
 _indices_by_lower_case = SizedCache(
     lambda words: grouped((word.lower(), i) for i, word in enumerate(words)), len, WORDS

@@ -1,7 +1,4 @@
-"""Exact scores under the models of one search, with a cache, costs and a log.
-
-The objective defines the loss, and the proposer chooses the words to score.
-"""
+"""Exact scores under the models of one search, with a cache, costs and a log."""
 
 from __future__ import annotations
 
@@ -32,13 +29,9 @@ class ScoredCandidate:
     """A candidate that was scored exactly.
 
     Attributes:
-        visit: number of the visit, from 1.
-        position: 0-based position.
-        word: candidate word.
-        sentence: sentence with the candidate.
-        log_probs: log-probabilities, (n_models,), in the objective's order, nats; nan if a model
-            did not score the sentence, because another model excluded the candidate, or because the
-            score was only needed for the regression line of another model.
+        visit: number of visited positions so far, including this one.
+        log_probs: log-probabilities, (n_models,), nats. The value is nan for a model that did not
+            score the sentence, for example because another model had excluded the candidate.
     """
 
     visit: int
@@ -51,21 +44,19 @@ class ScoredCandidate:
 class Evaluator:
     """The models of a search, their exact scores so far, and their costs.
 
-    A model's number is the row of its log-probabilities.
-
     Args:
-        models: models in the order of all log-probabilities.
+        models: models. The number of a model is its index, and the row of its log-probabilities.
 
     Attributes:
-        evaluations: candidates chosen for exact scoring, in order.
-        tallies: computations of each model, drafts included.
-        exact_passes: number of passes that each model needed for the first sentence.
+        evaluations: exactly scored candidates, in order.
+        tallies: computations of each model, including drafts.
+        exact_passes: number of network passes of each model for the first sentence.
     """
 
     def __init__(self, models: tuple[LanguageModel, ...]) -> None:
         self.models = models
-        # The search depends on the models' costs. Equal seeds give equal searches only if no model
-        # has cached prefixes.
+        # Searches depend on costs, which cached prefixes of earlier searches would reduce. Equal
+        # seeds must give equal searches
         for model in models:
             model.forget_prefixes()
         self.evaluations: list[ScoredCandidate] = []
@@ -86,23 +77,20 @@ class Evaluator:
 
     @contextmanager
     def count_cost(self, number: int) -> Iterator[LanguageModel]:
-        """Yield a model and add the cost of its computations, drafts included, to its tally."""
+        """Yield a model, and add the cost of its computations, including drafts, to its tally."""
         with counting(self.tallies[number]):
             yield self.models[number]
 
     def log_prob(self, number: int, sentence: Sentence) -> float:
-        """Return one model's exact log-probability of a sentence, nats.
-
-        A score that is not cached is computed in a batch with this sentence alone.
-        """
+        """Return one model's exact log-probability of a sentence, nats, scored alone or cached."""
         scores = self._scores[number]
         if sentence not in scores:
             passes = self.tallies[number].total.rows
-            # In a batch of its own, the score does not depend on concurrent searches
+            # In a separate batch, the score does not depend on concurrent searches
             with self.count_cost(number) as model, alone():
                 scores[sentence] = float(model.log_probs([sentence])[0])
             passes = self.tallies[number].total.rows - passes
-            # All sentences have the same length, so the passes of the first one are enough
+            # All sentences have the same length, so the first one represents all
             self.exact_passes[number] = self.exact_passes[number] or float(passes)
         return scores[sentence]
 
@@ -113,9 +101,7 @@ class Evaluator:
     def log_probs(self, sentence: Sentence, *, afresh: bool = False) -> FloatArray:
         """Return exact log-probabilities of a sentence, scored alone, (n_models,), nats.
 
-        Args:
-            sentence: sentence to score.
-            afresh: whether to ignore the cache.
+        If `afresh`, ignore the cache.
         """
         if afresh:
             for scores in self._scores:
@@ -135,11 +121,8 @@ class Evaluator:
     ) -> FloatArray:
         """Return one model's exact log-probabilities of sentences, (n_sentences,), nats.
 
-        Args:
-            number: number of the model.
-            sentences: sentences; those that are not cached are scored in one batch.
-            position: position at which the sentences differ from the current sentence; None if they
-                may differ elsewhere.
+        Sentences that are not cached are scored in one batch. `position` is the only
+        position at which they differ from the current sentence, or None.
         """
         cache = self._scores[number]
         scores = np.array([cache.get(sentence, np.nan) for sentence in sentences])
@@ -167,14 +150,14 @@ class Evaluator:
             screening = source.replacements(position.sentence, position.index, position.words)
         if draft is None:
             return screening
-        # Scores and bounds of a draft do not hold for the model, so they are only estimates
+        # Exact scores and bounds of a draft are only estimates of the model's scores
         n_words = len(position.words)
         return Replacements(np.full(n_words, np.nan), screening.estimate, np.full(n_words, np.inf))
 
     def replacement_log_probs(
         self, number: int, position: Position, words: Sequence[str]
     ) -> FloatArray:
-        """Return one model's exact log-probabilities with each word, (n_words,), nats."""
+        """Return one model's exact log-probabilities with each new word, (n_words,), nats."""
         return self.score_sentences(number, [position.replace(word) for word in words], position)
 
     def evaluate(
@@ -185,16 +168,13 @@ class Evaluator:
     ) -> FloatArray:
         """Return and record all models' exact log-probabilities, (n_models, n_words), nats.
 
-        Args:
-            position: position of the words.
-            words: candidate words.
-            promising: function that receives the scores so far, (n_models, n_words), nan where
-                unknown, and returns a mask of the words that the next model scores, (n_words,);
-                None for all words.
+        The function `promising` receives the scores so far, (n_models, n_words), nan if
+        unknown. It returns a mask of the words that the next model scores, (n_words,); None
+        for all words.
         """
         log_probs = np.full((len(self.models), len(words)), np.nan)
         for number in range(len(self.models)):
-            # The first model scores all words, each further model the words that are promising then
+            # Each model scores only words that are promising after the scores of earlier models
             mask = np.ones(len(words), np.bool_) if promising is None else promising(log_probs)
             chosen = [word for word, is_chosen in zip(words, mask, strict=True) if is_chosen]
             log_probs[number, mask] = self.replacement_log_probs(number, position, chosen)
@@ -203,13 +183,6 @@ class Evaluator:
         return log_probs
 
     def record(self, visit: int, index: int, sentence: Sentence, log_probs: FloatArray) -> None:
-        """Record a sentence with a candidate word in `evaluations`.
-
-        Args:
-            visit: number of the visit; see `ScoredCandidate`.
-            index: 0-based position of the candidate.
-            sentence: sentence with the candidate.
-            log_probs: exact log-probabilities, (n_models,), nats or nan.
-        """
+        """Record the candidate at the 0-based position `index`; see `ScoredCandidate`."""
         word = sentence.words[index]
         self.evaluations.append(ScoredCandidate(visit, index, word, sentence, log_probs.copy()))

@@ -2,15 +2,16 @@
 
     natural    Voter registration approaches also vary widely
     propose    … registration laws also …, … laws also vary significantly, …   by cheap scores
-    score      the most promising ones, under the models without cheap scores, in batches
-    keep       those that the accept model finds no less likely than the natural sentence, and the
-               reject model `enough` nats less likely
+    score      the most promising proposals, under the models without cheap scores, in batches
+    keep       feasible proposals: at least as likely as the natural sentence under the accept
+               model, and `enough` nats less likely under the reject model
     choose     Voter registration laws also vary significantly                 the judge's favourite
 
-Proposals have one or two new words. If none of them is kept, the search continues with three.
-Models with cheap scores, such as n-gram models, score all proposals exactly. The scores of other
-models are estimated from the natural sentence, position by position. A regression of exact scores
-on estimates orders the proposals (Golan et al. 2023, Eq. 3); each batch of scores refits it.
+Proposals have one or two new words; if none is feasible, three. Models with cheap scores, such as
+n-gram models, score all proposals exactly. For other models, the search estimates how much each
+word changes the score of the natural sentence, and adds the changes of a proposal's new words. A
+regression of exact scores on estimates orders the proposals (Golan et al. 2023, Eq. 3). It is
+fitted again after each batch of scores.
 """
 
 from __future__ import annotations
@@ -50,12 +51,13 @@ class FewChanges:
 
     Attributes:
         enough: required decrease of the loss, nats.
-        max_changes: maximum number of new words; None for three, or for half of the words of a
-            sentence with fewer than six.
+        max_changes: maximum number of new words; None for three, or half of the words of a
+            sentence if that is less.
         judge_drop: maximum mean of log p(natural) - log p(result) over the judges, nats.
-        max_scored: maximum number of sentences that a network of the pair scores if a score takes
-            one pass. With k passes a score, the maximum is divided by k, but not below 40. It is up
-            to ten times higher for a network with less work a score than another network or judge.
+        max_scored: maximum number n of sentences for the largest network. Each network of the pair
+            scores at most max(40, n * f / k) sentences, where k is the number of passes for a
+            score. A network with less work for a score than the largest network or judge has a
+            larger f: the ratio of their work, at most 10.
         chooser: name of the network of the pair that chooses if there is no judge; None for the
             network that finds the natural sentence likelier.
 
@@ -80,19 +82,19 @@ TOO_FEW = "no sentence with few new words that has enough nats was found"
 """Reasons why such a search ended, as messages for the user."""
 
 _MAX_CHANGES = 3  # default maximum number of new words
-_FIRSTS = 25  # sentences with one new word at a position that get a second one
-_EXTENDED = 150  # sentences with two new words that get a third one
-_KEPT = 60  # proposals for each position of a sentence with new words
-_MIN_SCORED = 40  # lower limit of the number of sentences that a network may score
-_BATCHES = 10  # number of batches that these sentences are divided into
-_MAX_BATCH = 36  # sentences that judges score at once
-_PATIENCE = 2  # batches without a better sentence after which scoring ends
-_FIRST_SHARE = 0.7  # share of the sentences scored before a third word is tried
-_ERROR = 3.0  # error of estimates before any calibration, nats
+_FIRSTS = 25  # for each position, number of sentences with one new word that get a second one
+_EXTENDED = 150  # number of sentences with two new words that get a third one
+_KEPT = 60  # maximum number of proposals for each position of a sentence with new words
+_MIN_SCORED = 40  # every network may score this number of sentences
+_BATCHES = 10  # a network scores its sentences in this number of batches
+_MAX_BATCH = 36  # maximum number of sentences that judges score at once
+_PATIENCE = 2  # scoring ends after this many batches in a row without a better sentence
+_FIRST_SHARE = 0.7  # before a third word is tried, this share of the sentences is scored
+_ERROR = 3.0  # standard deviation of estimates before any calibration, nats
 _PRIOR_SD = (5.0, 0.3, 2.0, 0.2)  # of intercept, slope, effect of a new word, other slopes
-_LOWEST = -50.0  # change of a log-probability below which changes count the same, nats
-_ODDS = 2.0  # nats of quality that a factor of e in the chance to be feasible is worth
-_MIN_ODDS = -14.0  # log-probability of being feasible, times _ODDS, below which nothing is scored
+_LOWEST = -50.0  # changes of a log-probability below this count as this, nats
+_ODDS = 2.0  # sentences are scored in the order of quality + _ODDS * log p(feasible), nats
+_MIN_ODDS = -14.0  # sentences with a lower _ODDS * log p(feasible) are not scored
 
 
 @dataclass(frozen=True)
@@ -100,12 +102,12 @@ class Choice:
     """How the result of a search for few new words was chosen.
 
     Attributes:
-        feasible: number of feasible sentences that were found.
         scored: number of sentences that networks or judges scored.
         minimal: whether no sentence with fewer new words is feasible; False if unknown.
-        judged: number of sentences with enough nats, which the judges scored; 0 without judges.
-        refused: judge → number of these sentences that this judge alone refuses, because their
-            log-probability decreases by more than the limit.
+        judged: number of sentences that are feasible under the pair of models, and so were scored
+            by the judges; 0 without judges.
+        refused: judge → number of the judged sentences that only this judge refuses, because their
+            log-probability decreases by more than `judge_drop`.
     """
 
     feasible: int
@@ -121,9 +123,11 @@ class _Proposals:
 
     Attributes:
         bases: sentences with one new word less.
-        base, index, word: number of the base, 0-based position and number of the word, (n,) each.
+        base: index of each proposal's base in `bases`, (n,).
+        index: 0-based position of the last new word, (n,).
+        word: index of this word in `Candidates.possible`, (n,).
         n_new: number of new words, (n,).
-        estimates: log-probabilities, exact under cheap models, (n_models, n), nats.
+        estimates: log-probabilities, exact under models with cheap scores, (n_models, n), nats.
     """
 
     bases: tuple[Sentence, ...]
@@ -135,7 +139,6 @@ class _Proposals:
 
     @classmethod
     def join(cls, parts: Sequence[_Proposals]) -> _Proposals:
-        """Return all of one or more groups of proposals."""
         bases = tuple(base for part in parts for base in part.bases)
         first = np.cumsum([0, *(len(part.bases) for part in parts)])[:-1]
         return cls(
@@ -152,12 +155,10 @@ class FewChangesSearch:
     """A search for few new words in one direction.
 
     Args:
-        candidates: words allowed at each position, and the natural sentence.
-        objective: loss, constraint and evaluator; judges accept every sentence.
-        goal: required nats and limits.
         n_judges: number of judges, which are the last models of the evaluator.
-        gains: expected gains of each word, (n_words,), nats, by name of the model and position.
-            The search adds missing ones. Both directions of a triplet share them.
+        gains: (name of a model, 0-based position) → expected gain of each word over the natural
+            word, (n_words,), nats. The search adds missing gains. Both directions of a triplet
+            share them.
     """
 
     def __init__(
@@ -174,7 +175,7 @@ class FewChangesSearch:
         n_pair = len(models) - n_judges
         self._pair, self._judges = slice(n_pair), range(n_pair, len(models))
         self._start = objective.assess(self._natural, self._evaluator.log_probs(self._natural))
-        # Accepting models must reach their limits, rejecting models must not exceed theirs
+        # Accepting models must reach their limits; rejecting models must not exceed their limits
         self._signs = np.where(objective.accepting, 1.0, -1.0)[:, None]
         target = self._start.loss - goal.enough
         self._limits = np.where(objective.accepting, 0.0, target)[:, None]
@@ -201,7 +202,7 @@ class FewChangesSearch:
     def _find_choosers(self) -> list[int]:
         """Return the number of the network of the pair that chooses; empty without networks.
 
-        An n-gram model does not choose for a network: it does not see whether sentences make sense.
+        N-gram models do not choose, because they do not see whether a sentence makes sense.
         """
         names = [self._evaluator.models[number].name for number in self._networks]
         if self._goal.chooser in names:
@@ -211,7 +212,8 @@ class FewChangesSearch:
     def run(self) -> tuple[Climb, tuple[ScoredSentence, ...], Choice]:
         """Search with one and two new words, and with more if no such sentence is feasible.
 
-        Without networks and judges, two new words are also tried only if one is not enough.
+        Without networks and judges, search with two new words only if no sentence with one is
+        feasible.
 
         Returns:
             Start and result, without steps; the feasible sentences, best first; and how the result
@@ -230,7 +232,7 @@ class FewChangesSearch:
             more, bases = self._propose(bases, n_new)
             proposals = _Proposals.join([proposals, more])
         self._score(proposals, _FIRST_SHARE if n_new < most else 1.0)
-        # Cheap models score all sentences with one new word
+        # Models with cheap scores have scored all sentences with one new word
         none_with_one = fewest_first and not self._found
         while not self._found and n_new < most and bases:
             n_new += 1
@@ -247,7 +249,7 @@ class FewChangesSearch:
         )
 
     def _refusals(self) -> tuple[int, dict[str, int]]:
-        """Return the number of judged sentences, and of those that each judge alone refuses."""
+        """Return `judged` and `refused` of `Choice`."""
         if not self._judges or not self._found:
             return 0, {}
         names = [self._evaluator.models[number].name for number in self._judges]
@@ -257,7 +259,7 @@ class FewChangesSearch:
         return len(scores), dict(zip(names, alone.sum(axis=0).tolist(), strict=True))
 
     def _expect_gains(self, number: int) -> None:
-        """Estimate how much more likely each word makes the natural sentence, under one model."""
+        """Estimate the gain of each word over the natural word, under one model."""
         for index in self._candidates.positions:
             key = (self._evaluator.models[number].name, index)
             if key not in self._gains:
@@ -272,12 +274,12 @@ class FewChangesSearch:
     ) -> tuple[_Proposals, list[tuple[Sentence, FloatArray]]]:
         """Change one more word of each base.
 
-        Args:
-            bases: sentences and their log-probabilities or estimates, (n_models,), nats.
-            n_new: number of new words of the proposals.
+        Bases are sentences with log-probabilities or estimates, (n_models,), nats. The proposals
+        have `n_new` new words.
 
         Returns:
-            Sentences that cheap models allow, and the bases of sentences with one more new word.
+            Sentences that are feasible under models with cheap scores, and bases of sentences with
+            one more new word.
         """
         none = np.empty(0, np.int64)
         parts = [_Proposals((), none, none, none, none, np.empty((len(self._is_cheap), 0)))]
@@ -312,11 +314,8 @@ class FewChangesSearch:
     ) -> FloatArray:
         """Return log-probabilities with each allowed word, (n_models, n_words), nats.
 
-        Args:
-            sentence: sentence in which a word is replaced.
-            log_probs: its log-probabilities or estimates, (n_models,), nats.
-            index: 0-based position of that word.
-            allowed: numbers of the words, (n_words,).
+        `log_probs` are those of `sentence`, exact or estimated, (n_models,), nats.
+        `allowed` are indices in `Candidates.possible`, (n_words,).
         """
         self._n_visits += 1
         estimates = np.empty((len(log_probs), len(allowed)))
@@ -331,19 +330,19 @@ class FewChangesSearch:
         return estimates
 
     def _shortfalls(self, log_probs: FloatArray) -> FloatArray:
-        """Return by how much each model of the pair misses its limit, (n_pair, n), nats."""
+        """Return the nats by which each model of the pair misses its limit, (n_pair, n)."""
         below = self._signs[self._pair] * (self._limits - log_probs)[self._pair]
         return np.maximum(below, 0.0)
 
     def _quality(self, log_probs: FloatArray) -> FloatArray:
-        """Return the score by which sentences are chosen, minus the natural one's, (n,), nats."""
+        """Return the mean gain of sentences over the natural one under the choosers, (n,), nats."""
         numbers = self._choosers or np.flatnonzero(self._objective.accepting).tolist()
         gains = log_probs[numbers] - self._start.log_probs[numbers, None]
         quality: FloatArray = gains.mean(axis=0)
         return quality
 
     def _odds(self, log_probs: FloatArray, errors: FloatArray | None = None) -> FloatArray:
-        """Return the log-probability that sentences are feasible, (n,), times `_ODDS`."""
+        """Return `_ODDS` * log p(feasible) of each sentence, (n,)."""
         from scipy.special import log_ndtr
 
         numbers = self._networks
@@ -357,9 +356,8 @@ class FewChangesSearch:
     def _score(self, proposals: _Proposals, share: float) -> None:
         """Score the most promising proposals exactly, and keep the feasible ones.
 
-        Args:
-            proposals: sentences that cheap models allow.
-            share: share of the sentences that may be scored in the whole search.
+        `share` is the share of each network's maximum number of sentences that may be
+        scored so far.
         """
         if not self._choosers:  # all scores are exact
             order = np.argsort(-self._quality(proposals.estimates), kind="stable")
@@ -380,7 +378,7 @@ class FewChangesSearch:
                     break
                 untried[column] = False
                 sentence = self._sentence(proposals, column)
-                if sentence not in self._tried:  # not the other order of the same changes
+                if sentence not in self._tried:  # the same changes may occur in another order
                     batch.setdefault(sentence, column)
             if not batch:
                 return
@@ -391,7 +389,7 @@ class FewChangesSearch:
             best = max(best, highest)
 
     def _room(self, number: int, share: float) -> int:
-        """Return how many sentences a network may score next."""
+        """Return the maximum number of sentences in the next batch of a network."""
         most = self._most_scored[number]
         return min(-(-most // _BATCHES), int(share * most) - self._n_scored[number])
 
@@ -401,8 +399,7 @@ class FewChangesSearch:
         """Score sentences under one network after the other.
 
         Returns:
-            Best quality of a feasible sentence, nats, and the columns of sentences that a network
-            has to score later.
+            Best quality of a feasible sentence, nats; and columns of sentences for later batches.
         """
         sentences, columns = [*batch], np.array([*batch.values()])
         postponed = [columns[:0]]
@@ -434,8 +431,9 @@ class FewChangesSearch:
     ) -> tuple[FloatArray, FloatArray]:
         """Return expected log-probabilities, (n_models, n), and their errors, (n_models,), nats.
 
-        Each model that is not cheap has a Bayesian linear regression of exact scores on its
-        estimate, the number of new words, and the scores of cheap models.
+        Each model without cheap scores has a Bayesian linear regression. It predicts exact scores
+        from three kinds of features: the model's estimates, the number of new words, and the scores
+        of models with cheap scores.
         """
         expected = proposals.estimates.copy()
         errors = np.where(self._is_cheap, 0.0, _ERROR)
@@ -459,7 +457,6 @@ class FewChangesSearch:
         return expected, errors
 
     def _sentence(self, proposals: _Proposals, column: int) -> Sentence:
-        """Return a proposed sentence."""
         index = int(proposals.index[column])
         word = self._candidates.possible[index][proposals.word[column]]
         base: Sentence = proposals.bases[proposals.base[column]]

@@ -1,18 +1,18 @@
 """The new word for which two models disagree most about which of two sentences is likelier.
 
-The gain of a word is the log-probability of the sentence with it minus that of the natural one, in
-nats; other scores are divided by their standard deviation among natural sentences. If one model's
-gain is positive and the other's negative, the models disagree. The size of the disagreement is the
-smaller absolute gain:
+The gain of a word is log p(sentence with the word) - log p(natural sentence), in nats. Other scores
+than log-probabilities are divided by their standard deviation over natural sentences. If one
+model's gain is positive and the other's negative, the models disagree. The size of the disagreement
+is the smaller absolute gain:
 
     The dog sleeps           cat    boy    idea
     gain under model 1        +3     +1      -9
     gain under model 2        -2     -6      -8
     they disagree by           2      1     not
 
-The search is exhaustive: it skips the score of a word under one model only if the gain under the
-other model shows that another word has at least the same disagreement. The cheaper model scores
-first.
+The search finds the best word, although it does not score all words under both models. The cheaper
+model scores first. If the size of a word's gain is no larger than the best disagreement so far, the
+word cannot be better, so the other model does not score it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from contstim.models.base import Scorer
     from contstim.optimization.search.constraints import Candidates
 
-_BATCH_SIZE = 64  # words scored before the search checks whether others are needed
-_ROUNDING = 1e-4  # nats; maximum difference of a score between batches
+_BATCH_SIZE = 64  # after this many words, the search checks whether more scores are needed
+_ROUNDING = 1e-4  # nats; minimum of the tolerated difference of a score between batches
 
 
 def near_pairs(
@@ -39,17 +39,12 @@ def near_pairs(
 ) -> dict[tuple[str, str], tuple[int, str]]:
     """Find the new word on which each pair of models disagrees most.
 
-    Disagreements within rounding are ignored, and so are all disagreements of a model that gives
-    the natural sentence probability zero. Of words with equal disagreements, the first is returned.
-
-    Args:
-        models: two or more models.
-        candidates: natural sentence, and words allowed at each position.
-        sds: name of each model → standard deviation of its scores of natural sentences, by which
-            gains are divided; None if all units are nats.
+    Disagreements within rounding errors do not count. Models that give the natural sentence
+    probability zero are ignored. Ties are resolved in favour of the first word. If a unit is not
+    nats, gains are divided by the standard deviations `sds` of natural sentences.
 
     Returns:
-        0-based position and new word, by names of the two models; only pairs that disagree.
+        Names of two models that disagree → 0-based position and new word.
 
     Raises:
         ModelError: if a model cannot score a sentence, for instance because it is too long.
@@ -66,7 +61,7 @@ def near_pairs(
     sizes = np.array([1.0 if sds is None else sds[model.name] for model in models])
     tolerances = np.array([model.convention.tolerance for model in models])
     rounding = np.maximum(_ROUNDING, np.abs(log_probs) * tolerances) / sizes
-    # n-gram models score all words at once; models with drafts need many passes for each word
+    # Models with drafts need many passes for each word
     costs = [2 if m.draft() is not None else int(not m.cheap_replacements) for m in models]
     words_by_pair = {}
     for pair in combinations(range(len(models)), 2) if new else ():
@@ -79,7 +74,6 @@ def near_pairs(
             unknown = [number for number in pair if np.isnan(gains[number, top])]
             if bounds[top] <= rounding[[*pair]].max() or not unknown:
                 break
-            # Score the most promising words at this position in one batch
             number, here = min(unknown, key=costs.__getitem__), positions == positions[top]
             columns = np.flatnonzero(here & np.isnan(gains[number]) & (bounds > 0))
             columns = columns[np.argsort(-bounds[columns], kind="stable")[:_BATCH_SIZE]]

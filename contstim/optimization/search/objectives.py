@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 class ScoredSentence:
     """A sentence with its log-probabilities, (n_models,), nats, and its loss.
 
-    The log-probabilities are exact, except between the replacements of a perturbation, where they
-    are expected values.
+    The log-probabilities are exact. Only within a perturbation, they are expected values.
     """
 
     sentence: Sentence
@@ -29,20 +28,18 @@ class ScoredSentence:
 
 @dataclass(frozen=True)
 class Objective:
-    """Objective of a sentence that some models accept and others reject (2023, Eq. 2).
+    """Objective of a sentence that some models accept and others reject (Golan et al. 2023, Eq. 2).
 
-    The loss is the largest log-probability above the limit among the rejecting models. The
-    constraint is that every accepting model's log-probability is at or above its limit. The limit
-    of a judge is minus infinity; the limit of other models is their log-probability of the
-    natural sentence.
+        loss        = maximum of log p(s|m) - limit of m, over the rejecting models m
+        constraint:   log p(s|m) ≥ limit of m, for all accepting models m
 
     Attributes:
-        evaluator: evaluator for exact scores; the order of its models is the order of rows in all
-            arrays of log-probabilities, (n_models, n_sentences), nats.
-        accepting: whether each model accepts. A higher log-probability under an accepting model, or
-            a lower one under a rejecting model, never raises the loss or breaks the constraint.
-        limits: limit of each model, nats; with 0 for a single rejecting model, the loss is its
-            log-probability.
+        evaluator: evaluator for exact scores. Arrays of log-probabilities, (n_models, n_sentences),
+            nats, have the order of its models.
+        accepting: whether each model accepts. Higher log-probabilities under accepting models and
+            lower ones under rejecting models never raise the loss or break the constraint.
+        limits: limit of each model, nats: its log-probability of the natural sentence, or -inf for
+            a judge. If a single model rejects, its limit may be 0.
     """
 
     evaluator: Evaluator
@@ -52,12 +49,12 @@ class Objective:
     def loss(self, log_probs: FloatArray) -> FloatArray:
         """Return the loss to minimise, (n_sentences,)."""
         rows = zip(self.accepting, log_probs, self.limits, strict=True)
-        # Computed for every word at every visit, so a single rejecting model needs no copy
+        # For speed, do not copy the scores of a single rejecting model
         above = [row - limit if limit else row for accepts, row, limit in rows if not accepts]
         return reduce(np.maximum, above)
 
     def margins(self, log_probs: FloatArray) -> list[tuple[FloatArray, float | FloatArray]]:
-        """Return the constraint as pairs of values and their lower bounds, (n_sentences,), nats."""
+        """Return pairs of log-probabilities and their limits, (n_sentences,), nats."""
         rows = zip(self.accepting, log_probs, self.limits, strict=True)
         return [(row, limit) for accepting, row, limit in rows if accepting]
 
@@ -78,7 +75,7 @@ class Objective:
     def slack(self, log_probs: FloatArray) -> FloatArray:
         """Return summed log-probabilities of accepting models minus the loss, (n_sentences,), nats.
 
-        Sentences with high values are far from violating the constraint.
+        A perturbation prefers sentences with high values.
         """
         accepted = log_probs[np.array(self.accepting)].sum(axis=0)
         with np.errstate(invalid="ignore"):  # -inf - -inf
@@ -94,12 +91,10 @@ class Objective:
     ) -> BoolArray:
         """Return a mask of sentences that may satisfy the constraint with a loss below `loss`.
 
-        Args:
-            log_probs: log-probabilities, (n_models, n_sentences), nats; nan if unknown.
-            upper_bounds: upper bounds of these, (n_models, n_sentences); inf if unknown.
-            loss: loss to improve on.
+        Arrays are (n_models, n_sentences), nats. Unknown log-probabilities are nan, unknown
+        upper bounds inf.
         """
-        # Best case of unknown scores: the bound for accepting models, -inf for rejecting models
+        # In the best case, unknown scores are the bound (accepting models) or -inf (rejecting)
         best = log_probs.copy()
         bounds = np.broadcast_to(upper_bounds, best.shape)
         for row, (accepting, bound) in enumerate(zip(self.accepting, bounds, strict=True)):
@@ -109,20 +104,22 @@ class Objective:
 
 @dataclass(frozen=True)
 class PairObjective(Objective):
-    """Objective of one sentence of a pair on which two models disagree; the other one is fixed.
+    """Objective of a sentence s that forms a pair with a fixed sentence t.
 
-    The first model should find this sentence likelier, the second model the other one. The limits
-    are the models' log-probabilities of the other sentence. The search maximises the difference of
-    the two models' log-ratios. This difference grows by the same amount as the loss falls.
+    The evaluator's first model m1 must prefer s, and its second model m2 must prefer t. The limits
+    are log p(t|m1) and log p(t|m2).
+
+        loss       = log p(s|m2) - log p(s|m1)
+        constraint:  log p(s|m1) ≥ log p(t|m1) and log p(s|m2) ≤ log p(t|m2)
     """
 
     def loss(self, log_probs: FloatArray) -> FloatArray:
-        """Return log-probabilities under the second model minus those under the first, nats."""
+        """Return the loss, (n_sentences,), nats."""
         with np.errstate(invalid="ignore"):  # -inf - -inf
             difference = log_probs[1] - log_probs[0]
         return np.where(np.isnan(difference), np.inf, difference)
 
     def margins(self, log_probs: FloatArray) -> list[tuple[FloatArray, float | FloatArray]]:
-        """Return the constraint; the second model must also prefer the other sentence."""
+        """Return pairs of values and their lower bounds, (n_sentences,), nats."""
         (first,) = super().margins(log_probs)
         return [first, (np.broadcast_to(self.limits[1], log_probs.shape[1]), log_probs[1])]

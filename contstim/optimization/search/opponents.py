@@ -1,9 +1,8 @@
 """Scorers with different units as opponents in a search.
 
-Two log-probabilities are compared in nats. If the scores of a scorer have another unit, both sides
-are compared in standard deviations of natural sentences: a search divides every score by the
-standard deviation under its scorer, so that the decrease of one score by one standard deviation
-weighs as much as that of the other.
+Two log-probabilities are compared in nats. If the scores of a scorer have another unit, a search
+divides the scores of both sides by their standard deviations over natural sentences. A decrease of
+either score by one standard deviation then has the same weight.
 """
 
 from __future__ import annotations
@@ -24,8 +23,10 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 NATS_PER_SD = 10.0
-"""Scaled score of a standard deviation. Constants of a search are in nats; among sentences of equal
-length, the standard deviation of log-probabilities is about 10 nats."""
+"""Number of nats that count as a standard deviation, because constants of a search are in nats.
+
+Log-probabilities of sentences of equal length have a standard deviation of about 10 nats.
+"""
 
 MAX_SENTENCES = 200
 """Maximum number of natural sentences whose scores determine the standard deviation."""
@@ -35,7 +36,6 @@ class Opponent(LanguageModel):
     """A scorer in a search: its scores divided by a tenth of a standard deviation.
 
     Args:
-        scorer: scorer with scores of any unit.
         sd: standard deviation of its scores of natural sentences.
     """
 
@@ -96,11 +96,9 @@ class Opponent(LanguageModel):
 
 
 def natural_sd(scorer: Scorer, sentences: Iterable[Sentence]) -> float:
-    """Return the standard deviation of scores among natural sentences of equal length.
+    """Return the pooled standard deviation of scores of natural sentences of equal length.
 
-    Args:
-        scorer: scorer of any unit.
-        sentences: natural sentences; those that the scorer cannot score are ignored.
+    Sentences that the scorer cannot score are ignored.
 
     Raises:
         ModelError: if the scores do not vary, or there are not enough sentences of equal length.
@@ -112,9 +110,9 @@ def natural_sd(scorer: Scorer, sentences: Iterable[Sentence]) -> float:
 
 
 def pooled_sd(name: str, sentences: Sequence[Sentence], scores: FloatArray) -> float:
-    """Return the standard deviation of scores within numbers of words; see `natural_sd`.
+    """Return the pooled standard deviation of given scores; see `natural_sd`.
 
-    Impossible sentences are ignored.
+    Infinite scores are ignored.
     """
     rows = sorted(np.flatnonzero(np.isfinite(scores)).tolist(), key=lambda row: len(sentences[row]))
     groups = [scores[[*group]] for _, group in groupby(rows, lambda row: len(sentences[row]))]

@@ -1,23 +1,21 @@
 """New starts for a climb at a local optimum (iterated local search).
 
-A local optimum is usually just above the floor. There are two methods for a new start.
-`Perturbation` replaces some words and stays above the floor. It prefers words that the accepting
-models find likelier than the rejecting models do, even if the loss then increases. This increases
-the slack, the margin above the floor, which the next round can use.
+A local optimum is usually just above the floor, so most replacements fall below it. There are two
+methods for a new start.
 
-`Oscillation` passes through sentences below the floor (strategic oscillation). It needs cheap
-scores of all words. A climb replaces one word at a time, cannot pass such sentences, and ends at a
-local optimum with few feasible neighbours. Therefore `Oscillation` replaces the floor by a penalty
-for a while, and minimises
+`Perturbation` replaces some words and stays above the floor. It prefers words with a high
+log p(accept model) - log p(reject model), even if the loss increases. The new sentence is further
+above the floor, so the next round has more possible replacements.
 
-    loss + price * shortfall          in nats; the shortfall is 0 at the floor and above
+`Oscillation` passes through sentences below the floor (strategic oscillation, Glover 1977,
+*Heuristics for integer programming using surrogate constraints*). It needs cheap scores of all
+words. It replaces a few words at random, and then minimises
 
-First, it replaces a few words at random. A low price leads to sentences far below the floor, which
-are unlikely under the reject model. Each higher price leads back towards the floor, until a
-violation costs more than it gains (Glover 1977, *Heuristics for integer programming using surrogate
-constraints*).
-If no single word lowers this sum, two neighbouring words are replaced at once. For an n-gram model,
-most words are good or bad only together with their neighbours.
+    loss + price * shortfall          in nats; shortfall: nats below the floor, or 0
+
+A low price leads to sentences far below the floor, which are unlikely under the reject model. Each
+higher price leads back towards the floor. If no single word lowers the sum, two neighbouring words
+are replaced at once, because n-gram models score words together with their neighbours.
 
 Example with a floor of -20 nats: `The dog sleeps` has a loss of -18 and is at the floor. The prices
 0.5, 1 and 2 lead to
@@ -54,13 +52,14 @@ _CACHED_BYTES = 2**26
 
 @dataclass(frozen=True)
 class Perturbation:
-    """A method for new starts: replace a few words by those with the largest expected slack.
+    """A method for new starts: replace a few words by words with the largest expected slack.
+
+    See `Objective.slack`.
 
     Attributes:
-        max_words: maximum number of replaced words.
         max_drafts: maximum number of words of a position that a draft scores.
         draft_covers: effort of a draft; see `LanguageModel.draft`.
-        patience: rounds without gain after which the search ends.
+        patience: the search ends after this many rounds in a row without gain.
         tries: maximum number of sentences to score until one satisfies the constraint.
     """
 
@@ -78,15 +77,7 @@ class Perturbation:
         state: SearchState,
         rng: np.random.Generator,
     ) -> ScoredSentence | None:
-        """Return an exactly scored sentence that satisfies the constraint; None to end the search.
-
-        Args:
-            best: best sentence so far.
-            candidates: words allowed at each position.
-            objective: loss, constraint and evaluator.
-            state: search state, which this may update.
-            rng: random generator.
-        """
+        """Return a new start, exactly scored and feasible; None to end the search."""
         evaluator = objective.evaluator
         for _ in range(self.tries):
             perturbed = best
@@ -106,7 +97,7 @@ class Perturbation:
                     perturbed = ScoredSentence(sentence, scores, best.loss)
             if perturbed.sentence == best.sentence:
                 continue
-            # Score exactly, until the constraint is violated; any loss is accepted
+            # Stop scoring if the constraint is violated. The loss does not matter
             log_probs = np.full(len(evaluator.models), np.nan)
             for number in range(len(evaluator.models)):
                 log_probs[number] = evaluator.log_prob(number, perturbed.sentence)
@@ -119,9 +110,9 @@ class Perturbation:
     def _select_slackest(
         self, objective: Objective, estimates: PositionEstimates, columns: IntArray
     ) -> IntArray:
-        """Return the words with most slack that should satisfy the constraint, best first."""
+        """Return columns of the words with most slack that should satisfy the constraint."""
         mean, spread = estimates.mean[:, columns], estimates.spread[:, columns]
-        # Require the constraint even if accepting models err by one standard deviation
+        # For safety, lower the means under accepting models by one standard deviation
         cautious = mean - np.array(objective.accepting)[:, None] * spread
         feasible = objective.feasible(cautious)
         order = np.argsort(-objective.slack(mean[:, feasible]), kind="stable")
@@ -133,17 +124,16 @@ class Oscillation(Perturbation):
     """A method for new starts: go below the floor at a low price, and return as the price rises.
 
     All words of a position are scored exactly at every visit (`LanguageModel.cheap_replacements`).
-    If the prices lead back to the best sentence, or to no feasible sentence, the start is that of
-    `Perturbation`.
+    If all attempts lead back to the best sentence, or to no feasible sentence, use `Perturbation`.
 
     Attributes:
-        patience: rounds without gain after which the search ends.
         oscillations: maximum number of attempts to find a new feasible sentence.
         random_words: number of words replaced at random at the beginning.
         lowest: lower limit of the random first price, nats per nat.
         highest: upper limit of the random first price, nats per nat.
-        rises: successive factors by which the first price is multiplied.
-        first_words: number of best words at a position that are combined with every next word.
+        rises: successive prices, divided by the first price.
+        first_words: for pairs of neighbours: number of best first words that are tried with every
+            second word.
     """
 
     patience: int = 6
@@ -182,11 +172,10 @@ class Oscillation(Perturbation):
     def _descend(
         self, sentence: Sentence, losses: PricedLosses, rng: np.random.Generator
     ) -> Sentence:
-        """Replace words until no word and no tried pair of neighbours (`first_words`) is better."""
+        """Replace words until no word and no tried pair of neighbours is better."""
         loss = losses.of_sentence(sentence)
         while True:
-            # Replace single words at positions in random cycles until none is better. Unlike
-            # `climb`, this takes the best word, adds the price and records nothing.
+            # Replace single words at positions in random cycles until none is better
             cycle: list[int] = []
             failures_in_a_row = 0
             while failures_in_a_row < len(losses.positions):
@@ -195,7 +184,7 @@ class Oscillation(Perturbation):
                 failures_in_a_row += 1
                 if lowest < loss - _ROUNDING:
                     sentence, loss, failures_in_a_row = changed, lowest, 0
-            # Take the best pair at the first position, in random order, that has a better pair
+            # Try pairs at positions in random order until one is better
             for index in rng.permutation(losses.positions).tolist():
                 if index + 1 not in losses.positions:
                     continue
@@ -214,11 +203,9 @@ class Oscillation(Perturbation):
 
 
 class PricedLosses:
-    """Cached losses of sentences, with a price for the shortfall below the floor.
+    """Cached sums loss + price * shortfall.
 
     Args:
-        candidates: words allowed at each position.
-        objective: objective with loss, shortfall and models.
         price: nats for each nat below the floor.
     """
 
@@ -234,14 +221,14 @@ class PricedLosses:
     def of_words(self, sentence: Sentence, index: int) -> FloatArray:
         """Return loss + price * shortfall with each word at a 0-based position, (n_words,), nats.
 
-        The value is infinite if a word is not allowed, or if no price can lead from the sentence
-        back to the floor.
+        The value is infinite for words that are not allowed, and for sentences from which no price
+        leads back to the floor.
         """
         losses, shortfalls = self._cached(sentence, index)
         return losses + self.price * shortfalls
 
     def best(self, sentence: Sentence, index: int) -> tuple[Sentence, float]:
-        """Return the sentence with the best word at a position, and its loss."""
+        """Return the sentence with the best word at a position, and the value of `of_words`."""
         losses = self.of_words(sentence, index)
         column = int(losses.argmin())
         return self.replace(sentence, index, column), float(losses[column])
@@ -253,14 +240,13 @@ class PricedLosses:
         return float(losses[0] + self.price * shortfalls[0])
 
     def _assess_words(self, sentence: Sentence, index: int) -> tuple[FloatArray, FloatArray]:
-        """Return losses and shortfalls with each word at a position, (n_words,) each, nats."""
         words, models = self._candidates.vocabulary.at(index), self._objective.evaluator.models
         rows = [model.replacement_log_probs(sentence, index, words) for model in models]
         return self._assess(np.stack(rows), self._candidates.allowed(sentence, index))
 
     def _assess(self, log_probs: FloatArray, valid: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Return losses, inf for invalid sentences, and shortfalls, (n_sentences,) each."""
+        """Return losses (inf for invalid sentences) and shortfalls, (n_sentences,) each, nats."""
         losses, shortfalls = self._objective.loss(log_probs), self._objective.shortfall(log_probs)
-        # No price outweighs a loss of -inf, so such a sentence is valid only without a shortfall
+        # No price outweighs a loss of -inf, so a sentence with this loss must have no shortfall
         valid = valid & np.isfinite(shortfalls) & ((losses > -np.inf) | (shortfalls == 0))
         return np.where(valid, losses, np.inf), np.where(valid, shortfalls, 0.0)

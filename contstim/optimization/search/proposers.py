@@ -1,15 +1,18 @@
 """Proposal of better words at a position: the interface, our strategy, and the published one.
 
-`ScreeningProposer` computes cheap scores first. It screens all words with the cheapest estimates.
-Drafts, which cost a fraction of an exact score, then score the promising words. A model without a
-draft scores these words exactly, because its exact scores are cheap. The best of these words are
-scored exactly under all models. Throughout the search, the results of each stage calibrate the
-estimates of the stage before.
+`ScreeningProposer` works in three stages:
 
-`RegressionProposer` is the published strategy, a regression of exact scores on estimates (Golan et
-al. 2023, Methods, Eq. 3). At each visit, it fits a line to exact log-probabilities of a few words
-as a function of their estimates. If none of these words is an improvement, it scores the word with
-the best prediction and refits the line, a few times.
+1. Screen all words with the cheapest estimates.
+2. Score the promising words with drafts, which cost a fraction of an exact score. A model with
+   cheap exact scores has no draft, so it scores these words exactly.
+3. Score the best of these words exactly under all models.
+
+The results of each stage calibrate the estimates of the previous stage.
+
+`RegressionProposer` is the published strategy (Golan et al. 2023, Methods, Eq. 3). At each visit,
+it fits a regression line of exact log-probabilities on estimates of a few words. It scores the word
+with the best prediction and fits the line again. It stops after five words, or if a word is better
+than the current word.
 """
 
 from __future__ import annotations
@@ -36,17 +39,12 @@ if TYPE_CHECKING:
 class Proposer(ABC):
     """A strategy to find a better word.
 
-    A proposer is frozen; the search state stores all values that change. A strategy that stores
-    other values starts with a subclass of `SearchState`.
+    A proposer is frozen. The search state stores all values that change. A strategy with further
+    values overrides `start` to return an instance of a subclass of `SearchState`.
     """
 
     def start(self, evaluator: Evaluator, rng: np.random.Generator) -> SearchState:
-        """Return the initial state of a search.
-
-        Args:
-            evaluator: evaluator of the search.
-            rng: random generator of the strategy.
-        """
+        """Return the initial state of a search."""
         return SearchState(len(evaluator.models), rng)
 
     @abstractmethod
@@ -55,25 +53,17 @@ class Proposer(ABC):
     ) -> ScoredSentence | None:
         """Return a feasible sentence with another word and a lower exact loss, or None.
 
-        Args:
-            position: current sentence, position and candidate words.
-            objective: loss, constraint and evaluator.
-            state: search state, which this visit may update, with the random generator.
+        A visit may update the search state.
         """
 
 
 def best_word(
     position: Position, objective: Objective, words: Sequence[str], log_probs: FloatArray
 ) -> ScoredSentence | None:
-    """Return the feasible sentence with the lowest loss below the current one, or None.
+    """Return the feasible sentence with the lowest loss, if lower than the current loss; or None.
 
-    Of equally good words, the first is used.
-
-    Args:
-        position: current sentence and position.
-        objective: loss and constraint.
-        words: candidate words.
-        log_probs: exact log-probabilities, (n_models, n_words), nats; nan if unknown or excluded.
+    Ties are resolved in favour of the first word. Log-probabilities are exact, (n_models,
+    n_words), nats; nan if unknown or excluded.
     """
     losses = objective.loss(log_probs)
     eligible = ~np.isnan(log_probs).any(axis=0) & objective.feasible(log_probs)
@@ -87,7 +77,7 @@ def best_word(
 def rank_exactly(
     position: Position, objective: Objective, words: Sequence[str], log_probs: FloatArray
 ) -> ScoredSentence | None:
-    """Return and record the best sentence, given exact scores of all words; see `best_word`."""
+    """Return the result of `best_word`, and record it."""
     better, evaluator = best_word(position, objective, words, log_probs), objective.evaluator
     if better is not None:
         evaluator.record(position.visit, position.index, better.sentence, better.log_probs)
@@ -96,17 +86,16 @@ def rank_exactly(
 
 @dataclass(frozen=True)
 class ScreeningProposer(Proposer):
-    """The default strategy: screen all words, draft the promising ones, score the best exactly.
-
-    Models of all kinds can be combined.
+    """The default strategy: screen all words, draft promising words, score the best words exactly.
 
     Attributes:
-        draft_share: passes of a visit for drafts under each model, as a share of the passes of one
-            exact score under all models.
-        min_draft_passes: minimum number of passes of a visit for drafts under each model.
+        draft_share: network passes for the drafts of a visit under each model, divided by the
+            passes of one exact score under all models.
+        min_draft_passes: minimum number of passes for the drafts of a visit under each model.
         draft_covers: effort of a draft; see `LanguageModel.draft`.
-        min_expected_improvement: expected improvement above which a word is scored exactly, nats.
-        patience: exact evaluations without gain after which the visit ends.
+        min_expected_improvement: a word is scored exactly if it has a larger expected improvement,
+            nats.
+        patience: the visit ends after this many exact scores in a row without gain.
         max_batch: maximum number of words scored exactly at once.
     """
 
@@ -121,19 +110,18 @@ class ScreeningProposer(Proposer):
         self, position: Position, objective: Objective, state: SearchState
     ) -> ScoredSentence | None:
         """Return a better sentence or None; see `Proposer.propose`."""
-        # Screen all words. If all scores are exact, as for n-gram models, the visit ends here.
+        # N-gram models have exact scores of all words, so their visits end here
         words, evaluator = position.words, objective.evaluator
         estimates = PositionEstimates(position, objective, state)
         if not estimates.spread.any():
             log_probs = np.where(estimates.open, estimates.mean, np.nan)
             return rank_exactly(position, objective, words, log_probs)
 
-        # Draft the promising words. The budget grows with the cost of exact scores.
         passes = max(self.min_draft_passes, self.draft_share * sum(evaluator.exact_passes))
         ready = estimates.refine(passes, self.draft_covers)
 
-        # Score the best words exactly, until the expected improvement is too small or several in a
-        # row are no better. Each model scores only words that no earlier model has excluded.
+        # Score the best words exactly, until expected improvements are too small, or `patience`
+        # words in a row are no better. Each model scores only words that no earlier model excluded
         def promising(log_probs: FloatArray) -> BoolArray:
             return objective.promising(log_probs, np.inf, position.current.loss)
 
@@ -142,7 +130,6 @@ class ScreeningProposer(Proposer):
         failures = 0
         while failures < self.patience:
             loss = (better or position.current).loss
-            # Batch size according to the success of earlier batches
             limit = state.batch_size(self.max_batch)
             chosen = estimates.most_promising(ready, limit, loss, self.min_expected_improvement)
             if not len(chosen):
@@ -163,30 +150,27 @@ class RegressionProposer(Proposer):
 
     Attributes:
         threshold: minimum log-probability, nats, of a candidate given the words before it, under
-            left-to-right models; these score all remaining candidates exactly.
+            left-to-right models. These models score all remaining candidates exactly.
         threshold_step: decrease of the threshold while too few candidates reach it, nats.
         min_candidates: number of candidates that must reach the threshold.
-        patience: predictions without gain after which the visit ends.
+        patience: the visit ends after this many predicted words without gain.
         penalty: added loss for each nat by which a prediction violates the constraint.
     """
 
-    # The paper compares the threshold with the log-probability of a word's first token. We use all
-    # tokens of the word if they have been scored anyway, normalised by the model's rule (in the
-    # published code, over all tokens). The paper uses the threshold for GPT-2, and its code scores
-    # all words for RNN and LSTM; we use the threshold for all left-to-right models. Masked models
-    # are never left-to-right, because they see all masks at once.
+    # Differences from the publication:
+    # * The paper compares the threshold with the log-probability of a word's first token. We use
+    #   all tokens of the word if they have been scored anyway, normalised by the model's rule.
+    # * The published code applies the threshold only to GPT-2, and scores all words for RNN and
+    #   LSTM. We apply it to all left-to-right models.
     threshold: float = -10.0
     threshold_step: float = 5.0
-    # We count words that are allowed at the position; the published code counts tokens that begin a
-    # word
+    # * The published code counts tokens that begin a word. We count words allowed at the position.
     min_candidates: int = 10
-    # Each line starts from the words with the highest and the lowest estimate, scored under that
-    # model alone, and from the current word; an improvement among them is accepted. Our lines have
-    # no negative slope: a higher estimate predicts no lower score. Then the word with the best
-    # prediction is scored, up to five times, even if it predicts no gain. The published code counts
-    # only words no better than an earlier one and stops after six in a row.
+    # * Our lines have no negative slope: a higher estimate never predicts a lower score.
+    # * We score up to five predicted words. The published code counts only words that are no better
+    #   than an earlier word, and stops after six in a row.
     patience: int = 5
-    # A violation outweighs any loss: predicted feasible words come first, then the least violating
+    # A violation outweighs any loss, so words that are predicted to be feasible come first
     penalty: float = 1e5
 
     def propose(
@@ -194,8 +178,8 @@ class RegressionProposer(Proposer):
     ) -> ScoredSentence | None:
         """Return a better sentence or None; see `Proposer.propose`."""
         del state  # each visit fits new lines
-        # Candidates are the words that every left-to-right model finds likely enough in context;
-        # these models score all candidates exactly. Rows of arrays are models, columns candidates.
+        # Candidates are the words that reach the threshold under every left-to-right model. Rows of
+        # arrays are models, columns are candidates
         evaluator = objective.evaluator
         screenings = [evaluator.screen(number, position) for number in range(len(evaluator.models))]
         chosen = self._select_likely(screenings, position.allowed)
@@ -207,8 +191,8 @@ class RegressionProposer(Proposer):
         if not np.isnan(exact).any():
             return rank_exactly(position, objective, words, exact)
 
-        # Lines of models without exact scores start with three points: the candidates with the
-        # highest and the lowest estimate, and the current word (column `current_column`)
+        # The line of each other model starts with three points: the candidates with the highest and
+        # the lowest estimate, and the current word
         current_column = position.column
         estimates = np.stack([screening.estimate[chosen] for screening in screenings])
         current = np.array([screening.estimate[current_column] for screening in screenings])
@@ -220,7 +204,7 @@ class RegressionProposer(Proposer):
             sentence = position.replace(words[column])
             evaluator.record(position.visit, position.index, sentence, exact[:, column])
 
-        # While no scored word is an improvement, score the word with the best prediction and refit
+        # While no scored word is better, score the word with the best prediction
         better = best_word(position, objective, words, exact)
         for _ in range(self.patience):
             scored = ~np.isnan(exact).any(axis=0)
@@ -237,8 +221,7 @@ class RegressionProposer(Proposer):
         return better
 
     def _select_likely(self, screenings: list[Replacements], allowed: BoolArray) -> BoolArray:
-        """Return a mask of allowed words likely enough under left-to-right models, (n_words,)."""
-        # Log-probabilities of the words given the words before them, by model
+        """Return a mask of allowed words that reach the threshold, (n_words,)."""
         networks = [r for r in screenings if r.is_left_to_right and not r.complete]
         if not networks:
             return allowed
@@ -255,13 +238,9 @@ def _find_extremes(
 ) -> list[tuple[int, int]]:
     """Find the words with the highest and the lowest estimate, under models without exact scores.
 
-    Returns pairs of row and column. If the current word itself is the extreme, there is no pair,
-    because the exact score of the current word is known.
-
-    Args:
-        exact: exact log-probabilities, (n_models, n_words), nats; nan if unknown.
-        estimates: estimates of the words, (n_models, n_words).
-        current: estimates of the current word, (n_models,).
+    Return (row, column) of these words. The current word is omitted, because its score is
+    known. `current` are estimates of the current word, (n_models,); other arrays are (n_models,
+    n_words).
     """
     extremes = []
     for number in np.flatnonzero(np.isnan(exact).any(axis=1)).tolist():
@@ -274,15 +253,10 @@ def _find_extremes(
 def _predict(
     exact: FloatArray, estimates: FloatArray, current_exact: FloatArray, current: FloatArray
 ) -> FloatArray:
-    """Return log-probabilities, (n_models, n_words), nats: exact or predicted by fitted lines.
+    """Return log-probabilities, (n_models, n_words), nats: exact, or predicted by fitted lines.
 
-    Lines are least-squares fits without negative slope: a higher estimate predicts no lower score.
-
-    Args:
-        exact: exact log-probabilities, (n_models, n_words), nats; nan if unknown.
-        estimates: estimates of the words, (n_models, n_words).
-        current_exact: log-probabilities of the current sentence, (n_models,), nats.
-        current: estimates of the current word, (n_models,).
+    Lines are least-squares fits. Negative slopes are replaced by 0. `exact` is nan if unknown.
+    `current_exact` and `current` are the score and the estimate of the current word, (n_models,).
     """
     predicted = exact.copy()
     for number, (scores, estimated) in enumerate(zip(exact, estimates, strict=True)):
@@ -292,7 +266,7 @@ def _predict(
         y = np.append(scores[~unscored], current_exact[number])
         finite = np.isfinite(x) & np.isfinite(y)
         x, y = x[finite], y[finite]
-        if not len(x):  # nothing to fit: use the estimates unchanged
+        if not len(x):  # without a line, use the estimates
             predicted[number, unscored] = estimated[unscored]
             continue
         centred = x - x.mean()

@@ -22,16 +22,12 @@ class Recipe:
     """A method to search for a controversial sentence.
 
     Attributes:
-        name: name on the command line and in records.
-        proposer: strategy that finds a better word.
         perturbation: method for new starts; None for a single round.
-        capitals: default of studies: whether capitalised words are restricted to positions where
-            capitals are correct (`constraints.capitals`).
-        plausible: default of studies: quantile of natural sentences that is the floor of each
-            sentence under the model that accepts it; 0 for no floor.
-        restarts: default budget of the searches of a sentence.
-        with_cheap_words: perturbation and budget between models that all have `cheap_replacements`;
-            None for no difference.
+        capitals: default of studies: whether to use `constraints.capitals`.
+        plausible: default of studies: minimum log-probability of a sentence under its accept model,
+            as a quantile of natural sentences; 0 for no minimum.
+        with_cheap_words: perturbation and budget if all models have `cheap_replacements`; None for
+            the same as between other models.
     """
 
     name: str
@@ -56,57 +52,53 @@ class Recipe:
 DEFAULT = Recipe(
     name="default",
     capitals=True,
-    # In published synthetic pairs with a transformer, nine of ten participants agree on about 80 %
-    # of the pairs whose natural sentence is above the first quartile under both models, and on
-    # about 59 % of the others; higher quantiles hardly increase agreement (docs/figures.md).
+    # In published synthetic pairs with a transformer, nine of ten participants agree on 80 % of the
+    # pairs if the natural sentence is above the first quartile under both models. Otherwise, they
+    # agree on 59 %. Higher quantiles hardly increase agreement (docs/figures.md)
     plausible=0.25,
     proposer=ScreeningProposer(),
     perturbation=Perturbation(),
     restarts=SearchBudget(searches=20, patience=5, min_gain=0.5, passes=4000),
-    # With the perturbation above, searches between n-gram models over few words end six nats above
-    # the optimum; with `Oscillation`, less than two (benchmarks/optimality.py). In the same time,
-    # one search with many rounds comes closer to the optimum than several searches.
+    # With `Perturbation`, searches between n-gram models over few words end six nats above the
+    # optimum, with `Oscillation` less than two (benchmarks/optimality.py). One search with many
+    # rounds comes closer to the optimum than several searches in the same time
     with_cheap_words=(Oscillation(), SINGLE),
 )
 """The default recipe.
 
-It differs from the published one as follows. Exact scores of masked models are expensive, so they
-come last. One context gives estimates of all words, and drafts score a few words. Only words with
-an expected improvement above half a nat are scored exactly, under the accept model first. At a
-local optimum, the sentence is perturbed and the climb restarts. Between n-gram models, exact scores
-of all words cost almost nothing, and new starts may pass through sentences below the floor.
+It differs from the published recipe in three ways:
+
+* Exact scores of masked models are expensive, so they come last. One pass gives estimates of all
+  words, and drafts score a few words. Only words with an expected improvement above half a nat are
+  scored exactly, under the accept model first.
+* At a local optimum, the sentence is perturbed and the climb continues.
+* Between n-gram models, new starts may pass through sentences below the floor.
 """
 
 GOLAN2023 = Recipe(name="golan2023", proposer=RegressionProposer())
 """The procedure of Golan et al. (2023), "Generating synthetic controversial sentences" in Methods.
 
-Words are replaced at positions in random cycles; the first word of a sentence is replaced by words
-of the sentence-initial list.
-The search ends when as many positions in a row as the sentence has words bring no improvement.
-N-gram models score all words exactly. Left-to-right models score exactly the words that are likely
-enough in context. For masked models and the BiLSTM, a line predicts scores from an approximation
-and is refitted after each exact score; if both models are approximated, both are predicted. A word
-is accepted if its exact scores lower the loss and satisfy the constraint. We follow the authors'
-published code for details that the paper does not specify.
+Words are replaced at positions in random cycles. New first words come from the sentence-initial
+list. The search ends after n positions in a row without improvement, where n is the number of words
+of the sentence. We follow the authors' published code for details that the paper does not specify.
 
 Differences that are not settings of `RegressionProposer`:
 
 * Each model uses its own scoring rule. The published scores of GPT-2 are `@chain` with the context
   `". "`, which the user has to set. Masked models are scored by the mean over all orders of the
-  words, not by 100 random orders, and without a term for the end mark (`@chain-sampled` has the 100
-  orders).
-* The approximation of a masked model is log p(word | all other words) with independent tokens of a
-  word. The authors average over the orders in which the tokens may be revealed, which needs a pass
-  for each prefix of each word.
-* Of equally good words, the first one in the vocabulary is accepted, not a random one.
+  words, without a term for the end mark. The authors used 100 random orders (`@chain-sampled`).
+* The approximation of a masked model is log p(word | all other words), with independent tokens of a
+  word. The authors averaged over the orders of the tokens, which needs a pass for each prefix of
+  each word.
+* Of equally good words, the first word in the vocabulary is accepted, not a random one.
 * No score is computed twice, and no position is tried again with the same sentence. This changes
   the number of passes but no step.
 * Models whose scores are not log-probabilities (`+mean`, `+slor`, classifiers) are refused, because
-  a threshold for log p(word | words before) and a floor for log p(sentence) do not apply to them.
+  the threshold for log p(word | words before) does not apply to them.
 """
 
 RECIPES = {recipe.name: recipe for recipe in (DEFAULT, GOLAN2023)}
-"""All recipes by name; the command line offers every recipe listed here."""
+"""All recipes by name, also for the command line."""
 
 
 def recipe_named(name: str) -> Recipe:

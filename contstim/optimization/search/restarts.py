@@ -1,9 +1,8 @@
 """Repeated searches from one natural sentence.
 
-A search accepts a better word as soon as a position has one, so its result depends on the order of
-positions. Searches that differ only in their seeds end several nats apart. Therefore the sentence
-is searched again with other seeds, until several searches in a row have gained almost nothing. The
-best result is returned.
+The result of a search depends on the random order of positions: with other seeds, results differ by
+several nats. Therefore the search is repeated with other seeds until several searches in a row gain
+almost nothing. The best result is returned.
 
 Searches share no state. Each gives the same result as a single search with its seed.
 """
@@ -39,12 +38,12 @@ class SearchBudget:
         searches: maximum number of searches; None for no limit.
         seconds: time limit. Another search begins only if it should end in time, given the mean
             duration of the earlier searches. Results then depend on the machine.
-        patience: number of searches in a row with a gain below `min_gain` after which the searches
-            end; None for no limit.
-        min_gain: smallest gain that resets the patience, nats.
-        passes: limit of sequences through all networks. Another search begins only if it should
-            stay within the limit, given the mean of the earlier searches. Models that do not report
-            passes (`LanguageModel.reports_passes`) exceed any limit. None for no limit.
+        patience: the searches end after this many searches in a row with a gain below `min_gain`;
+            None for no limit.
+        min_gain: see `patience`; nats.
+        passes: maximum number of sequences that networks process, used like `seconds`; None for no
+            limit. If a model does not report passes (`LanguageModel.reports_passes`), there is only
+            one search.
 
     Raises:
         InputError: if a number is out of range, nothing limits the searches, or a single search has
@@ -61,7 +60,7 @@ class SearchBudget:
         check_ranges(self)
         if self.searches == 1 and self.seconds is not None:
             raise InputError("A single search always finishes: leave out `seconds`, or allow 2.")
-        # Passes do not limit searches between models without a network
+        # `passes` is not enough, because models without a network have no passes
         if self.searches is None and self.seconds is None and self.patience is None:
             raise InputError("Nothing ends the searches: set `searches`, `seconds` or `patience`.")
 
@@ -96,12 +95,8 @@ class SearchSummary:
     """One of the searches from a natural sentence.
 
     Attributes:
-        number: 0-based number of the search.
-        seed: seed with which a single search gives the same result.
         loss: loss of the result, nats; lower is better.
         gain: decrease of the lowest loss so far, nats; 0 for the first search.
-        visits: number of visited positions.
-        costs: costs by model name.
     """
 
     number: int
@@ -117,11 +112,7 @@ class SearchResult:
     """Result of a search, or the best of several.
 
     Attributes:
-        natural: natural sentence from which the search started.
-        recipe: name of the recipe.
         costs: costs of all searches by model name.
-        searches: summaries of all searches from the natural sentence.
-        budget: budget of the searches.
         end_of_searches: reason why the searches ended.
     """
 
@@ -134,7 +125,7 @@ class SearchResult:
 
     @property
     def n_unsuccessful(self) -> int:
-        """Number of searches in a row, the last one included, with a gain below `min_gain`."""
+        """Number of searches after the last one with a gain of at least `min_gain`."""
         return _count_unsuccessful(self.searches, self.budget)
 
     @property
@@ -165,12 +156,8 @@ def best_of(
 ) -> ResultT:
     """Return the first result with the lowest loss, with the costs of all searches.
 
-    Args:
-        search: function that runs a whole search with a seed.
-        models: models of the search.
-        seed: seed of the first search, from which the other seeds are derived.
-        budget: limits of the searches.
-        on_restart: callback, called after each search that is followed by another.
+    `search` runs a search with a seed. `seed` is that of the first search; see
+    `seed_of_search`. `on_restart` is called after each search that is followed by another.
     """
     began = monotonic()
     reported = all(model.reports_passes for model in models)
@@ -185,7 +172,7 @@ def best_of(
             best, lowest = result, summary.loss
         searches.append(replace(summary, number=len(searches), gain=gain))
 
-        # Assume that another search takes the mean of the earlier ones
+        # Expect that another search costs the mean of the earlier searches
         costs = {m.name: sum((s.costs[m.name] for s in searches), Cost()) for m in models}
         passes = sum(c.rows for c in costs.values()) if reported else inf
         with_another = (len(searches) + 1) / len(searches)

@@ -1,27 +1,18 @@
 """Estimates of every word at a position, and their calibration during a search.
 
-Example: `The dog barks` has -20 nats under the accept model (the floor), -18 under the reject one.
-Screening the second position estimates how much likelier each word makes the sentence than `dog`
-does. Before any calibration, this gives these means, all with a standard deviation of 2 nats:
+Example: `The dog barks` has -20 nats under the accept model (the floor), and -18 nats under the
+reject model. Screening estimates the log-probability of the sentence with each word in place of
+`dog`. Before any calibration, the standard deviation of these estimates is 2 nats:
 
                        dog      cat     idea
     accept (row 0)     -20    -20.5      -26
     reject (row 1)     -18      -21      -27
 
-`cat` lowers the loss by about 3.1 nats on average and reaches the floor with probability .4: its
-expected improvement is 1.2 nats. `idea` lowers the loss by 9 nats, but reaches the floor with
-probability .001: 0.01 nats. So a draft scores `cat`, which gives a better mean and a smaller
-standard deviation. `cat` is scored exactly if its expected improvement is still large enough.
-
-Another example: under the accept model, the expected log-probability of a word is half a nat above
-the floor. Under the reject model, it is 3 nats below the loss. Both have a standard deviation of
-2 nats. The word satisfies the constraint with probability .6 and then lowers the loss by 3.06 nats
-on average: its expected improvement is 1.8 nats.
-
-An expected improvement is a mean over 32 random errors. A position has about 20,000 words, so most
-are excluded first. The improvement of a word with the most favourable of the errors is an upper
-bound. The expected improvements of the few hundred words that improve most at their means give a
-threshold. Expected improvements are computed only for words whose upper bound reaches it.
+`cat` reaches the floor with probability .4, and lowers the loss by 3.06 nats on average. Its
+expected improvement is .4 · 3.06 = 1.2 nats. `idea` reaches the floor only with probability .001,
+so its expected improvement is 0.01 nats. A draft scores `cat`, which gives a better mean and a
+smaller standard deviation. If the expected improvement is still large enough, `cat` is scored
+exactly.
 """
 
 from __future__ import annotations
@@ -39,29 +30,23 @@ if TYPE_CHECKING:
     from contstim.optimization.search.objectives import Objective
 
 
-# Stages of estimates: the cheapest estimates, for all words; and scores of a draft, for a few words
+# Stages of estimates: the cheapest estimates of all words, and drafts of a few words
 SCREEN, DRAFT = 0, 1
 FIRST_ERRORS = (2.0, 0.5)  # initial standard deviation of each stage, nats
-_MIN_WORDS = 4  # drafts of fewer words are no better than exact scores
+_MIN_WORDS = 4  # for fewer words, exact scores are as good as drafts
 
 
 class PositionEstimates:
     """Expected log-probabilities of the words at a position, under each model of the search.
 
-    Initially, these are the cheapest estimates of all words. Words whose upper bounds are too low
-    are excluded permanently. Rows of all arrays are models, columns words.
-
-    Args:
-        position: current sentence, position and candidate words.
-        objective: loss, constraint, and evaluator with the models.
-        state: search state, whose calibrations this object updates.
+    Initially, these are the cheapest estimates of all words. Words whose upper bounds are too
+    low are excluded permanently. The calibrations of the search state are updated.
 
     Attributes:
         mean: expected log-probability of the sentence with each word, (n_models, n_words), nats.
         spread: standard deviation of `mean`, (n_models, n_words), nats; 0 if `mean` is exact.
-        refined: mask of estimates that are better than screening, (n_models, n_words).
-        open: mask of words that are allowed and not excluded by a bound or an exact score,
-            (n_words,).
+        refined: mask of estimates that are exact or from a draft, (n_models, n_words).
+        open: mask of allowed words that no bound or exact score excludes, (n_words,).
     """
 
     def __init__(self, position: Position, objective: Objective, state: SearchState) -> None:
@@ -70,10 +55,9 @@ class PositionEstimates:
         shape = (len(evaluator.models), len(position.words))
         self.mean, self.spread = np.zeros(shape), np.zeros(shape)
         self.refined = np.zeros(shape, np.bool_)
-        # Estimated differences from the current word, by stage
+        # Estimated differences from the current word, nats, by stage
         self._differences = [np.full(shape, np.nan) for _ in FIRST_ERRORS]
         bounds = np.empty(shape)
-        # Models that only return scores of whole sentences need other estimates
         self._black_boxes: dict[int, BlackBoxEstimates] = {}
         current = position.column
         for number, model in enumerate(evaluator.models):
@@ -88,7 +72,7 @@ class PositionEstimates:
             if screening.complete:  # exact scores of all words need no calibration
                 self.mean[number], self.refined[number] = screening.exact, True
                 continue
-            # Expect the current score plus the difference of the estimates, but at most the bound
+            # mean = current exact score + calibrated difference of the estimates, at most the bound
             differences = screening.estimate - screening.estimate[current]
             self._set_expected(number, slice(None), differences, SCREEN)
             mean = self.mean[number]
@@ -104,14 +88,7 @@ class PositionEstimates:
     def most_promising(
         self, among: BoolArray, limit: int, loss: float, min_expected_improvement: float
     ) -> IntArray:
-        """Return columns of the words with the largest expected improvement, best first.
-
-        Args:
-            among: mask of the words to choose from, (n_words,).
-            limit: maximum number of words.
-            loss: loss to improve on.
-            min_expected_improvement: nats; the words must exceed it.
-        """
+        """Return the result of `most_improving` for these estimates."""
         return most_improving(
             self._objective, loss, self.mean, self.spread, among, limit, min_expected_improvement
         )
@@ -119,16 +96,15 @@ class PositionEstimates:
     def refine(self, passes: float, draft_covers: int) -> BoolArray:
         """Refine the estimates of the most promising words, the cheapest model first.
 
-        Args:
-            passes: number of passes to spend under each model.
-            draft_covers: effort of a draft.
+        `passes` is the maximum number of passes under each model. For `draft_covers`, see
+        `LanguageModel.draft`.
 
         Returns:
-            Mask of the words that may be scored exactly now, (n_words,): open words that have been
-            refined under every model with enough passes for `_MIN_WORDS` words.
+            Mask of the open words that may be scored exactly now, (n_words,). Their estimates are
+            refined under every model for which `passes` suffice for `_MIN_WORDS` words.
         """
-        # Cost of a word under the models with unrefined open words. A draft takes about two passes
-        # for each word of the sentence, the current word included.
+        # Number of a model with unrefined words → passes for a word. A draft takes about two passes
+        # for each word of the sentence
         costs = {}
         for number in np.flatnonzero((self.open & ~self.refined).any(axis=1)).tolist():
             guess = self._evaluator.exact_passes[number]
@@ -139,7 +115,6 @@ class PositionEstimates:
         for number in sorted(costs, key=costs.__getitem__):
             limit = int(passes / costs[number])
             if limit >= _MIN_WORDS:
-                # Use the new estimates of the cheaper models
                 chosen = self.most_promising(self.open, limit, self._position.current.loss, 0.0)
                 self.refine_under(number, chosen, draft_covers)
                 ready &= self.refined[number]
@@ -148,12 +123,11 @@ class PositionEstimates:
     def refine_under(self, number: int, columns: IntArray, draft_covers: int) -> None:
         """Refine the unrefined estimates of some words under one model.
 
-        This uses a draft of the model, or exact scores if they are so cheap that it has no draft.
+        Use the model's draft; a model without a draft has cheap exact scores.
         """
         columns = columns[~self.refined[number, columns]]
         if not len(columns):
             return
-        # Calibrate scores of the draft; exact scores become the mean. Both calibrate screening.
         position, evaluator = self._position, self._evaluator
         words = [position.words[i] for i in columns.tolist()]
         passes = evaluator.tallies[number].total.rows
@@ -164,7 +138,7 @@ class PositionEstimates:
             differences = log_probs - position.current.log_probs[number]
             self.mean[number, columns], self.spread[number, columns] = log_probs, 0
         else:
-            # Draft the current word too, because estimates are differences from it
+            # Also draft the current word, because estimates are differences from it
             with evaluator.count_cost(number):
                 log_probs = draft.replacement_log_probs(
                     position.sentence, position.index, [*words, position.word]
@@ -183,10 +157,9 @@ class PositionEstimates:
     def calibrate(self, columns: IntArray, exact: FloatArray, *, improved: bool) -> None:
         """Update the calibration of drafts, and count a batch of exact scores.
 
-        Args:
-            columns: columns of the words of the batch.
-            exact: exact log-probabilities, (n_models, n_columns), nats; nan if not scored.
-            improved: whether a word of the batch had a lower loss than the best sentence before.
+        `exact` are log-probabilities of the words `columns`, (n_models, n_columns), nats; nan if
+        not scored. `improved` is True if a word of the batch is better than the best sentence
+        before.
         """
         self._state.record_batch(improved=improved)
         for number, scores in enumerate(exact):
@@ -201,8 +174,7 @@ class PositionEstimates:
     def _set_expected(
         self, number: int, columns: IntArray | slice, differences: FloatArray, stage: int
     ) -> None:
-        # Differences from the current word, whose exact score is known, are free of errors that
-        # concern the rest of the sentence
+        # Errors about the rest of the sentence cancel in differences from the current word
         calibration = self._state.calibrations[number][stage]
         current = self._position.current.log_probs[number]
         expected = calibration.predict(differences)
@@ -221,10 +193,6 @@ class PositionEstimates:
 class SearchState:
     """State of a search: calibrations and costs of its models' estimates.
 
-    Args:
-        n_models: number of models of the search.
-        rng: random generator of the strategy.
-
     Attributes:
         calibrations: calibrations by model and stage.
         regressions: regressions of scores on sentences by model, used for black boxes.
@@ -238,11 +206,9 @@ class SearchState:
         self._improvements = self._batches = 0
 
     def expected_cost(self, number: int, guess: float) -> float:
-        """Return the expected passes for a refined estimate of one word, at least 1.
+        """Return the expected passes of a model for a refined estimate of one word, at least 1.
 
-        Args:
-            number: number of the model.
-            guess: prior number of passes, with the weight of four words.
+        `guess` is the prior number of passes, with the weight of four words.
         """
         passes = self._passes[number] + 4 * guess
         return max(1.0, passes / (self._words[number] + 4))
@@ -253,10 +219,9 @@ class SearchState:
         self._words[number] += words
 
     def batch_size(self, limit: int) -> int:
-        """Return the number of words to score exactly at once, at most `limit`.
+        """Return the number of words to score exactly at once: (batches + 2) / (improvements + 2).
 
-        It is the mean number of batches per improvement, with a prior of two batches and two
-        improvements.
+        The number is rounded, and at most `limit`.
         """
         size = round((self._batches + 2) / (self._improvements + 2))
         return int(np.clip(size, 1, limit))
@@ -268,10 +233,9 @@ class SearchState:
 
 
 class Calibration:
-    """Regression of exact differences y between sentences on estimated differences x.
+    """Regression line of exact differences y between sentences on estimated differences x.
 
-    A line fitted to all pairs observed so far, with a ridge prior towards y = x, and the standard
-    deviation of the residuals.
+    It is fitted to all pairs so far, with a ridge prior towards y = x.
 
     Args:
         spread: prior standard deviation of the residuals, nats.
@@ -280,14 +244,14 @@ class Calibration:
     _OFFSET, _SLOPE, _SPREAD = 4.0, 100.0, 6.0  # weights of the priors, in pairs
 
     def __init__(self, spread: float) -> None:
-        # The normal equations of y = offset + slope * x: moments @ (offset, slope) = products.
+        # Normal equations of y = offset + slope * x: moments @ (offset, slope) = products
         self._moments = np.diag([self._OFFSET, self._SLOPE])  # of (1, x)
         self._products = np.array([0.0, self._SLOPE])  # of (1, x) with y
         self._squares = self._SPREAD * spread**2
         self._n = self._SPREAD
 
     def predict(self, x: FloatArray) -> FloatArray:
-        """Return expected differences for estimated differences, (n,), nats."""
+        """Return expected exact differences for estimated differences x, (n,), nats."""
         offset, slope = np.linalg.solve(self._moments, self._products)
         expected: FloatArray = slope * x
         expected += offset
@@ -299,10 +263,10 @@ class Calibration:
         return float(np.sqrt(self._squares / self._n))
 
     def update(self, x: FloatArray, y: FloatArray) -> None:
-        """Add pairs of differences, (n,) each, nats; pairs that are not finite are ignored."""
+        """Add pairs of differences, (n,) each, nats; ignore pairs that are not finite."""
         finite = np.isfinite(x) & np.isfinite(y)
         x, y = x[finite], y[finite]
-        # Residuals are prediction errors before the line is fitted to these pairs
+        # Prediction errors of the line before it is fitted to these pairs
         residuals = y - self.predict(x)
         design = np.stack([np.ones(len(x)), x])  # (2, n): a column (1, x) for each pair
         self._moments = self._moments + design @ design.T
@@ -314,7 +278,7 @@ class Calibration:
 _SAMPLES = 16  # antithetic pairs of draws for an expected improvement
 _MIN_WORDS_TO_FILTER = 2048  # filtering fewer words saves little time
 _ROUNDING = 1e-9  # relative rounding error of a mean of equal numbers
-_BATCH_SIZE = 4096  # improvements that fit into a processor's cache
+_BATCH_SIZE = 4096  # so many improvements fit into a processor's cache
 
 
 def most_improving(
@@ -328,14 +292,9 @@ def most_improving(
 ) -> IntArray:
     """Return columns of the words with the largest expected improvement, best first.
 
-    Args:
-        objective: loss and constraint.
-        loss: loss to improve on.
-        mean: means of log-probabilities, (n_models, n_words), nats.
-        spread: standard deviations of log-probabilities, (n_models, n_words), nats.
-        among: mask of the words to choose from, (n_words,).
-        limit: maximum number of words.
-        min_expected_improvement: nats; the words must exceed it.
+    `mean` and `spread` are means and standard deviations of log-probabilities, (n_models, n_words),
+    nats. Words are chosen from the mask `among`, (n_words,). Each must improve on `loss` by more
+    than `min_expected_improvement`, nats.
     """
 
     def compute_expected(words: IntArray) -> FloatArray:
@@ -344,7 +303,8 @@ def most_improving(
 
     candidates = np.flatnonzero(among)
     if len(candidates) > _MIN_WORDS_TO_FILTER:
-        # Upper bounds: under every model, the word has the most favourable error of all draws
+        # For speed, exclude most words before computing expected improvements. Upper bound of a
+        # word: its improvement with the most favourable error under every model
         signs = np.where(objective.accepting, 1.0, -1.0)[:, None]
         favourable = signs * np.abs(_draw_normal(len(mean))).max() * spread
         favourable += mean
@@ -352,7 +312,8 @@ def most_improving(
         candidates = np.flatnonzero(among & (bounds > min_expected_improvement))
         n_first = 4 * limit + 64
         if len(candidates) > max(n_first, _MIN_WORDS_TO_FILTER):
-            # Other words remain only if their bound reaches the lowest of the `limit` best
+            # Compute expected improvements of the words that improve most at their means. Exclude
+            # words whose upper bound is below the `limit` best of these
             at_means = _compute_improvement(objective, loss, mean.take(candidates, axis=1))
             first = candidates[np.argpartition(at_means, -n_first)[-n_first:]]
             least = np.partition(compute_expected(first), -limit)[-limit]
@@ -365,23 +326,17 @@ def most_improving(
 def expected_improvement(
     objective: Objective, loss: float, mean: FloatArray, spread: FloatArray
 ) -> FloatArray:
-    """Return the expected decrease of the loss under the constraint, (n_words,).
+    """Return the expected decrease of the loss, (n_words,); infeasible words decrease it by 0.
 
-    The expectation is over independent normal errors of the means (Gardner et al. 2014, constrained
-    expected improvement).
-
-    Args:
-        objective: loss and constraint.
-        loss: loss to improve on.
-        mean: means of log-probabilities, (n_models, n_words), nats.
-        spread: standard deviations of log-probabilities, (n_models, n_words), nats.
+    The expectation is over independent normal errors of the means (constrained expected
+    improvement, Gardner et al. 2014). For the arguments, see `most_improving`.
     """
     expected = _compute_improvement(objective, loss, mean)
-    uncertain = np.flatnonzero(spread.any(axis=0))  # the means of other words are exact
+    uncertain = np.flatnonzero(spread.any(axis=0))
     if not len(uncertain):
         return expected
     # (n_models, 1, n_uncertain); errors are (n_models, n_draws, 1). All words have the same errors,
-    # so that chance favours no word.
+    # so that chance favours no word
     mean, spread = mean[:, None, uncertain], spread[:, None, uncertain]
     draws = _draw_normal(len(mean))
     total = np.zeros(len(uncertain))
@@ -404,6 +359,6 @@ def _compute_improvement(objective: Objective, loss: float, log_probs: FloatArra
 
 @lru_cache(maxsize=8)
 def _draw_normal(n_models: int) -> FloatArray:
-    """Return antithetic normal draws, (2 * _SAMPLES, n_models), the same for all words."""
+    """Return antithetic normal draws, (2 * _SAMPLES, n_models)."""
     half = np.random.default_rng(0).standard_normal((_SAMPLES, n_models))
     return np.concatenate([half, -half])

@@ -26,9 +26,8 @@ class SearchSettings:
     """Settings of a search: words, recipe, and restarts.
 
     Attributes:
-        fix: words that must not change, compared in lower case, or 0-based positions as numbers. A
-            number is a position only if the sentence has no such word: in "The 2 men saw 2 dogs",
-            `2` fixes both words `2`, not a position.
+        fix: words that must not change, compared in lower case, or 0-based positions. If a sentence
+            contains a number as a word, as in "The 2 men", the number is not a position.
         exclude: forbidden new words, in any case.
 
     Raises:
@@ -128,12 +127,12 @@ class SearchSettings:
 
     @property
     def framed(self) -> bool:
-        """True if new words keep the part of speech of the replaced words."""
+        """True if new words must have the part of speech of the replaced words."""
         return self.recipe == "default" if self.frame is None else self.frame == "words"
 
     @property
     def nats(self) -> float:
-        """Required decrease of the loss, nats; 0 to minimise the loss."""
+        """Required drop in log-probability under the reject model, nats; 0 for the largest drop."""
         if self.enough is not None:
             return self.enough
         return ENOUGH if self.framed and self.recipe == "default" else 0.0
@@ -144,7 +143,7 @@ class SearchSettings:
 
     @property
     def resolved(self) -> Self:
-        """The settings with the defaults of recipe and frame filled in."""
+        """The settings with the defaults of recipe and frame instead of None."""
         length, frequency = self.same_length, self.same_frequency
         return replace(
             self,
@@ -168,20 +167,17 @@ class SearchSettings:
 
     @property
     def sds(self) -> float:
-        """Required decrease in standard deviations, if the unit of a score is not nats."""
+        """Required drop in standard deviations, if the unit of a score is not nats."""
         return ENOUGH_SDS if self.enough is None else self.enough
 
     def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
         """Return the constraints of a search that starts from a natural sentence.
 
-        Args:
-            natural: natural sentence.
-            every_fix: whether the sentence must have each word or position to fix; otherwise
-                missing ones are ignored.
+        If `every_fix`, the sentence must have every word and position of `fix`.
 
         Raises:
-            InputError: if a position or word to fix is not in the sentence, or the table of tags
-                cannot be read.
+            InputError: if a required word or position is missing, or the table of tags cannot be
+                read.
         """
         fixed: list[int] = []
         for text in self.fix:
@@ -211,11 +207,10 @@ class SearchSettings:
         return tuple(chosen)
 
     def check_words(self, vocabulary: Vocabulary) -> None:
-        """Check that the table of tags, if one is needed, lists half of the vocabulary.
+        """Check that the table of tags, if needed, is for the language of the vocabulary.
 
         Raises:
-            InputError: if the table lists less than half of the words, for example because it is
-                for another language.
+            InputError: if the table lists less than half of the words.
         """
         if not self._needs_table:
             return
@@ -259,7 +254,7 @@ class SentenceSearchSettings(SearchSettings):
         return SearchBudget(self.restarts, self.seconds)
 
     def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
-        """Return the constraints, with the words of `allow`; see `SearchSettings.constraints`."""
+        """See `SearchSettings.constraints`; `allow` adds a constraint."""
         chosen = super().constraints(natural, every_fix=every_fix)
         if not self.allow:
             return chosen
@@ -267,7 +262,7 @@ class SentenceSearchSettings(SearchSettings):
 
 
 def fixed_positions(text: str, natural: Sentence) -> list[int]:
-    """Return the 0-based positions that a word or a number fixes; see `SearchSettings`."""
+    """Return the 0-based positions that one text of `SearchSettings.fix` fixes."""
     positions = [p for p, word in enumerate(natural.words) if word.lower() == text.lower()]
     if not positions and text in map(str, range(len(natural))):
         positions = [int(text)]

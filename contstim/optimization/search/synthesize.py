@@ -47,18 +47,14 @@ if TYPE_CHECKING:
 class Synthesis(SearchResult):
     """A sentence that one model accepts and another rejects, and the steps of its search.
 
-    Log-probabilities are in nats; scores of other scorers have their own unit, except for the
-    losses in `searches`, which have the unit of the search: a tenth of a standard deviation. With
-    several searches, steps and evaluations are those of the best search.
+    Log-probabilities are in nats. If a scorer has another unit, its scores have this unit, but
+    losses in `searches` are in tenths of a standard deviation. With several searches, steps and
+    evaluations are those of the best search.
 
     Attributes:
-        climb: accepted steps, and the reason why they ended.
-        evaluations: candidates chosen for exact scoring, in order. If all models score all words
-            of a position exactly, only the accepted word is listed. Words that a single model
-            scores exactly are not listed.
-        models: names of the models, in the order of all log-probabilities.
-        roles: role of each model: `accept`, `reject` or `judge`, in that order.
-        units: unit of the scores of each model.
+        evaluations: exactly scored candidates, in order. If all models score all words of a
+            position exactly, only the accepted word is listed.
+        roles: role of each model: first all `accept`, then all `reject`, then all `judge`.
         choice: how the sentence was chosen, in a search for few new words; None in other searches.
     """
 
@@ -148,18 +144,17 @@ def synthesize(
     on_step: Callable[[Step], None] | None = None,
     on_restart: Callable[[SearchSummary], None] | None = None,
 ) -> Synthesis:
-    """Replace words until one model rejects a sentence that the other still accepts (2023, Eq. 2).
+    """Replace words until one model rejects a sentence that the other still accepts.
 
-    Every accept model must find the result at least as likely as the natural sentence. With several
-    reject models, the search minimises the largest of their values of log p(result) - log
-    p(natural). The result is scored from scratch, and all constraints are checked, before it is
-    returned. If a model computes with less precision than float32, the search uses its scores as
-    they are, but this check uses float32 scores of the natural sentence and of the result.
+    With several reject models, the search minimises the maximum of log p(result) - log p(natural)
+    over these models (Golan et al. 2023, Eq. 2). The result is scored again, and all constraints
+    are checked. If a model computes with less precision than float32, only this check uses float32
+    scores.
 
     Args:
-        accept: a model that must find the result at least as likely as the natural sentence, a
-            specification such as `kenlm:trigram.arpa`, or several.
-        reject: a model, or several, that should find the result as unlikely as possible.
+        accept: one or several models, or specifications such as `kenlm:trigram.arpa`. Each model
+            must find the result at least as likely as the natural sentence.
+        reject: one or several models that should find the result as unlikely as possible.
         natural: natural sentence or its text; its words must be in the vocabulary.
         vocabulary: allowed words; see `contstim.models.vocabularies.shared_vocabulary`. Only its
             repeatable words may occur twice.
@@ -167,25 +162,22 @@ def synthesize(
         constraints: further constraints on words.
         judges: further models, which choose the result of a search for few new words.
         sds: name of each accept and reject model → standard deviation of its scores of natural
-            sentences (`opponents.natural_sd`), which is the unit of `few_changes.enough`. Needed
-            if the unit of a scorer is not nats.
+            sentences (`opponents.natural_sd`). Needed if the unit of a scorer is not nats; it is
+            then the unit of `few_changes.enough`.
         seed: seed of the order of positions and of all random choices.
-        restarts: budget of the searches, each with another seed; the best result is returned. By
-            default the budget of the recipe.
-        few_changes: goal of a search for few new words (a single, deterministic search); None to
-            minimise the loss. If the goal is not reached, the result is the natural sentence.
-        on_step: callback, called with each accepted step.
-        on_restart: callback, called after each search that is followed by another.
+        restarts: budget of the searches, each with another seed, of which the best result is
+            returned; None for the budget of the recipe.
+        few_changes: goal of a search for few new words; None to minimise the loss. If the search
+            does not reach the goal, the result is the natural sentence.
+        on_step: callback for each accepted step.
+        on_restart: callback for each search that is followed by another.
 
     Raises:
-        ModelError: if an accept model is also a reject model, or a model gives the natural sentence
-            probability zero.
-        SentenceError: if the natural sentence has fewer than two words.
-        VocabularyError: if a word of the natural sentence is not in the vocabulary, or no word may
-            replace any of its words. Without constraints, also if no word may replace one of them.
-        InputError: if there are judges without `few_changes` or several searches with it, an
-            argument has the wrong type, two models have the same name, or the seed is negative.
-        VerificationError: if the result, scored from scratch, violates a constraint.
+        ModelError, SentenceError, VocabularyError, InputError: see `prepare` in
+            `contstim.optimization.search.verification`.
+        ModelError: if a model gives the natural sentence probability zero.
+        InputError: if there are judges without `few_changes`, or several searches with it.
+        VerificationError: if the final check finds a violated constraint.
     """
     problem = prepare(accept, reject, natural, vocabulary, constraints, seed, judges, sds)
     return _solve(problem, recipe, seed, restarts, few_changes, on_step, on_restart)
@@ -200,7 +192,6 @@ def _solve(
     on_step: Callable[[Step], None] | None = None,
     on_restart: Callable[[SearchSummary], None] | None = None,
 ) -> Synthesis:
-    """Run the searches of one direction; see `synthesize`."""
     if few_changes is not None and restarts not in (None, SINGLE):
         raise InputError("A search with `few_changes` is a single one: leave out `restarts`.")
     if problem.in_sds and recipe.name != DEFAULT.name:
@@ -212,7 +203,9 @@ def _solve(
         few_changes = replace(few_changes, enough=few_changes.enough * NATS_PER_SD)
     if few_changes is None:
         if problem.n_judges:
-            raise InputError("`judges` choose among sentences of `few_changes`: set it, too.")
+            raise InputError(
+                "`judges` need `few_changes`, because they choose among its sentences."
+            )
         recipe = recipe.between(problem.models)
     search = partial(_search, problem, recipe, few_changes, on_step)
     budget = restarts or (recipe.restarts if few_changes is None else SINGLE)
@@ -226,7 +219,6 @@ def _search(
     on_step: Callable[[Step], None] | None,
     seed: int,
 ) -> Synthesis:
-    """Run a single search; see `synthesize`."""
     models, roles, candidates = problem.models, problem.roles, problem.candidates
     units = np.array(problem.units)
 
@@ -234,19 +226,18 @@ def _search(
         if on_step is not None:
             on_step(step.in_units(units))
 
-    # Limits of the objective are scores of the natural sentence; a judge accepts every sentence
+    # The limits are scores of the natural sentence; a judge accepts every sentence
     def make_objective(scores: list[float]) -> Objective:
         pairs = zip(scores, roles, strict=True)
         limits = [-np.inf if role == "judge" else score for score, role in pairs]
         if roles[:2] == ("accept", "reject") and "reject" not in roles[2:]:
-            limits[1] = 0.0  # with one reject model, the loss is its log-probability
+            limits[1] = 0.0  # the loss is then the log-probability under the only reject model
         accepting = tuple(role != "reject" for role in roles)
         return Objective(evaluator, accepting, tuple(limits))
 
     natural, evaluator = candidates.natural, Evaluator(models)
     scores = natural_log_probs(evaluator, natural)
     objective = final_objective = make_objective(scores)
-    # If a model computes in less than float32, check the result with float32 scores and floors
     in_float32 = None
     if computes_coarsely(models):
         start = evaluator.float32_log_probs(natural)
@@ -270,7 +261,7 @@ def _search(
         )
         result, ranked, choice = search.run()
         result = verify(result, ranked, candidates, objective, in_float32, few_changes.enough)
-        if not ranked or result.sentence != ranked[0].sentence:  # an earlier one is not feasible
+        if not ranked or result.sentence != ranked[0].sentence:  # the best one failed its check
             choice = replace(choice, minimal=False)
         if result.sentence == natural:
             result = replace(result, end=TOO_FEW)
@@ -308,26 +299,13 @@ def synthesize_triplet(
 ) -> tuple[Triplet, Synthesis, Synthesis]:
     """Search both directions: model_1 rejects synthetic_1, and model_2 rejects synthetic_2.
 
-    Controversiality is Eq. 4 of the 2023 paper,
-    log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), in nats; with `sds`, the sum of the decreases of
-    both scores in standard deviations. If a search finds nothing, or both find the same sentence,
-    the triplet is not `distinct`. Raises the errors of `synthesize`.
+    The controversiality is log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), nats (Golan et al. 2023,
+    Eq. 4); with `sds`, it is the sum of `Triplet.drops`. If a search finds nothing, or both find
+    the same sentence, the triplet is not `distinct`. For errors, see `synthesize`.
 
-    Args:
-        model_1: model that accepts synthetic_2.
-        model_2: model that accepts synthetic_1.
-        natural: natural sentence or its text.
-        vocabulary: allowed words.
-        recipe: search method.
-        constraints: further constraints on words.
-        judges: further models, which choose the sentences of a search for few new words.
-        sds: standard deviations under the two models; see `synthesize`.
-        seed: seed of the first search in each direction.
-        seeds: maximum number of seeds (seed, seed + 1 and so on) in a direction that finds nothing
-            or the sentence of the other direction. Costs include all seeds. Searches for few new
-            words use one seed.
-        restarts: budget of the searches with each of these seeds; see `synthesize`.
-        few_changes: goal of a search for few new words; see `synthesize`.
+    Up to `seeds` seeds are used: seed, seed + 1 and so on. Another seed is used if a direction
+    finds nothing, or the sentence of the other direction. Costs include all seeds. Searches for
+    few new words use one seed. For the other arguments, see `synthesize`.
     """
     if seeds < 1:
         raise InputError(f"seeds must be at least 1, got {seeds}.")
@@ -350,7 +328,7 @@ def synthesize_triplet(
                 break
         syntheses.append(replace(synthesis, costs=costs))
     first, second = syntheses
-    # Order of scores in a search: accept model, reject model, judges
+    # Scores of a search are in the order accept model, reject model, judges
     natural_2, natural_1 = first.natural_log_probs[:2]
     accepted_1, rejected_1 = first.log_probs[:2]
     accepted_2, rejected_2 = second.log_probs[:2]
@@ -373,15 +351,12 @@ def synthesize_triplet(
 class SymmetricPair(SearchResult):
     """Two sentences: model_1 finds sentence_2 likelier, model_2 finds sentence_1 likelier.
 
-    The loss of its searches is the negative disagreement.
-
     Attributes:
-        models: names of model_1 and model_2.
         sentence_1: sentence that model_1 rejects.
         sentence_2: sentence that model_2 rejects.
-        log_probs: log-probabilities of sentence_1 and sentence_2 (columns) under each of `models`
-            (rows), nats.
-        climbs: climbs of sentence_1, sentence_2, sentence_1 again, and so on, in the best search.
+        log_probs: log-probabilities, nats; rows are `models`, columns are sentence_1 and
+            sentence_2.
+        climbs: climbs of the best search, alternately of sentence_1 and sentence_2.
     """
 
     models: tuple[str, ...]
@@ -401,7 +376,10 @@ class SymmetricPair(SearchResult):
 
     @property
     def disagreement(self) -> float:
-        """Difference of the two models' log-ratios of the sentences, nats; at least 0."""
+        """Disagreement log p(s2|m1)/p(s1|m1) + log p(s1|m2)/p(s2|m2), nats; at least 0.
+
+        The loss of the searches is the negative disagreement.
+        """
         (first_1, second_1), (first_2, second_2) = self.log_probs
         return (second_1 - first_1) + (first_2 - second_2)
 
@@ -410,7 +388,7 @@ class SymmetricPair(SearchResult):
         """Result, costs and accepted steps as plain values for JSON."""
         names = self.models
         first, second = zip(*self.log_probs, strict=True)
-        # The first model of a climb should prefer its sentence
+        # The first model of each climb is the model that should prefer its sentence
         names_reversed = (names[1], names[0])
         return {
             "changed": self.changed,
@@ -444,11 +422,10 @@ def synthesize_pair(
 ) -> SymmetricPair:
     """Replace words of two sentences until two models disagree about them as much as possible.
 
-    The search directly maximises the difference of log-ratios,
-    log p(s1|m2)/p(s2|m2) - log p(s1|m1)/p(s2|m1), where m2 prefers s1 and m1 prefers s2. Both
-    sentences start as the natural sentence. They are changed in turns, with the other one fixed,
-    until neither changes. Unlike in `synthesize`, the natural sentence is no floor: both sentences
-    may become less likely under both models.
+    The search maximises log p(s1|m2)/p(s2|m2) - log p(s1|m1)/p(s2|m1), where m2 prefers s1 and m1
+    prefers s2. Both sentences start as the natural sentence. The search changes them in turns until
+    neither changes. Unlike in `synthesize`, the natural sentence is no floor: both sentences may
+    become less likely under both models.
 
     For arguments and errors, see `synthesize`.
     """
@@ -460,11 +437,10 @@ def synthesize_pair(
 def _search_pair(
     problem: Problem, recipe: Recipe, on_step: Callable[[Step], None] | None, seed: int
 ) -> SymmetricPair:
-    """Run a single search; see `synthesize_pair`."""
     models, candidates = problem.models, problem.candidates
     natural = candidates.natural
-    # Side 0 is sentence_1, which model_2 should prefer; side 1 is sentence_2, which model_1 should
-    # prefer. Models of a side: the model that should prefer its sentence, the other model.
+    # Side 0 is sentence_1, which model_2 should prefer. Side 1 is sentence_2, which model_1 should
+    # prefer. The first model of a side is the model that should prefer its sentence
     evaluators = [Evaluator((models[1 - side], models[side])) for side in (0, 1)]
     rng = np.random.default_rng(seed)
     states = [recipe.proposer.start(evaluator, rng.spawn(1)[0]) for evaluator in evaluators]
@@ -476,7 +452,6 @@ def _search_pair(
     while len(climbs) < 2 or any(turn.sentence != turn.start.sentence for turn in climbs[-2:]):
         side = len(climbs) % 2
         evaluator = evaluators[side]
-        # Rows of log_probs in the order of the side's models
         rows = [1 - side, side]
         limits = tuple(log_probs[rows, 1 - side].tolist())
         objective = PairObjective(evaluator, (True, False), limits)
@@ -512,7 +487,7 @@ def _search_pair(
 
 
 def _float32_log_probs(evaluator: Evaluator, sentences: Sequence[Sentence]) -> FloatArray:
-    """Return float32 log-probabilities, (n_models, n_sentences), nats, and check them.
+    """Return float32 log-probabilities, (n_models, n_sentences), nats.
 
     Raises:
         VerificationError: if a model prefers the wrong sentence.

@@ -1,4 +1,4 @@
-"""Checks before a search begins, and checks from scratch after its end."""
+"""Checks before a search begins, and checks of its result."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     Models = Scorer | str | Sequence[Scorer | str]
 
 NEEDS_LOG_PROBABILITIES = "A search for controversial sentences"
-"""Beginning of the message that a search needs log-probabilities of models."""
+"""Beginning of an error message."""
 
-_MIN_TOLERANCE = 1e-4  # nats; smaller differences of a score between batches are rounding
+_MIN_TOLERANCE = 1e-4  # nats; smaller differences of a score between batches are rounding errors
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,10 @@ class Problem:
     """A search, checked before it begins.
 
     Attributes:
-        models: models in the order of all log-probabilities.
-        roles: role of each model: `accept`, `reject` or `judge`, in that order.
-        candidates: allowed words and natural sentence.
-        units: score of each model that counts as a nat; 1 for log-probabilities in nats.
-        in_sds: whether opponents are compared in standard deviations.
-        gains: expected gains of words. A search for few new words adds them, and shares them with
-            the search in the other direction.
+        roles: role of each model: first all `accept`, then all `reject`, then all `judge`.
+        units: for each model, the score that counts as a nat; 1 for log-probabilities in nats.
+        in_sds: whether accept and reject models are compared in standard deviations.
+        gains: see `FewChangesSearch`.
     """
 
     models: tuple[LanguageModel, ...]
@@ -79,13 +76,13 @@ def prepare(
     """Load the models of a search, and check the models, the natural sentence and the words.
 
     Raises:
-        ModelError: if there is no accept or no reject model, one model has both roles, or the
-            scores of a model are not log-probabilities, and `sds` or the model is missing there.
-        InputError: if an argument has the wrong type, a judge is one of the other models, two
-            models have the same name, or the seed is negative.
+        ModelError: if there is no accept or no reject model, two models cannot disagree, or scores
+            are not log-probabilities and there are no `sds`.
+        InputError: if an argument is invalid, a judge is also an accept or reject model, `sds`
+            lacks a model, or two models have the same name.
         SentenceError: if the natural sentence has fewer than two words.
-        VocabularyError: if a word is not in the vocabulary, all positions are fixed, or no word may
-            be replaced. Without constraints, also if one word may not be replaced.
+        VocabularyError: if a word is not in the vocabulary, or no word can be replaced. Without
+            constraints, also if a single word cannot be replaced.
     """
     accepts, rejects, panel = load(accept), load(reject), load(judges)
     if not accepts or not rejects:
@@ -120,10 +117,10 @@ def prepare(
 
 
 def refuse_equal_order(one: Scorer, other: Scorer) -> None:
-    """Refuse opponents that rank all sentences of equal length alike.
+    """Check that two models can rank sentences of equal length differently.
 
     Raises:
-        ModelError: if they do, for instance because they are the same model.
+        ModelError: if they cannot, for instance because they are the same model.
     """
     if one.convention.fingerprint == other.convention.fingerprint:
         raise ModelError(f"{one.name} and {other.name} are the same model.")
@@ -135,7 +132,7 @@ def refuse_equal_order(one: Scorer, other: Scorer) -> None:
 
 
 def load(models: Models) -> tuple[Scorer, ...]:
-    """Return models, loaded if they are given as specifications.
+    """Return models; load those given as specifications.
 
     Raises:
         InputError: if an argument is neither a model nor a specification.
@@ -153,7 +150,7 @@ def load(models: Models) -> tuple[Scorer, ...]:
 
 
 def as_sentence(natural: Sentence | str) -> Sentence:
-    """Return a natural sentence, parsed if it is given as a text.
+    """Return a natural sentence; parse it if it is a text.
 
     Raises:
         InputError: if it is neither a text nor a sentence.
@@ -191,7 +188,6 @@ def _make_candidates(
             f"No word of the vocabulary may replace any word of {natural.text!r} under the "
             "constraints. Loosen them, or use a larger vocabulary."
         )
-    # Fix positions at which the constraints allow no other word
     return replace(candidates, constraints=(*candidates.constraints, fixed(blocked)))
 
 
@@ -199,7 +195,7 @@ def natural_log_probs(evaluator: Evaluator, natural: Sentence) -> list[float]:
     """Return log-probabilities of the natural sentence, one for each model, nats.
 
     Raises:
-        ModelError: if one of them is minus infinity.
+        ModelError: if one of them is -inf.
     """
     scores: list[float] = evaluator.log_probs(natural).tolist()
     for model, score in zip(evaluator.models, scores, strict=True):
@@ -212,14 +208,9 @@ def natural_log_probs(evaluator: Evaluator, natural: Sentence) -> list[float]:
 
 
 def reaches_floor(log_prob: float, floor: float, tolerance: float) -> bool:
-    """Return True if a score is at or above a floor, within rounding.
+    """Return True if a score is at or above a floor, within rounding errors.
 
-    The floor may be the score of the same sentence, computed in another batch.
-
-    Args:
-        log_prob: score, nats.
-        floor: floor, nats.
-        tolerance: maximum relative difference of a score between batches.
+    `tolerance` is the maximum relative difference of a score between batches.
     """
     return log_prob >= floor - max(_MIN_TOLERANCE, tolerance * abs(floor))
 
@@ -237,20 +228,14 @@ def verify(
     in_float32: tuple[Objective, ScoredSentence] | None = None,
     enough: float = 0.0,
 ) -> Climb:
-    """Score a result from scratch, check all constraints, and return the climb with these scores.
+    """Score a result alone, check all constraints, and return the climb with these scores.
 
-    A sentence that only just satisfied the objective in a batch may violate the objective when it
-    is scored alone, because of rounding. Then the next of `results` that satisfies the objective is
-    the result, or the start if there is none.
+    Scores in a batch have other rounding errors. If a sentence scored alone violates the objective,
+    the result is the next of `results` that satisfies it, or the start.
 
-    Args:
-        climb: finished climb.
-        results: possible results, best first.
-        candidates: vocabulary and constraints on words.
-        objective: loss, constraint and evaluator of the climb.
-        in_float32: objective and start with float32 scores, if a model computes in less than
-            float32; these then replace the objective and the start of the climb.
-        enough: required decrease of the loss from start to result, nats.
+    `results` are possible results, best first. The loss must decrease by `enough` nats. If a model
+    computes in less than float32, `in_float32` has objective and start with float32 scores, which
+    replace those of the climb.
 
     Raises:
         VerificationError: if scores differ by more than rounding, or a constraint on words is
@@ -276,7 +261,7 @@ def verify(
         drop -= objective.assess(sentence, rescored).loss
         if objective.feasible(rescored[:, None])[0] and not drop < enough - _MIN_TOLERANCE:
             return replace(climb, sentence=sentence, log_probs=rescored)
-    # No sentence passes the checks, or the search found none: return the start
+    # No sentence passes the checks
     rescored = start.log_probs
     if in_float32 is None:
         rescored = _rescore(start.sentence, rescored, evaluator, [])
@@ -286,10 +271,10 @@ def verify(
 def _rescore(
     sentence: Sentence, log_probs: FloatArray, evaluator: Evaluator, faults: list[str]
 ) -> FloatArray:
-    """Return exact log-probabilities from scratch, (n_models,), nats.
+    """Score a sentence alone, (n_models,), nats, without the cache.
 
     Raises:
-        VerificationError: if they differ by more than rounding, or there are other faults.
+        VerificationError: if the scores differ by more than rounding errors, or there are faults.
     """
     rescored = evaluator.log_probs(sentence, afresh=True)
     tolerances = np.array([model.convention.tolerance for model in evaluator.models])

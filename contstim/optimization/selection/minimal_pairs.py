@@ -1,15 +1,16 @@
 """Exact selection of minimal pairs on which two models give different verdicts.
 
-A model's verdict on a minimal pair is the sentence that is likelier under the model. A candidate is
-a minimal pair with two models whose verdicts differ: one model is right (it prefers the acceptable
-sentence), the other is wrong. There are up to a million candidates. A half contains the candidates
-of two models in which the same model is right. A cell contains the candidates of a half and a
-paradigm. The share of a cell is the number of its candidates that are selected.
+verdict    the sentence of a minimal pair that is likelier under a model
+candidate  a minimal pair, and two models with different verdicts: one is right (it prefers the
+           acceptable sentence), the other is wrong
+half       the candidates of two models in which the same model is right
+cell       the candidates of one half and one paradigm
+share      the number of selected candidates of a cell
 
-Shares are as even as possible in this sense (leximin): as few cells as possible have a share of 0,
-then as few as possible have a share of 1, and so on. For each k = 1, 2, …, the program has a column
-for every cell, its level k, which is 0 or 1. The sum of the levels of a cell is at most its share.
-The sum of all levels k is maximised for k = 1, then for k = 2, and so on.
+Shares are as even as possible (leximin): as few cells as possible have a share of 0, then as few as
+possible have a share of 1, and so on. For each k = 1, 2, …, the program has a column with the value
+0 or 1 for every cell: its level k. The sum of the levels of a cell is at most its share. The
+program maximises the number of cells with level 1, then the number with level 2, and so on.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.question import MinimalPairObjective
     from contstim.optimization.selection.solver import Solution
 
-# People's choices between natural sentences in 2023: log odds per nat, and maximum in nats
+# Choices between natural sentences in the study of 2023: log odds per nat, and maximum in nats
 _SLOPE, _LIMIT = 0.055, 27.0
 
 
@@ -63,11 +64,11 @@ def select_minimal_pairs(
     """Select, for every two models, the minimal pairs on which their verdicts differ most.
 
     Each of two models is right in half of the pairs selected for them. No sentence is in two pairs.
-    The numbers of pairs per paradigm (shares) are as even as possible; see the module. Of all such
-    sets, the selected one has the best objective.
+    Paradigms have numbers of pairs that are as even as possible; see the module. Of all such sets,
+    the selected set has the best objective.
 
-    After a review, sentences of rejected items are excluded. As many other reviewed minimal pairs
-    as possible are selected again; this has precedence over even shares.
+    After a review, sentences of rejected items are excluded. As many kept minimal pairs as possible
+    are selected again, even if the numbers of pairs then become less even.
 
     Args:
         scores: log-probabilities of both sentences of all minimal pairs under all models.
@@ -108,18 +109,13 @@ def select_minimal_pairs(
 class _Candidates:
     """Candidates, and the program that selects from them; see the module for terms.
 
-    Args:
-        scores: scores of all minimal pairs.
-        question: number of pairs, objective and rules.
-        review: review of earlier selections.
-
     Attributes:
         groups: (model that is wrong, model that is right) of each half.
         costs: (n_candidates,) values of the candidates, negated.
         kept: identifier of a kept item → its candidate.
         lost: kept items that are not candidates.
-        even_share: largest share of a cell in the most even selection, if no sentence were in
-            several halves.
+        even_share: largest share in the most even selection under the assumption that no two halves
+            need the same sentences or words.
 
     Raises:
         InfeasibleError: if a half has too few candidates.
@@ -154,14 +150,14 @@ class _Candidates:
         self._sizes, self.even_share = sizes, int(group_limits.max())
         order = np.lexsort((self.costs, self._cell))
         in_order = self._cell[order]
-        # Rank of a candidate in its cell by cost, minus the largest share that may be needed
+        # Rank of a candidate in its cell by cost, minus the expected largest share of its half
         self._order = np.empty_like(order)
         self._order[order] = np.arange(len(order)) - np.searchsorted(in_order, in_order)
         self._order -= np.repeat(group_limits, len(self._names))[self._cell]
         self._order[[*self.kept.values()]] = -1
 
     def _kept_cells(self, differ: BoolArray) -> dict[str, tuple[int, int]]:
-        """Find the row and the half of each kept item that is a candidate; set `lost`."""
+        """Return identifier of a kept item → row and half; set `lost`."""
         review = self._review
         self._all_kept = [] if review is None else review.kept_items(ItemKind.MINIMAL_PAIR)
         items = {name: item for of_file in self._all_kept for name, item in of_file.items()}
@@ -184,20 +180,12 @@ class _Candidates:
         return cells
 
     def _shows(self, words: Collection[tuple[str, ...]]) -> BoolArray:
-        """Return a mask of the minimal pairs that contain one of the sentences, (n_pairs,).
-
-        Args:
-            words: words of each sentence.
-        """
+        """Return a mask of the minimal pairs with a sentence of these words, (n_pairs,)."""
         pairs = self._scores.pairs
         return np.array([pair.good.words in words or pair.bad.words in words for pair in pairs])
 
     def program(self, n_levels: int) -> Program:
-        """Build the program with columns for candidates, and for levels of cells.
-
-        Args:
-            n_levels: highest level.
-        """
+        """Build the program with columns for candidates, and for levels 1 … n_levels of cells."""
         from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 
         n_groups, n_candidates = len(self.groups), len(self.costs)
@@ -205,7 +193,7 @@ class _Candidates:
         identity = eye_array(len(names), format="csr")
         of_candidates = identity[self._group] + identity[n_groups + self._cell]
         rules = csr_array(of_candidates + of_pairs[self._row]).T.tocsc()
-        # Levels of each cell; a cell without enough candidates has no column for a level
+        # A cell with fewer than k candidates has no column for level k
         cells = np.flatnonzero(self._sizes)
         levels = [
             (cell, k) for k in range(1, n_levels + 1) for cell in cells[self._sizes[cells] >= k]
@@ -240,7 +228,8 @@ class _Candidates:
     def _rules(self) -> tuple[list[str], list[str], FloatArray, csr_array]:
         """Return the names, keys and maxima of rules on halves, cells, sentences and words.
 
-        Also return a matrix (n_pairs, n_rules): 1 if a rule on a sentence or word concerns a pair.
+        The fourth result is a matrix, (n_pairs, n_rules): 1 if a rule on a sentence or word
+        concerns a pair.
         """
         from scipy.sparse import csr_array
 
@@ -261,14 +250,14 @@ class _Candidates:
         return names, keys, np.array(maxima, dtype=np.float64), of_pairs
 
     def is_even(self, solution: Solution) -> bool:
-        """Return True if no share is larger than `even_share`, the highest level."""
+        """Return True if no share is larger than `even_share`."""
         chosen = solution.chosen[: len(self.costs)]
         return int(np.bincount(self._cell[chosen]).max(initial=0)) <= self.even_share
 
     def _verdicts(self, floor: float | None) -> FloatArray:
         """Return verdicts, (n_pairs, n_models): 1 for the acceptable sentence, -1 for the other.
 
-        They are 0 for ties, and for pairs that cannot be selected.
+        Verdicts are 0 for ties, and for pairs that cannot be selected.
         """
         scores = self._scores
         sides = [(pair.good, pair.bad) for pair in scores.pairs]
@@ -281,7 +270,7 @@ class _Candidates:
         return np.where(usable, np.sign(scores.margins), 0.0)
 
     def _value(self, objective: MinimalPairObjective, *models: IntArray) -> FloatArray:
-        """Compute the values of candidates, (n_candidates,), from the indices of both models."""
+        """Compute the objective of each candidate, (n_candidates,), from its models' indices."""
         margins = self._scores.margins
         if objective == "evidence":
             logits = _SLOPE * np.clip(margins, -_LIMIT, _LIMIT)
@@ -295,7 +284,6 @@ class _Candidates:
         return np.minimum(*(sizes[self._row, m] for m in models))
 
     def infeasible(self, why: str) -> InfeasibleError:
-        """Return the error that no set satisfies the rules, with the rules that can be loosened."""
         limits, question = ("per_paradigm", "floor", "word_cap"), self._question
         loosen = "".join(f"loosen `{n}`, " for n in limits if getattr(question, n) is not None)
         return InfeasibleError(
@@ -304,11 +292,10 @@ class _Candidates:
         )
 
     def _group_limits(self, sizes: IntArray, need: int) -> IntArray:
-        """Return the smallest maximum of shares that gives each half enough pairs, (n_groups,).
+        """For each half, return the smallest limit on shares that allows enough pairs, (n_groups,).
 
-        Args:
-            sizes: (n_groups, n_paradigms) number of candidates of each cell.
-            need: number of pairs to select for each half.
+        `sizes` are numbers of candidates of cells, (n_groups, n_paradigms). `need` is the
+        number of pairs to select for each half.
         """
         tries = np.arange(1, need + 1)
         can = np.minimum(sizes[:, :, None], tries).sum(axis=1)  # (n_groups, n_tries)
@@ -342,7 +329,7 @@ class _Candidates:
 def _shared(
     scores: MinimalPairScores, question: MinimalPairQuestion
 ) -> Iterator[tuple[int, str, int]]:
-    """Yield the rules on sentences and words that concern each pair: row, name and maximum."""
+    """Yield the row of each pair, with name and maximum of each rule on its sentences and words."""
     lemma = tag_table(question.tags).lemma
     for row, pair in enumerate(scores.pairs):
         both = (pair.good, pair.bad)
@@ -351,14 +338,14 @@ def _shared(
             words = {word.lower() for sentence in both for word in sentence.words}
             lemmas = map(lemma, words - REPEATABLE_ENGLISH)
             limits |= {f"word {word!r}": question.word_cap for word in lemmas}
-        # Sorted, so that the order of the rules is the same in every process
+        # The order of the rules must be the same in every process
         yield from ((row, *rule) for rule in sorted(limits.items()))
 
 
 def _verdict_table(
     scores: MinimalPairScores, chosen: Sequence[ControversialMinimalPair]
 ) -> dict[str, list[object]]:
-    """Return the table of verdicts by paradigm and models; see `MinimalPairSelection`."""
+    """Return `MinimalPairSelection.verdicts`."""
     names, paradigm = np.unique([pair.paradigm for pair in scores.pairs], return_inverse=True)
     selected = Counter((frozenset((c.model_1, c.model_2)), c.paradigm) for c in chosen)
     rows: list[tuple[object, ...]] = []

@@ -1,9 +1,8 @@
-"""Exact selection of controversial natural pairs (2023, Eqs. 5-6).
+"""Exact selection of controversial natural pairs (Golan et al. 2023, Eqs. 5-6).
 
-A stratum is a set of sentences that are ranked among each other. With `same_length`, the sentences
-of each number of words form a stratum; otherwise all sentences form one stratum. A source is an
-ordered pair of models: the first model rejects the sentences of the source, the second model
-accepts them.
+A stratum is a set of sentences that are ranked among each other: with `same_length`, the sentences
+with the same number of words; otherwise all sentences. A source is an ordered pair of models: the
+first model rejects the sentences of the source, and the second model accepts them.
 """
 
 from __future__ import annotations
@@ -51,10 +50,9 @@ class Stratum:
     """Sentences that are ranked among each other, and the number of pairs to select from them.
 
     Attributes:
-        table: scores of all sentences.
         words: number of words of each sentence; 0 if lengths may differ.
         rows: (n,) rows of the sentences in the table, ascending. Other arrays have the same order.
-        usable: (n,) whether a sentence may be selected according to the rules about sentences.
+        usable: (n,) whether the rules about sentences allow a sentence.
         counts: number of pairs for each pair of models, in the order of the table's models.
         agreeing: whether a sentence may rank above the median of the model that rejects it.
     """
@@ -68,7 +66,7 @@ class Stratum:
 
     @cached_property
     def doubled(self) -> IntArray:
-        """Doubled ranks, 2 … 2n, (n_models, n), which are whole numbers even for ties."""
+        """Doubled ranks, 2 … 2n, (n_models, n), whole numbers also for ties."""
         return np.stack([doubled_ranks(column) for column in self.table.log_probs[self.rows].T])
 
     @cached_property
@@ -78,22 +76,22 @@ class Stratum:
         return [(*pair, counts[frozenset(pair)]) for pair in permutations(self.table.models, 2)]
 
     def admits(self, rejecting: IntArray, accepting: IntArray) -> BoolArray:
-        """Return which sentences one model may reject and another accept, by their doubled ranks.
+        """Return a mask of the sentences that one model may reject and another accept.
 
-        The rejecting model must rank a sentence below the median of its ranks (unless `agreeing`),
-        the accepting model at or above it. So, unless `agreeing`, each of two models prefers
-        the sentence that the other model rejects.
+        The accepting model must rank a sentence at or above its median. Unless `agreeing`,
+        the rejecting model must rank it below its median. Then each of two models prefers
+        the sentence that the other model rejects. The arguments are doubled ranks, (n,).
         """
         below = 2 * len(self.rows) + 1 if self.agreeing else len(self.rows)
         return (rejecting < below) & (accepting >= len(self.rows))
 
     def admissible(self) -> IntArray:
-        """Return the number of usable sentences for each source, (n_sources,)."""
+        """Return the number of usable admissible sentences for each source, (n_sources,)."""
         ranks = self.doubled[:, self.usable]
         return np.array([self.admits(*pair).sum() for pair in permutations(ranks, 2)])
 
     def n_candidates(self) -> int:
-        """Return the number of usable sentences at or above the median of some models only."""
+        """Return the number of usable sentences that some models accept and others reject."""
         accepted = self.doubled[:, self.usable] >= len(self.rows)
         return int((accepted.any(axis=0) & ~accepted.all(axis=0)).sum())
 
@@ -101,7 +99,7 @@ class Stratum:
         """Make the pair of two rows of the table; the first model rejects the first row."""
         indices = np.searchsorted(self.rows, rows)
         columns = [self.table.models.index(model) for model in models]
-        # (sentences, models): flattened, these are r(s1|m1), r(s1|m2), r(s2|m1), r(s2|m2)
+        # (sentences, models): r(s1|m1), r(s1|m2), r(s2|m1), r(s2|m2)
         ranks = self.doubled[np.ix_(np.array(columns), indices)].T / (2 * len(self.rows))
         sentences = self.table.sentences
         first, second = (None if sentences is None else sentences[row] for row in rows)
@@ -115,8 +113,8 @@ def strata(
 ) -> list[Stratum]:
     """Return the strata from which pairs are selected independently.
 
-    With `same_length`, the pairs for every two models are distributed over lengths in proportion to
-    the number of sentences of each length. Lengths without pairs are omitted.
+    With `same_length`, the number of pairs of a length is proportional to the number of sentences
+    of this length. Lengths without pairs are omitted.
 
     Raises:
         InputError: if there are fewer than two models, counts are for other models, or a rule about
@@ -145,14 +143,8 @@ def strata(
 def length_shares(count: int, sizes: Mapping[int, int]) -> dict[int, int]:
     """Distribute pairs over lengths in proportion to the numbers of sentences (Hamilton's method).
 
-    The largest remainders are rounded up; of equal remainders, those of shorter lengths first.
-
-    Args:
-        count: number of pairs.
-        sizes: number of words → number of sentences.
-
-    Returns:
-        Number of words → number of pairs.
+    The largest remainders are rounded up. Of equal remainders, shorter lengths come first.
+    `sizes` maps numbers of words to numbers of sentences.
     """
     total = sum(sizes.values())
     shares = {words: count * size // total for words, size in sizes.items()}
@@ -165,10 +157,9 @@ def length_shares(count: int, sizes: Mapping[int, int]) -> dict[int, int]:
 def _usable_rows(
     table: ScoreTable, question: NaturalQuestion, excluded: Collection[Sentence]
 ) -> BoolArray:
-    """Return a mask of the rows that may be selected according to the rules about sentences, (n,).
+    """Return a mask of the rows that the rules about sentences allow, (n,).
 
-    Of sentences that differ only in end marks, which experiments hide, only the first may be
-    selected.
+    Of sentences with the same words, only the first is allowed, even if their end marks differ.
     """
     if table.sentences is None:
         if excluded or question.no_repeats or question.same_length:
@@ -206,27 +197,24 @@ def select_natural(
 ) -> NaturalSelection:
     """Select the most controversial natural pairs for every two models.
 
-    Minimises the sum of r(s1|m1) + r(s2|m2) over all selected pairs, where r is the fractional rank
-    among the sentences of the stratum. Each pair satisfies r(s1|m2) >= 0.5 and r(s2|m1) >= 0.5.
-    Unless `agreeing` is set, it also satisfies r(s1|m1) < 0.5 and r(s2|m2) < 0.5, so each model
-    prefers the sentence that the other rejects. No sentence is in two pairs.
+    Minimise the sum of r(s1|m1) + r(s2|m2) over all selected pairs, where r is the fractional rank
+    in the stratum. Each pair satisfies r(s1|m2) >= 0.5 and r(s2|m1) >= 0.5. Unless `agreeing` is
+    set, it also satisfies r(s1|m1) < 0.5 and r(s2|m2) < 0.5, so each model prefers the sentence
+    that the other rejects. No sentence is in two pairs. The sum does not depend on which s1 is
+    matched with which s2; see `match_sentences`.
 
-    The sum does not depend on which s1 is matched with which s2; for the matching, see
-    `match_sentences`.
+    Let D be the number of sentences that all sources need together. The program contains only the
+    D cheapest admissible sentences of each source. They suffice: a selection with a more expensive
+    sentence has only D - 1 other sentences, so one of the D cheapest is free to replace it.
 
-    Every source needs a fixed number of sentences. Let D be the sum of these numbers. The program
-    contains only the D cheapest admissible sentences of each source. This suffices: if a selection
-    contained a more expensive sentence, it would lack one of the D cheapest, because it has only
-    D - 1 other sentences. The cheaper sentence could replace the more expensive one.
-
-    After a review, sentences of rejected items are excluded. As many other reviewed pairs as
-    possible are selected again; this has precedence over the sum of ranks.
+    After a review, sentences of rejected items are excluded. As many kept pairs as possible are
+    selected again, even if the sum of ranks increases.
 
     Args:
         table: scores of all sentences. Without texts, sentences are matched by row number. Of
             sentences that differ only in end marks, only the first can be selected.
         question: number of pairs and rules; by default ten pairs for each two models.
-        excluded: sentences that are not selected, whatever their end mark, but are ranked.
+        excluded: sentences that are ranked but not selected; end marks are ignored.
         review: review of earlier selections.
 
     Raises:
@@ -275,8 +263,6 @@ class _Part:
     Its candidates are the kept pairs, then the sentences of each source.
 
     Attributes:
-        stratum: sentences, and number of pairs to select from them.
-        review: review of earlier selections.
         all_kept: kept items of each file of the review, the last file first.
     """
 
@@ -286,7 +272,7 @@ class _Part:
 
     @cached_property
     def kept_pairs(self) -> dict[str, Pair]:
-        """Kept pairs that can be selected from this stratum, by identifier."""
+        """Identifier → kept pair that can be selected from this stratum."""
         pairs: dict[str, Pair] = {}
         if not any(self.all_kept):
             return pairs
@@ -321,11 +307,10 @@ class _Part:
     def arcs(self) -> tuple[IntArray, IntArray, IntArray]:
         """Index of the source, index of the sentence, and doubled rank of each candidate sentence.
 
-        A source has as many of its cheapest admissible sentences as all sources need together (see
-        `select_natural`). Sentences in kept trials count as the most expensive ones.
+        See `select_natural` for the choice of candidates. Sentences in kept trials count as the
+        most expensive ones.
         """
         doubled, (free, is_in_trial) = self.stratum.doubled, self.free
-        # Sorted by rank, with sentences in kept trials last
         keys = doubled + is_in_trial * (2 * doubled.shape[1] + 1)
         demand = sum(count for *_, count in self.stratum.sources)
         indices, costs = [], []
@@ -333,9 +318,10 @@ class _Part:
             admitted = np.flatnonzero(free & self.stratum.admits(doubled[reject], doubled[accept]))
             key = keys[reject, admitted]
             if len(key) > demand:
-                # Of tied sentences, those with lower row numbers come first
+                # Sentences with the same key as the last candidate remain for now
                 near = key <= np.partition(key, demand - 1)[demand - 1]
                 admitted, key = admitted[near], key[near]
+            # Ties: lower row numbers first
             cheapest = admitted[np.argsort(key, kind="stable")[:demand]]
             indices.append(cheapest)
             costs.append(doubled[reject, cheapest])
@@ -344,7 +330,7 @@ class _Part:
 
     @cached_property
     def program(self) -> Program:
-        """Goals and rules: each source gets its number of sentences; no sentence is used twice."""
+        """Goals, and two kinds of rules: sentences for each source; no sentence is used twice."""
         from scipy.sparse import csr_array
 
         sources, indices, ranks = self.arcs
@@ -406,12 +392,12 @@ class _Part:
         return pairs
 
     def changed(self, chosen: BoolArray) -> tuple[ChangedItem, ...]:
-        """Return the kept pairs that are not chosen, with reasons."""
+        """Return the kept pairs that are not chosen."""
         return changed_items(self.program, self.candidate_of_item, chosen, hard=self.of_sentences)
 
     @property
     def candidate_of_item(self) -> dict[str, int]:
-        """Index of each kept pair among the candidates, by identifier."""
+        """Identifier of a kept pair → index of its candidate."""
         return {item_id: number for number, item_id in enumerate(self.kept_pairs)}
 
     @property
@@ -423,7 +409,7 @@ class _Part:
 def _why_lost(
     item: ReviewedItem, table: ScoreTable, question: NaturalQuestion, excluded: Collection[Sentence]
 ) -> ChangedItem:
-    """Find the rule because of which a kept pair is not a candidate in any stratum."""
+    """Find the rule that excludes a kept pair from the candidates."""
     name, models = item.source_id or item.item_id, (item.model_1, item.model_2)
     if models not in combinations(table.models, 2):
         return ChangedItem(name, f"the scores do not compare {models[0]} with {models[1]}")
@@ -449,10 +435,10 @@ def match_sentences(
 ) -> list[tuple[int, int]]:
     """Match sentences of two sides one to one, so that pairs are as similar as possible.
 
-    On each side, statements are sorted before questions, then by length (characters without the end
-    mark), then by row number; sentences at the same position are matched. So as few questions as
-    possible are matched with statements. If no question is matched with a statement, the summed
-    difference in length is minimal. Without texts, rows are only sorted by number.
+    On each side, sort statements before questions, then by length (characters without the end
+    mark), then by row number. Match sentences at the same position. So as few questions as possible
+    are matched with statements. If no question is matched with a statement, the summed difference
+    in length is minimal. Without texts, sort rows only by number.
     """
 
     def key(row: int) -> tuple[bool, int, int]:
@@ -469,7 +455,7 @@ def _infeasible(
     parts: Sequence[_Part],
     excluded: Collection[Sentence],
 ) -> InfeasibleError:
-    """Return an error that names sources with too few sentences, and how many pairs there are."""
+    """Return an error that names sources with too few sentences, and the possible `per_pair`."""
     below = "" if question.agreeing else "below 0.5 under {} and "
     reasons = []
     for part in parts:

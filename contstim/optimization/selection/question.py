@@ -1,7 +1,7 @@
 """Questions (settings of a selection), and selections (stimuli with a certificate of their value).
 
 "2023" is the study of Golan et al. (2023). Each model accepts one sentence of a pair and rejects
-the other one, which it finds less likely (unless pairs may be `agreeing`).
+the other. Unless pairs may be `agreeing`, the rejected sentence is less likely under the model.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ class NaturalQuestion(NaturalRules):
 
     Attributes:
         counts: (model_1, model_2, number of sentence pairs) for pairs of models that need another
-            number than `per_pair`, with both models in the order of the scores. 0 leaves a pair of
-            models out.
+            number than `per_pair`. Models are in the order of the scores. The number may be 0.
         repeatable: words that may repeat despite `no_repeats`; case is ignored.
 
     Raises:
@@ -82,16 +81,16 @@ class TripletRules:
     """Number of triplets, their objective and their rules.
 
     Attributes:
-        objective: `readable` requires that both drops of a triplet are at least `enough`, and
-            minimises the number of new words of another part of speech (see
+        objective: `readable` requires that both drops of a triplet are at least `enough`. It
+            minimises the number of misfits (new words of another part of speech, see
             `contstim.items.matching`), then the number of new words. `controversiality` maximises
-            the sum of Eq. 4 of the 2023 study. `worst-rank` minimises the sum of ranks as the
-            authors' code of 2023 does (see `triplets.worst_ranks`).
-        quantiles: number of quantile groups of p(n|m1), and of p(n|m2). From each group, equally
-            many natural sentences are selected.
+            the sum of Eq. 4 of the 2023 study. `worst-rank` minimises the sum of
+            `triplets.worst_ranks`.
+        quantiles: number of quantile groups of natural sentences by p(n|m1), and by p(n|m2). The
+            same number of triplets is selected from each group.
         word_cap: maximum number of occurrences of a lemma in the selected sentences.
-        token_balance: for each model of a pair, maximum difference of mean numbers of tokens
-            between the synthetic sentences that it rejects and those that it accepts.
+        token_balance: maximum difference of two mean numbers of tokens under a model: of the
+            synthetic sentences that it rejects, and of those that it accepts.
     """
 
     per_pair: Annotated[int, Help("Triplets for each pair of models.", at_least=0)] = 10
@@ -169,8 +168,7 @@ class TripletQuestion(TripletRules):
 
     Attributes:
         counts: (model_1, model_2, number of triplets) for pairs of models that need another number
-            than `per_pair`, with both models in the order of the triplets. 0 leaves a pair of
-            models out.
+            than `per_pair`. Models are in the order of the triplets. The number may be 0.
         uncapped: words that `word_cap` does not limit.
 
     Raises:
@@ -210,13 +208,15 @@ class MinimalPairQuestion:
     """Number of controversial minimal pairs, their objective and their rules.
 
     Attributes:
-        objective: value of a minimal pair for two models; the sum is maximised. Let d be the
-            log-probability of the acceptable sentence minus that of the other. `margin` is the
-            smaller `|d|` of the two models, nats. `rank` is the smaller of the fractional ranks of
-            `|d|` among all pairs. `evidence` is the expected log Bayes factor (nats) of one answer,
-            which compares people who choose according to one model with people who choose
-            according to the other. The probability of a choice is logistic(.055 d), constant beyond
-            27 nats, as it approximately was for the participants of Golan et al. (2023).
+        objective: value of a minimal pair for two models; the sum is maximised. Let d be
+            log p(acceptable sentence) - log p(other sentence) under a model.
+
+            * `margin`: the smaller `|d|` of the two models, nats.
+            * `rank`: the smaller fractional rank of `|d|` among all pairs.
+            * `evidence`: the expected log Bayes factor of one answer, nats. It compares two
+              hypotheses: participants choose according to one model, or according to the other.
+              The probability of the acceptable sentence is logistic(.055 d), where d is clipped to
+              ±27 nats. This approximates the choices in the study of 2023.
         floor: minimum log-probability per word of both sentences under both models, nats.
 
     Raises:
@@ -261,23 +261,20 @@ class Certificate:
     """Question, value of the selection, and a proven bound on the value of any other selection.
 
     Attributes:
-        question: rules of the selection.
-        objective: value of the selection. For natural pairs, Eq. 5 of the 2023 study: the sum of
-            the fractional ranks of all sentences under the models that reject them. For triplets
-            with the objective `readable`, the number of new words of another part of speech and,
-            after the decimal point, the number of new words (2.034 means 2 and 34). For other
-            triplets, the sum of Eq. 4 (nats) or of ranks. For minimal pairs, the sum of their
-            values.
-        bound: bound, proven by the solver, on the value of every selection that reaches the goals
-            with precedence (such as to keep reviewed items) equally well.
-        status: `optimal` if objective and bound are equal (within 2e-6) and the goals with
-            precedence are proven optimal; `gap` if the time limit was reached before.
-        solver: program that found the selection.
-        version: version of the solver.
+        objective: value of the selection:
+
+            * Natural pairs: Eq. 5 of the 2023 study, the sum of the fractional ranks of all
+              sentences under the models that reject them.
+            * Triplets: the sum of Eq. 4 (nats) or of ranks. With the objective `readable`, the
+              number of misfits and, after the decimal point, the number of new words (2.034 means
+              2 and 34).
+            * Minimal pairs: the sum of the objective.
+        bound: proven bound on the value of every selection that reaches all earlier goals (such as
+            to keep reviewed items) equally well.
+        status: `optimal` if objective and bound are equal (within 2e-6) and the earlier goals are
+            proven optimal; `gap` if the time limit prevented this.
         tie_rule: rule that decides between selections of equal value.
-        candidates: number of candidates.
         seconds: duration of the selection, including its check.
-        format: version of the file format.
     """
 
     question: NaturalQuestion | TripletQuestion | MinimalPairQuestion
@@ -302,12 +299,7 @@ class Certificate:
     ) -> Self:
         """Make the certificate of a solved program.
 
-        Args:
-            question: rules of the selection.
-            values: objective and bound.
-            candidates: number of candidates.
-            tie_rule: see `Certificate`.
-            exact: whether the values of all earlier goals are proven optimal.
+        `values` are objective and bound. For `exact`, see `Solution`.
         """
         objective, bound = values
         return cls(
@@ -350,7 +342,6 @@ class NaturalSelection(ShownAsTable):
 
     Attributes:
         pairs: pairs, sorted by models in the order of the scores, then by `row_1`.
-        certificate: value of the pairs, and its bound.
         changed: reviewed pairs that were not rejected and are not selected again.
     """
 
@@ -372,7 +363,6 @@ class TripletSelection(ShownAsTable):
 
     Attributes:
         triplets: triplets in the order of the candidates.
-        certificate: value of the triplets, and its bound.
         changed: reviewed triplets that were not rejected and are not selected again.
     """
 
@@ -394,10 +384,9 @@ class MinimalPairSelection(ShownAsTable):
 
     Attributes:
         pairs: pairs, sorted by models, then in the order of the scores.
-        verdicts: columns of a table with a row for each paradigm and two models: the number of
-            minimal pairs in which both models, only the first, only the second, and neither is
-            right (a tie is not right), and the number of selected pairs.
-        certificate: value of the pairs, and its bound.
+        verdicts: columns of a table with a row for each paradigm and two models. Four columns count
+            the minimal pairs in which both models, only the first, only the second, or neither is
+            right (a tie is not right). The last column is the number of selected pairs.
         changed: reviewed pairs that were not rejected and are not selected again.
     """
 

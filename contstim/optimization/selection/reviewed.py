@@ -1,4 +1,4 @@
-"""Keep reviewed items in a new selection, and give reasons for those that change.
+"""Keep reviewed items in a new selection, and give reasons for changes.
 
 A kept item is a reviewed item that no reviewer rejects.
 """
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.optimization.selection.solver import Program
 
-_MAX_SEARCHES = 20  # maximum number of changed items for which the solver looks for a reason
-_MAX_CANDIDATES = 100_000  # maximum number of candidates for which the solver looks for reasons
+_MAX_SEARCHES = 20  # the solver looks for reasons of at most this many changed items
+_MAX_CANDIDATES = 100_000  # the solver looks for reasons if there are at most this many candidates
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,6 @@ class ChangedItem:
     """A kept item that is not selected again.
 
     Attributes:
-        item_id: identifier of the item.
         rule: rule that forces the change.
         key: option that loosens the rule; empty if there is none.
     """
@@ -46,14 +45,14 @@ def review_goals(
 ) -> list[FloatArray]:
     """Build the first goals of a program after a review; none without a review.
 
-    The first goals are to select as many kept items as possible, beginning with those of the last
-    file. The next goal is that as few new items as possible contain a sentence of a trial that was
-    not rejected, because the design would have to change this trial.
+    The first goals are to select as many kept items as possible: those of the last file, then those
+    of the file before, and so on. The next goal is that as few new items as possible contain a
+    sentence of a kept trial. For such an item, the design would have to change the trial.
 
     Args:
         kept_items: identifiers of the kept items of each file of the review, the last file first.
         candidate_of_item: identifier of a kept item → its candidate, if it has one.
-        shows: (n_candidates,) whether a candidate contains a sentence of such a trial.
+        shows: (n_candidates,) whether a candidate contains a sentence of a kept trial.
 
     Returns:
         Costs of the candidates for each goal, (n_candidates,) each.
@@ -73,13 +72,10 @@ def changed_items(
     *,
     hard: Collection[int] = (),
 ) -> tuple[ChangedItem, ...]:
-    """Find a reason for each kept item that is not chosen: a rule that excludes it.
+    """For each kept item that is not chosen, find a rule that excludes it.
 
-    Args:
-        program: candidates and rules.
-        candidate_of_item: identifier of a kept item → its candidate.
-        chosen: (n_candidates,) whether a candidate is chosen.
-        hard: indices of rules that are a reason only if the kept items alone break them.
+    `chosen` is a mask, (n_candidates,). A `hard` rule is a reason only if the kept items alone
+    break it.
     """
     staying = [candidate for candidate in candidate_of_item.values() if chosen[candidate]]
     changed = [
@@ -98,7 +94,7 @@ def changed_items(
 
 
 def _exceeded(program: Program, candidates: Sequence[int]) -> IntArray:
-    """Return the rules that these candidates break, whatever other candidates are chosen."""
+    """Return the rules that these candidates break with any other candidates."""
     part = program.matrix[:, candidates]
     least = np.asarray(program.matrix.minimum(0).sum(axis=1)).ravel()
     sums = np.asarray(part.maximum(0).sum(axis=1)).ravel() + least

@@ -1,14 +1,14 @@
 """Choose candidates under linear rules with the solver HiGHS of OR-tools.
 
-No other module imports a solver. This module avoids problems of OR-tools 9.15. The status of a
-result is read before its values. Allowed gaps are set to zero, because HiGHS otherwise calls a
-choice optimal that is within 0.01 % of its bound. Programs are solved by MathOpt, because OR-tools'
-model builder loses the best choice at the time limit, prints a banner and ignores a limit of zero
-seconds.
+No other module imports a solver. This module avoids problems of OR-tools 9.15:
 
-For natural pairs from 231,725 sentences and nine models (51,912 candidates), HiGHS takes 0.8 s in
-OR-tools and 0.3 s in SciPy, GLOP 0.6 s. With 31,011 weights of rules on words, HiGHS takes 5 s in
-both, SCIP 19 s and CP-SAT 21 s.
+* The allowed gap is zero. Otherwise, HiGHS calls a choice optimal that is within 0.01 % of its
+  bound.
+* MathOpt solves the programs, because OR-tools' model builder loses the best choice at the time
+  limit, prints a banner, and ignores a limit of zero seconds.
+
+HiGHS takes 0.8 s for natural pairs from 231,725 sentences and nine models (51,912 candidates). With
+31,011 weights of rules on words, HiGHS takes 5 s, SCIP 19 s and CP-SAT 21 s.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ SOLVER = "OR-tools HiGHS"
 EXACT = 1e-6  # costs that differ by less are equal
 _SECONDS_OF_DIAGNOSIS = 10.0  # time limit of `least_violations`
 _MIN_SECONDS = 0.001  # to HiGHS, a limit of 0 means no limit
-_MAX_COLUMNS = 20_000  # a larger program with an order is solved for a part of the candidates first
-# The first part contains the candidates with an order below `_FIRST`. While the part is infeasible,
-# this limit is multiplied by `_GROWTH`
+_MAX_COLUMNS = 20_000  # for a larger program with `order`, a part of the candidates comes first
+# The first part has the candidates with `order` below `_FIRST`. If this part is infeasible, the
+# limit is multiplied by `_GROWTH`
 _FIRST, _GROWTH = 3, 8
 
 
@@ -48,14 +48,10 @@ def solver_version() -> str:
 
 @dataclass(frozen=True, eq=False)
 class LinearRule:
-    """Rule that the sum of weights of the chosen candidates is from `lower` to `upper`.
+    """Rule: lower ≤ sum of the weights of the chosen candidates ≤ upper.
 
     Attributes:
-        name: name for messages.
         members: candidates that have a weight, without duplicates.
-        weights: weight of each member.
-        lower: minimum of the sum.
-        upper: maximum of the sum.
         key: option that loosens the rule; empty if there is none.
     """
 
@@ -72,15 +68,15 @@ class Program:
     """Candidates to choose from, goals and linear rules.
 
     Attributes:
-        goals: costs of the candidates for each goal, (n_candidates,) each. The summed cost of the
-            chosen candidates is minimised for the first goal; among the best choices, it is
-            minimised for the second goal, and so on. Costs of all but the last goal are whole.
+        goals: costs of the candidates for each goal, (n_candidates,) each. The solver minimises the
+            summed cost of the chosen candidates for the first goal; among the best choices, for the
+            second goal; and so on. Costs of all but the last goal are whole numbers.
         matrix: (n_rules, n_candidates) weights.
         lower: (n_rules,) minimum of each rule's sum.
         upper: (n_rules,) maximum of each rule's sum.
         names: (n_rules,) names for messages.
         keys: (n_rules,) options that loosen the rules; empty if there is none.
-        order: (n_candidates,) order in which the candidates of a large program are added, smallest
+        order: (n_candidates,) candidates of a large program are added in this order, smallest
             first; None to solve the program with all candidates at once.
     """
 
@@ -128,7 +124,6 @@ class Solution:
     """The best choice of a program.
 
     Attributes:
-        chosen: (n_candidates,) whether a candidate is chosen.
         objective: summed cost for the last goal.
         bound: proven lower bound of `objective`.
         exact: whether the summed costs for all other goals are proven to be minimal.
@@ -143,10 +138,8 @@ class Solution:
 def solve(program: Program, *, seconds: float = 60.0) -> Solution | None:
     """Choose candidates that satisfy the rules of a program and minimise its goals in order.
 
-    Args:
-        program: candidates, goals and rules.
-        seconds: time limit of each branch and bound; if it is reached, `bound` may be below
-            `objective`.
+    The time limit is for branch and bound of each goal. If it is reached, `bound` may be below
+    `objective`.
 
     Returns:
         The best choice; None if no choice satisfies the rules.
@@ -170,12 +163,9 @@ def solve(program: Program, *, seconds: float = 60.0) -> Solution | None:
 
 
 def linear_minimum(costs: FloatArray, weights: FloatArray, upper: FloatArray) -> FloatArray:
-    """Return values from 0 to 1, (n,), with the lowest cost, under maxima of weighted sums.
+    """Return x, (n,), that minimises costs · x under weights · x ≤ upper and 0 ≤ x ≤ 1.
 
-    Args:
-        costs: (n,) cost per unit of each value.
-        weights: (n_rules, n) weights.
-        upper: (n_rules,) maxima.
+    Weights are (n_rules, n).
 
     Raises:
         VerificationError: if no values satisfy the rules, or the solver failed.
@@ -192,17 +182,14 @@ def linear_minimum(costs: FloatArray, weights: FloatArray, upper: FloatArray) ->
 def least_violations(
     program: Program, forced: Collection[int] = (), *, hard: Collection[int] = ()
 ) -> dict[int, int]:
-    """Find the choice that violates rules by the smallest sum of amounts; return the amounts.
+    """Find the choice with the smallest total violation of rules, and return its violations.
 
-    Violations of rules with one allowed sum, such as a number of items, count 1,000 times as much.
-
-    Args:
-        program: candidates and rules; its goals are ignored.
-        forced: candidates that must be chosen.
-        hard: indices of rules that must not be violated.
+    The violation of a rule is the amount by which its sum is too small or too large. It counts
+    1,000 times as much if `lower` = `upper`, such as for a number of items. Candidates of
+    `forced` must be chosen, and `hard` rules must not be violated. Goals are ignored.
 
     Returns:
-        Index of a violated rule → the amount by which its sum is too small or too large.
+        Index of a violated rule → violation.
 
     Raises:
         VerificationError: if the solver failed.
@@ -230,9 +217,9 @@ def least_violations(
 def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution | None:
     """Minimise one goal by the linear relaxation; if its values are not whole, branch and bound.
 
-    A large program with an order is solved for the first candidates of the order. Then those
-    candidates are added whose reduced cost is below the gap between objective and bound, because
-    they may improve the choice.
+    A large program with `order` is first solved for a part of the candidates. Then candidates are
+    added whose reduced cost is below the gap between objective and bound, because only they can
+    improve the choice.
     """
     n_candidates, first, limits = len(costs), _FIRST, (program.lower, program.upper, seconds)
     order = program.order if n_candidates > _MAX_COLUMNS else None
@@ -250,12 +237,11 @@ def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution |
         if not integral:
             bound = result.bound
             if order is not None:
-                # The dual values of a part prove a bound for the program with all candidates
+                # Dual values for a part of the candidates prove a bound for all candidates
                 duals, reduced = result.duals, costs - program.matrix.T @ result.duals
                 binding = np.where(duals > 0, program.lower, program.upper)
                 returned = duals[duals != 0] * binding[duals != 0]
                 bound = float(returned.sum() + np.minimum(reduced, 0).sum())
-        # A candidate with a reduced cost above the gap is in no better choice
         gap = result.objective - bound if integral else 0.0
         near = np.union1d(columns, np.flatnonzero(reduced < gap - EXACT))
         if order is not None and len(near) > len(columns):
@@ -280,7 +266,6 @@ class _Result:
 
     @property
     def is_whole(self) -> bool:
-        """True if all values are whole numbers."""
         return bool(np.abs(self.values - self.values.round()).max(initial=0) < EXACT)
 
 
@@ -301,7 +286,7 @@ def _highs(
     largest = np.ones(len(costs)) if largest is None else largest
     least = np.zeros(len(costs))
     least[[*forced]] = 1
-    # Rules that no choice of these columns breaks are left out
+    # Omit rules that no choice of these columns breaks
     finite = np.minimum(largest, 1e9)
     can_break = (lower > matrix.minimum(0) @ finite) | (upper < matrix.maximum(0) @ finite)
     rules = np.flatnonzero(can_break)
@@ -343,7 +328,7 @@ def _model(
     *,
     integral: bool,
 ) -> Model:
-    """Build OR-tools' model from the limits of rules' sums and of columns' values."""
+    """Build OR-tools' model; `sums` and `values` are minima and maxima."""
     from ortools.math_opt import model_pb2
     from ortools.math_opt.python import mathopt
 
@@ -368,7 +353,7 @@ def _model(
 
 
 def _run(model: Model, seconds: float | None, presolve: Emphasis) -> SolveResult | None:
-    """Run HiGHS; None if it failed. The presolve of HiGHS fails for some infeasible programs."""
+    """Run HiGHS; return None if it failed, as its presolve does for some infeasible programs."""
     from ortools.math_opt.python import mathopt
 
     parameters = mathopt.SolveParameters(
@@ -377,7 +362,7 @@ def _run(model: Model, seconds: float | None, presolve: Emphasis) -> SolveResult
         absolute_gap_tolerance=0.0,
         presolve=presolve,
     )
-    # Reading results is slow, so they omit values of zero and all reduced costs
+    # Reading results is slow, so omit values of zero and all reduced costs
     fields = mathopt.ModelSolveParameters(
         variable_values_filter=mathopt.VariableFilter(skip_zero_values=True),
         dual_values_filter=mathopt.LinearConstraintFilter(skip_zero_values=True),
@@ -386,7 +371,7 @@ def _run(model: Model, seconds: float | None, presolve: Emphasis) -> SolveResult
     solver = mathopt.SolverType.HIGHS
     try:
         result = mathopt.solve(model, solver, params=parameters, model_params=fields)
-    except (AttributeError, RuntimeError, ValueError):  # OR-tools 9.15 cannot convert its own error
+    except (AttributeError, RuntimeError, ValueError):  # OR-tools 9.15 fails to raise its own error
         return None
     failed = result.termination.reason is mathopt.TerminationReason.OTHER_ERROR
     return None if failed else result

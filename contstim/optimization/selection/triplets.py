@@ -53,17 +53,15 @@ def select_triplets(
 ) -> TripletSelection:
     """Select the best triplets for every pair of models under the rules of a question.
 
-    All rules are linear, so this is an integer linear program. With rules on quantiles alone, it is
-    an assignment problem, whose linear relaxation has a whole solution. Other rules may need branch
-    and bound.
+    This is an integer linear program. With rules on quantiles alone, it is an assignment problem,
+    whose linear relaxation has a whole solution. Other rules may need branch and bound.
 
-    After a review, rejected triplets are excluded. As many other reviewed triplets as possible are
-    selected again; this has precedence over the objective. Rejected triplets still count for
-    quantiles and ranks, so that a review does not change the groups and ranks of other triplets.
+    After a review, rejected triplets are excluded. As many kept triplets as possible are selected
+    again, even if the objective becomes worse. Rejected triplets still count for quantiles and
+    ranks, so that a review does not change the groups and ranks of other triplets.
 
     Args:
-        triplets: candidates for all pairs of models. Their controversiality is computed again from
-            the log-probabilities.
+        triplets: candidates for all pairs of models.
         question: number of triplets, objective and rules; by default the ten most readable triplets
             of each pair of models, one for each decile of both models.
         tokens: (text of a sentence, model) → number of tokens, for `token_balance`.
@@ -71,8 +69,7 @@ def select_triplets(
 
     Raises:
         InputError: if the triplets or the question are invalid.
-        InfeasibleError: if no set satisfies the rules; names violated rules, and the number of
-            triplets of each pair of models that have enough nats.
+        InfeasibleError: if no set satisfies the rules; names violated rules.
         VerificationError: if the time limit was reached without any set, or the result failed
             `verify_triplets`.
     """
@@ -81,7 +78,7 @@ def select_triplets(
     triplets = usable_triplets(triplets)
     units = {triplet.drop_unit for triplet in triplets}
     if question.objective == "readable" and units == {"nats"}:
-        question = replace(question, enough=question.floor)  # so that the certificate contains it
+        question = replace(question, enough=question.floor)  # for the certificate
     if question.objective != "readable" and len(units) > 1:
         raise InputError(
             f"`objective` {question.objective} needs drops of one unit, got {join_names(units)}. "
@@ -160,8 +157,8 @@ def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
     """Check triplets, and compute their controversiality from their log-probabilities.
 
     Raises:
-        InputError: if there are no triplets; a triplet is repeated, has inconsistent columns or a
-            score that is not finite, or names one model twice; or two models are in both orders.
+        InputError: if there are no triplets, a triplet is repeated or invalid, or two rows name the
+            same models in different orders.
     """
     if not triplets:
         raise InputError("There are no triplets to select from. Use a table with rows.")
@@ -200,16 +197,16 @@ def by_model_pair(triplets: Sequence[Triplet]) -> dict[ModelPair, list[int]]:
 
 
 def has_enough(triplet: Triplet, question: TripletQuestion) -> bool:
-    """Return True if both drops of a triplet are at least `least_drop` of the question."""
+    """Return True if both drops of a triplet are at least `question.least_drop(triplet)`."""
     return min(triplet.drops) >= question.least_drop(triplet)
 
 
 def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
     """Rank triplets as the published code does, (n_triplets,), from 1 (most controversial).
 
-    Among the triplets of two models, log p(s1|m1)/p(n|m1) and log p(s2|m2)/p(n|m2) are ranked; ties
-    share their mean rank. The worse rank of each triplet is ranked again; of ties, the first
-    triplet has the lower rank.
+    Rank log p(s1|m1)/p(n|m1), and log p(s2|m2)/p(n|m2), among the triplets of two models; ties have
+    their mean rank. Then rank the worse of a triplet's two ranks; of ties, the first triplet has
+    the lower rank.
     """
     ranks = np.empty(len(triplets))
     for indices in by_model_pair(triplets).values():
@@ -222,22 +219,19 @@ def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
 def triplet_costs(
     triplets: Sequence[Triplet], question: TripletQuestion, n_chosen: int
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Compute the costs to minimise and the values of triplets, and the unit of the costs.
+    """Compute costs to minimise, (n_triplets,), values, (n_triplets,), and the unit of the costs.
 
-    Costs and values have shape (n_triplets,) and are for sets of `n_chosen` triplets. The objective
-    is the sum of the values.
+    The objective is the sum of the values over a set of `n_chosen` triplets. A cost is value / unit
+    plus a small term, which decides only between sets with equal sums of values.
 
-    For `readable`, the value is the number of new words of another part of speech and, after the
-    decimal point, the number of all new words (2.034 means 2 and 34); these decimals sum to less
-    than 1 over a set. The cost equals the value, and the unit is 1. But if judges chose the
-    sentences, the unit is one new word, and the cost contains a share of the judges' drops. All
-    shares of a set sum to at most half a word, so they decide only between sets that are equal
-    otherwise.
+        objective          value                         unit                  term
+        readable           misfits + 10^-d * new words   10^-d, if judges      judges' drops
+                                                         chose, otherwise 1
+        controversiality   Eq. 4 of the 2023 study       1 nat; the cost is -value
+        worst-rank         `worst_ranks`                 1 rank                - Eq. 4
 
-    For `controversiality`, the value is Eq. 4 of the 2023 study, nats, and the cost its negation.
-    For `worst-rank`, the value is the rank, and the cost is the rank minus a share of Eq. 4. All
-    shares of a set sum to at most half a rank, so they decide only between sets of equal rank
-    sum. The unit is 1.
+    With d decimals, the new words of a set sum to less than 1: 2.034 means 2 misfits and 34 new
+    words. Terms are scaled to sum to at most half a unit over a set.
     """
     if question.objective == "readable":
         table = tag_table(question.tags)
@@ -257,7 +251,6 @@ def triplet_costs(
     nats = np.array([sum(triplet.drops) for triplet in triplets])
     if question.objective == "controversiality":
         return -nats, nats, 1.0
-    # A share is at most 1 / (2 * n_chosen), so that all of them make half a rank at most.
     ranks, above = worst_ranks(triplets), nats - nats.min()
     return ranks - above / (2 * n_chosen * above.max(initial=1.0)), ranks, 1.0
 
@@ -265,11 +258,8 @@ def triplet_costs(
 def as_bound(cost: float, value: float, objective: Objective) -> float:
     """Convert a lower bound on the summed cost to a bound on the summed value.
 
-    Args:
-        cost: lower bound on the summed cost.
-        value: summed value of the selected set; it replaces a bound that contradicts this value
-            because of rounding.
-        objective: objective of the selection.
+    `cost` is in the unit of the values. `value` is the summed value of the selected set. A bound
+    that contradicts it because of rounding errors is replaced by it.
     """
     if objective == "controversiality":
         return max(-cost, value)
@@ -282,13 +272,9 @@ def build_rules(
     needs: Mapping[ModelPair, int],
     tokens: Mapping[tuple[str, str], int],
 ) -> list[LinearRule]:
-    """Build the linear rules of a question, without caps that no set can exceed.
+    """Build the linear rules of a question; omit maxima that no set can exceed.
 
-    Args:
-        triplets: candidates.
-        question: settings of the selection.
-        needs: number of triplets for each pair of models; see `demand`.
-        tokens: (text of a sentence, model) → number of tokens, for `token_balance`.
+    For `needs`, see `demand`; for `tokens`, see `select_triplets`.
 
     Raises:
         InputError: if triplets cannot be spread evenly over quantiles, or tokens are missing.
@@ -303,8 +289,8 @@ def build_rules(
             rules.append(LinearRule(name, low, [1] * len(low), 0, 0, "enough"))
         rules.extend(_quantile_rules(triplets, able, pair, count, question.quantiles))
         if question.token_balance is not None:
-            # The difference of sums is `count` times that of means. Products that should be whole
-            # may be rounded down; 1e-9 corrects this
+            # The difference of sums is `count` times the difference of means. Without 1e-9, a
+            # product that should be whole may be rounded down
             surplus_most = int(question.token_balance * count + 1e-9)
             for model in pair:
                 surplus = [surplus_tokens(triplets[index], model, tokens) for index in pairs[pair]]
@@ -334,16 +320,15 @@ def build_rules(
 def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
     """Forbid that a synthetic sentence is similar to a sentence of another triplet.
 
-    Sentences are similar if they are equal, or equal except for one position. A rule concerns
-    sentences that are equal except for this position. It allows either one triplet
-    with such a synthetic sentence, or any number of triplets in which only the natural sentence is
-    such a sentence.
+    Sentences are similar if they differ at no more than one position. Each rule is about sentences
+    that are equal except at a certain position. It allows one triplet with such a synthetic
+    sentence, or any number of triplets with only such a natural sentence.
     """
     with_synthetic, natural = defaultdict[Any, set[int]](set), defaultdict[Any, set[int]](set)
     for index, triplet in enumerate(triplets):
         users_of_role = (natural, with_synthetic, with_synthetic)
         for sentence, triplets_of in zip(triplet.sentences, users_of_role, strict=True):
-            # Sorted, so that rules have the same names in every process
+            # Rules must have the same names in every process
             for entry in sorted(all_but_one(tuple(map(str.lower, sentence.words)))):
                 triplets_of[entry].add(index)
     alike: dict[tuple[frozenset[int], frozenset[int]], str] = {}
@@ -362,14 +347,10 @@ def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
 def _quantile_rules(
     triplets: Sequence[Triplet], indices: list[int], pair: ModelPair, count: int, quantiles: int
 ) -> Iterator[LinearRule]:
-    """Yield rules on the number of triplets of two models: one, or one for each quantile group.
+    """Yield rules on the number of triplets of two models, in all or in each quantile group.
 
-    Args:
-        triplets: all candidates.
-        indices: indices of the triplets of the two models that have enough nats.
-        pair: the two models.
-        count: number of triplets to select.
-        quantiles: number of groups; 0 for one rule on all triplets.
+    `indices` are the triplets of the pair that have enough nats. If `quantiles` is 0, yield one
+    rule.
     """
     if not quantiles or not count:
         name = f"triplets for {'-'.join(pair)}"
@@ -395,7 +376,7 @@ def _quantile_rules(
 
 
 def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
-    """Return the number of tokens of the rejected minus that of the accepted synthetic sentence.
+    """Return the number of tokens of the rejected minus the accepted synthetic sentence.
 
     Raises:
         InputError: if the number of tokens of a sentence under the model is missing.
@@ -420,8 +401,8 @@ def quantile_name(n: int) -> str:
 def quantile_edges(values: FloatArray, n: int) -> FloatArray:
     """Compute the n + 1 edges of n quantile groups of finite values, as `pandas.qcut` does.
 
-    Fractions that have no exact binary form are rounded up, as in pandas, so that a value on an
-    edge belongs to the lower group.
+    As in pandas, inexact fractions are rounded up, so that a value on an edge is in the lower
+    group.
     """
     shares = np.linspace(0, 1, n + 1)
     inexact = n * shares != np.arange(n + 1)
@@ -432,10 +413,10 @@ def quantile_edges(values: FloatArray, n: int) -> FloatArray:
 def quantile_groups(values: FloatArray, edges: FloatArray) -> IntArray:
     """Return the 0-based quantile group of each value: `pandas.qcut(values, n, labels=False)`.
 
-    A value on an edge belongs to the lower group. If edges coincide because of ties, pandas
-    raises an error; here the group between two equal edges is empty.
+    A value on an edge is in the lower group. If two edges are equal because of ties, the group
+    between them is empty (pandas raises an error).
     """
-    # If edge g is the first that is not below a value, the value is in group g - 1. The smallest
-    # value is at edge 0, and in the first group
+    # If edge g is the first that is not below a value, the value is in group g - 1; the smallest
+    # value is in the first group
     groups = np.searchsorted(edges, values, side="left")
     return np.clip(groups, 1, len(edges) - 1).astype(np.int64) - 1

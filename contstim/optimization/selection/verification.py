@@ -54,14 +54,10 @@ def verify_natural(
 ) -> None:
     """Check natural pairs against the scores and every rule.
 
-    Args:
-        table: scores from which the pairs were selected.
-        selection: result of `select_natural`.
-        excluded: as in `select_natural`.
-        review: as in `select_natural`.
+    For the arguments, see `select_natural`.
 
     Raises:
-        VerificationError: if a pair or the certificate is wrong; says which and why.
+        VerificationError: if a pair or the certificate is wrong.
     """
     question, pairs = selection.certificate.question, selection.pairs
     _require(isinstance(question, NaturalQuestion), "its certificate is of another question")
@@ -95,7 +91,7 @@ def verify_natural(
 
 
 def _ranks(table: ScoreTable, rows: Sequence[int], *, same_length: bool) -> FloatArray:
-    """Compute fractional ranks of rows, (n_rows, n_models), among all rows or those of a length."""
+    """Compute fractional ranks of rows, (n_rows, n_models), among all or equally long sentences."""
     sentences = table.sentences if same_length and table.sentences is not None else None
     lengths = np.array([len(s) for s in sentences]) if sentences else np.zeros(len(table.log_probs))
     ranks, row_array = np.empty((len(rows), len(table.models))), np.array(rows)
@@ -103,7 +99,7 @@ def _ranks(table: ScoreTable, rows: Sequence[int], *, same_length: bool) -> Floa
         of_length = lengths[row_array] == length
         for model, column in enumerate(table.log_probs[lengths == length].T):
             ordered, scores = np.sort(column), table.log_probs[row_array[of_length], model]
-            # Tied sentences share the mean of their ranks
+            # Tied sentences have their mean rank
             below, to = (np.searchsorted(ordered, scores, side=s) for s in ("left", "right"))
             ranks[of_length, model] = (below + to + 1) / (2 * len(column))
     return ranks
@@ -115,7 +111,6 @@ def _check_texts(
     question: NaturalQuestion,
     excluded: Collection[Sentence],
 ) -> None:
-    """Check the sentences of pairs against the table and the rules about sentences."""
     banned = {sentence.words for sentence in excluded}
     exempt = frozenset(map(str.lower, question.repeatable))
     for pair in pairs:
@@ -140,14 +135,10 @@ def verify_triplets(
 ) -> None:
     """Check triplets against the candidates and every rule.
 
-    Args:
-        triplets: candidates.
-        selection: result of `select_triplets`.
-        tokens: as in `select_triplets`.
-        review: as in `select_triplets`.
+    For the arguments, see `select_triplets`.
 
     Raises:
-        VerificationError: if a triplet or the certificate is wrong; says which and why.
+        VerificationError: if a triplet or the certificate is wrong.
     """
     question, chosen = selection.certificate.question, selection.triplets
     _require(isinstance(question, TripletQuestion), "its certificate is of another question")
@@ -188,7 +179,7 @@ def verify_triplets(
 def _check_spread(
     candidates: Sequence[Triplet], chosen: Sequence[Triplet], question: TripletQuestion
 ) -> None:
-    """Check that natural sentences for two models are spread evenly over quantiles."""
+    """Check that each quantile of natural sentences has the same number of triplets."""
     number = question.quantiles
     if not number or not chosen:
         return
@@ -203,7 +194,6 @@ def _check_spread(
 
 
 def _check_words(chosen: Sequence[Triplet], question: TripletQuestion) -> None:
-    """Check that sentences are neither repeated nor similar, and that no word is too frequent."""
     naturals = Counter(triplet.natural.bare for triplet in chosen)
     once = not question.natural_once or max(naturals.values(), default=0) <= 1
     _require(once, "a natural sentence is used more than once")
@@ -258,13 +248,10 @@ def verify_minimal_pairs(
 ) -> None:
     """Check minimal pairs against the scores and every rule.
 
-    Args:
-        scores: scores from which the pairs were selected.
-        selection: result of `select_minimal_pairs`.
-        review: as in `select_minimal_pairs`.
+    For the arguments, see `select_minimal_pairs`.
 
     Raises:
-        VerificationError: if a pair or the certificate is wrong; says which and why.
+        VerificationError: if a pair or the certificate is wrong.
     """
     question, pairs, models = selection.certificate.question, selection.pairs, scores.models
     _require(isinstance(question, MinimalPairQuestion), "its certificate is of another question")
@@ -310,7 +297,6 @@ def verify_minimal_pairs(
 def _counts(
     question: NaturalQuestion | TripletQuestion, pairs: Iterable[tuple[str, str]]
 ) -> Counter[tuple[str, str]]:
-    """Return the number of stimuli that each pair of models must have."""
     counts = dict.fromkeys(pairs, question.per_pair)
     counts |= {(first, second): number for first, second, number in question.counts}
     return Counter({pair: number for pair, number in counts.items() if number})
@@ -321,10 +307,7 @@ def _check_review(
 ) -> None:
     """Check that no item is rejected, and no new item contains a rejected sentence.
 
-    Args:
-        review: review of earlier selections.
-        kind: kind of the items.
-        words: identifier of an item → words of its sentences.
+    `words` maps the identifier of an item to the words of its sentences.
     """
     if review is None:
         return
@@ -336,12 +319,9 @@ def _check_review(
 
 
 def _check_value(certificate: Certificate, value: float, sign: int) -> None:
-    """Check that the objective of a certificate is right, and not beyond the bound.
+    """Check that the objective of a certificate equals `value`, and is not beyond the bound.
 
-    Args:
-        certificate: certificate to check.
-        value: value of the objective, computed from its definition.
-        sign: 1 if the objective was minimised, -1 if it was maximised.
+    `sign` is 1 if the objective was minimised, -1 if it was maximised.
     """
     tolerance = _ROUNDING + 1e-9 * abs(value)
     _require(
