@@ -83,8 +83,8 @@ class Accuracies:
 
         Args:
             name: name of the column.
-            accuracy: accuracy by paradigm; a paradigm that it lacks is nan. If it has none of these
-                paradigms, no column is appended.
+            accuracy: accuracy by paradigm. The accuracy of other paradigms is nan. If no paradigm
+                has an accuracy, no column is appended.
         """
         if accuracy.keys().isdisjoint(self.paradigms):
             return self
@@ -106,10 +106,7 @@ class Accuracies:
         return means
 
     def limits(self) -> FloatArray:
-        """Compute Wilson's 95 % intervals, (2, n_paradigms, n_columns).
-
-        External columns are nan.
-        """
+        """Compute Wilson's 95 % intervals, (2, n_paradigms, n_columns), nan in external columns."""
         from statsmodels.stats.proportion import proportion_confint
 
         pairs = np.broadcast_to(self.n_pairs[:, None], self.values.shape)
@@ -122,14 +119,13 @@ class Accuracies:
         return limits
 
     def interval(self, paradigms: Sequence[str] | None = None) -> FloatArray:
-        """Compute the 95 % interval of `mean`, (2, n_columns), for other pairs of these paradigms.
+        """Compute the 95 % interval of `mean`, (2, n_columns).
 
-        The method of variance estimates recovery combines Wilson's intervals of the paradigms
-        (Newcombe 1998; Zou & Donner 2008). For one paradigm, the result is Wilson's interval.
+        It generalises to other pairs of these paradigms. The method of variance estimates recovery
+        combines Wilson's intervals of the paradigms (Newcombe 1998; Zou & Donner 2008).
         """
         rows = self._rows(paradigms)
-        # The variance of a mean of k independent accuracies is the sum of their variances divided
-        # by k². The distance of a limit from the accuracy replaces the standard deviation
+        # SD(mean) = √(Σ SD²) / k, with the distance of a limit from the accuracy in place of SD
         distances = self.limits()[:, rows] - self.values[rows]  # (2, k, n_columns)
         low, high = np.sqrt((distances**2).sum(axis=1)) / len(rows)
         mean = self.mean(paradigms)
@@ -151,7 +147,7 @@ class Accuracies:
 
         Args:
             values: accuracies, shape (n_columns,).
-            limits: ends of their intervals, shape (2, n_columns).
+            limits: intervals of the accuracies, shape (2, n_columns).
         """
         cells = dict(zip(self.columns, values.tolist(), strict=True))
         for name, low, high in zip(self.judged, *limits.tolist(), strict=False):
@@ -167,7 +163,6 @@ class Accuracies:
         }
 
     def _rows(self, paradigms: Sequence[str] | None) -> list[int]:
-        """Return the row numbers of paradigms; all row numbers for None."""
         chosen = self.paradigms if paradigms is None else paradigms
         return [self.paradigms.index(paradigm) for paradigm in chosen]
 
@@ -223,9 +218,9 @@ def profile(
     """Compute accuracy as a function of `FEATURES`, with a row for each model, feature and bin.
 
     Up to ten bins contain about equally many pairs; pairs with the same value share a bin.
-    Perplexity is exp(-log p / number of words). It is not divided by the number of tokens, so that
-    models with different tokenizers can be compared. Pairs with an infinite value of a feature
-    (because a sentence has probability zero) are left out of its bins.
+    Perplexity is exp(-log p / number of words), without the number of tokens, so that models with
+    different tokenizers can be compared. If a sentence has probability zero, its pair is left out
+    of the bins of features that are then infinite.
 
     Args:
         scores: scores of full sentences.
@@ -234,8 +229,8 @@ def profile(
             and log-probability are omitted.
 
     Returns:
-        Rows with the fields `BIN`: `low`, `high` and `mean` describe the values in the bin;
-        `accuracy_low` and `accuracy_high` are the ends of Wilson's 95 % interval.
+        Rows with the fields `BIN`: `low`, `high` and `mean` are the values of the feature in the
+        bin; `accuracy_low` and `accuracy_high` are Wilson's 95 % interval.
     """
     counts = scores.decisions
     correct, margins = scores.correct(ties)[counts], np.abs(scores.margins)[counts]
@@ -263,8 +258,7 @@ def _bin_accuracies(values: FloatArray, correct: FloatArray) -> Iterator[tuple[f
     values, correct = values[finite], correct[finite]
     if not len(values):
         return
-    # Nine deciles divide the values into ten bins. Equal deciles count once, so that ties share a
-    # bin; a value belongs to the bin of the first decile that is not below it
+    # Bins are (lower decile, upper decile]. Equal deciles count once, so that ties share a bin
     deciles = np.quantile(values, np.arange(1, _BINS) / _BINS, method="inverted_cdf")
     bin_of_pair = np.searchsorted(np.unique(deciles), values, side="left")
     for number in np.unique(bin_of_pair):
@@ -337,8 +331,8 @@ def evaluate_minimal_pairs(
     Args:
         scoring: scores; see `score_pairs`.
         settings: settings of the evaluation, such as the rule for ties.
-        models: scored models. Perplexities are computed for all scores except those of models in
-            this list whose scores are not log-probabilities.
+        models: scored models. The profile omits the perplexity of those whose scores are not
+            log-probabilities. The scores of models that are not listed count as log-probabilities.
         people: people's agreement with the labels, by paradigm; see `read_human_agreement`.
         published: accuracies of published models on full sentences, by model and paradigm.
 

@@ -66,8 +66,8 @@ def gather(
         progress: see `score_sentences`.
 
     Returns:
-        Scores of the sentences that all models and tables have in common; and the reasons why the
-        other sentences are left out, by text of the sentence.
+        Joined scores of the common sentences; and for each other sentence its text → the reason why
+        it is left out.
 
     Raises:
         InputError: if there are fewer than two models in all, or models without sentences.
@@ -90,7 +90,7 @@ def gather(
         )
         reasons = {o.sentence: f"{o.model}: {o.reason}" for o in refused}
     table, missing_by_table = join_tables(all_tables)
-    # A model's reason for refusing a sentence has precedence, because it is more informative
+    # The reason of a model that refuses a sentence is more informative, so it has precedence
     for name, missing_texts in missing_by_table.items():
         for text in missing_texts:
             reasons.setdefault(text, f"not among the sentences of {name}")
@@ -102,9 +102,6 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
 
     Sentences are identical if their `Sentence.text` is equal. If several tables have a model of the
     same name, each column of this model is named `table:model`.
-
-    Args:
-        tables: tables of scores, by name.
 
     Returns:
         The joined table; and for each table the sentences of other tables that it lacks.
@@ -120,7 +117,7 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
         name: tuple(sentence.text for sentence in union if sentence not in table.rows)
         for name, table in tables.items()
     }
-    # Ranks under different models are only comparable for the same set of sentences
+    # Ranks are only comparable for the same set of sentences
     common = [s for s in union if all(s in table.rows for table in tables.values())]
     if len(common) < 2:
         raise ScoreError(
@@ -152,8 +149,7 @@ def model_agreements(table: ScoreTable) -> list[Row]:
             "model_1": table.models[i],
             "model_2": table.models[j],
             "spearman": pearson(ranks[:, i], ranks[:, j]),
-            # A pair of sentences in the same order counts 1 in both means, one in the opposite
-            # order -1 in tau-a and 0 in the agreement
+            # For sentences in the opposite order, tau-a counts -1 and the agreement 0
             "kendall": float(2 * agreement[i, j] - 1),
             "pearson": pearson(scores[:, i], scores[:, j]),
             "agreement": float(agreement[i, j]),
@@ -197,8 +193,8 @@ def select_command(folder: Path, table: ScoreTable) -> str:
     """
     (stratum,) = strata(table, NaturalQuestion())
     least = int(stratum.admissible().min())
-    # A sentence is a candidate for each pair of a model that rejects it and a model that accepts
-    # it. With M models, these are at most M²/4 pairs
+    # With M models, a sentence is a candidate for at most M²/4 ordered pairs (rejecting, accepting
+    # model). So each pair can get least / (M²/4) sentences that no other pair needs
     per_pair = max(1, min(10, least // (len(table.models) ** 2 // 4)))
     scores, out = folder / "scores.csv", folder / "pairs.csv"
     command = f"contstim select natural --scores {{}} --per-pair {per_pair} --out {{}}"
@@ -206,7 +202,7 @@ def select_command(folder: Path, table: ScoreTable) -> str:
 
 
 def diff_command(models: Sequence[Scorer]) -> str:
-    """Return the command that finds where models part."""
+    """Return the `contstim diff` command for these models."""
     specifications = (with_name(m.name, m.specification or m.name) for m in models)
     return shlex.join(["contstim", "diff", *specifications])
 
@@ -218,8 +214,8 @@ def comparison_findings(
 
     Args:
         table: scores of two models or more.
-        top: number of sentences to list for each ordered pair of models.
-        left_out: excluded sentences, with the reason.
+        top: maximum number of sentences to list for each ordered pair of models.
+        left_out: text of each excluded sentence → reason.
         commands: commands to list on the page, such as `diff_command`.
 
     Raises:

@@ -69,9 +69,8 @@ def z_scores(values: FloatArray) -> FloatArray:
 def criterion_met(delta: float | None, people: FloatArray, model: FloatArray) -> BoolArray:
     """Return a mask of pairs that meet the BLiMP criterion or Acceptability Delta Criterion (ADC).
 
-    The BLiMP criterion requires a positive delta of the model (Warstadt et al. 2020). The ADC
-    requires that the deltas of people and model have the same sign and differ by less than δ
-    (Vázquez Martínez 2021).
+    BLiMP criterion: model > 0 (Warstadt et al. 2020). ADC: sign(people) = sign(model) and
+    |people - model| < δ (Vázquez Martínez 2021).
 
     Args:
         delta: δ; None for the BLiMP criterion.
@@ -98,10 +97,10 @@ class AcceptabilityEvaluation:
         judgements: sentences and pairs.
         scores: original scores of the sentences.
         settings: settings of the evaluation.
-        sentence_scores: z-scores of the scores, (n_sentences, n_models), or the original scores
-            with the setting `scores_as_given`; nan if missing.
-        sentence_judgements: original judgements, (n_sentences,), or their z-scores with the setting
-            `human_z_scores`; nan if missing.
+        sentence_scores: z-scores, (n_sentences, n_models); with the setting `scores_as_given` the
+            original scores; nan if missing.
+        sentence_judgements: original judgements, (n_sentences,); with the setting `human_z_scores`
+            their z-scores; nan if missing.
         pairs: evaluated pairs.
         excluded: excluded pairs, with the reason.
         people: deltas of human judgements, (n_pairs,).
@@ -181,9 +180,7 @@ def evaluate_acceptability(
     Args:
         judgements: sentences and pairs.
         scores: scores of these sentences.
-        settings: δ values of the ADC; `scores_as_given`, if the scores are z-scores already; and
-            `human_z_scores`, to standardize the judgements, too; this is not necessary for
-            LI-Adger's judgements.
+        settings: δ values and standardization. LI-Adger's judgements need no `human_z_scores`.
 
     Raises:
         InputError: if all pairs are excluded, a δ is not above 0, all scores of a model are equal
@@ -204,7 +201,7 @@ def evaluate_acceptability(
     included, excluded, rows = [], [], []
     for pair in judgements.pairs:
         both = [row_of[pair.acceptable], row_of[pair.unacceptable]]
-        # A pair has only the first reason that applies, so that `excluded_for` adds up
+        # Only the first reason counts, so that the numbers of `excluded_for` add up
         exclusions = (pair.discarded, *(bool(mask[both].any()) for mask in missing_values))
         if any(exclusions):
             excluded.append((pair, _EXCLUDED[exclusions.index(True)]))
@@ -237,14 +234,14 @@ def evaluate_acceptability(
 def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Iterator[Row]:
     """Yield the share of pairs that meet a criterion, by group of pairs, model and criterion.
 
-    `share` is `met / pairs`. `disputed` is the number of pairs in which people do not prefer the
-    sentence that experts accept.
+    `disputed` is the number of pairs in which people do not prefer the sentence that experts
+    accept.
 
     Args:
         evaluation: evaluation of pairs.
         by: `source`, to group pairs by source; `phenomenon`, to group them by source and
-            phenomenon; or empty for one group of all pairs. The columns `source` and `phenomenon`
-            are empty if pairs are not grouped by them.
+            phenomenon; or empty for one group of all pairs. Cells of `source` and `phenomenon` are
+            empty if pairs are not grouped by them.
     """
     groups = grouped(
         ((pair.source if by else "", pair.phenomenon if by == "phenomenon" else ""), row)
@@ -267,7 +264,7 @@ def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Itera
 
 
 def delta_correlations(evaluation: AcceptabilityEvaluation) -> tuple[tuple[str, ...], FloatArray]:
-    """Return the names of people and models, and Pearson's r between their deltas over pairs.
+    """Return the names of people and models, and Pearson's r between their deltas.
 
     The correlations have shape (1 + n_models, 1 + n_models), people first. They are nan for
     constant deltas, and for fewer than two pairs.
@@ -279,9 +276,8 @@ def delta_correlations(evaluation: AcceptabilityEvaluation) -> tuple[tuple[str, 
 def fits(evaluation: AcceptabilityEvaluation | RatingEvaluation) -> Iterator[Row]:
     """Regress judgements on the scores of each model, over all sentences that have both.
 
-    Rows contain the slope (units of judgement per unit of score) and intercept of the least-squares
-    line, and Pearson's and Spearman's correlation; all are nan if scores or judgements are
-    constant.
+    The slope has units of judgement per unit of score. Slope, intercept and correlations are nan
+    if scores or judgements are constant.
     """
     from scipy.stats import linregress
 
@@ -290,7 +286,7 @@ def fits(evaluation: AcceptabilityEvaluation | RatingEvaluation) -> Iterator[Row
         both = ~(np.isnan(scores) | np.isnan(judgements))  # (n_sentences,)
         x, y = scores[both], judgements[both]
         r, slope, intercept = pearson(x, y), math.nan, math.nan
-        if not math.isnan(r):  # otherwise a column is constant, and the line is undefined
+        if not math.isnan(r):  # otherwise the line is undefined, too
             slope, intercept = map(float, linregress(x, y)[:2])
         yield {
             "model": model,
@@ -342,7 +338,7 @@ def acceptability_findings(
     """Prepare the results as a page, figures, and tables.
 
     criteria        number and share of pairs that meet each criterion under each model
-    phenomena       the same by source and phenomenon
+    phenomena       these numbers by source and phenomenon
     pairs           deltas of each pair, and criteria that it meets
     models_apart    pairs that meet a criterion under one model and not under another
     criteria_apart  pairs that meet the BLiMP criterion and not the ADC, or vice versa
@@ -380,7 +376,7 @@ def acceptability_findings(
 
 
 def acceptability_tables(evaluation: AcceptabilityEvaluation) -> dict[str, Columns]:
-    """Compute all tables, by name."""
+    """Compute the tables of `acceptability_findings`, by name."""
     names, matrix = delta_correlations(evaluation)
     rows = zip(names, matrix.tolist(), strict=True)
     return {
@@ -412,8 +408,8 @@ def _difference_rows(
     Args:
         evaluation: evaluation of the pairs.
         pairs_by_kind: result of `models_apart` or `criteria_apart`.
-        at: name of the first column: `criterion` or `model`, the first element of the keys.
-        deltas_of: columns that name models; the delta of each of these models is a further column.
+        at: content of the first element of the keys: `criterion` or `model`.
+        deltas_of: columns that name models. The deltas of these models are further columns.
     """
     rows: list[dict[str, Any]] = []
     for kind, pairs in pairs_by_kind.items():
@@ -517,7 +513,6 @@ def scatter_figure(
         scores = evaluation.sentence_scores[:, column]
         axes.plot(scores, judgements, ".", ms=dot, color=BLUE, alpha=0.35, mew=0, rasterized=True)
         if np.isfinite(line["slope"]):
-            # The line covers the range of the scores; missing scores are nan
             ends = np.array([np.nanmin(scores), np.nanmax(scores)])
             axes.plot(ends, line["intercept"] + line["slope"] * ends, color=ORANGE, lw=1.2)
         axes.set_title(f"{names[column]}\nr = {line['pearson']:.2f}", loc="left", fontsize="small")

@@ -38,7 +38,7 @@ def diff_report(
     """Make the page of the differences between models.
 
     Args:
-        differences: differences of all pairs of models; the last one is that from the baseline.
+        differences: result of `find_differences`.
         scores: scores of the natural sentences.
         baseline: name of the baseline; empty for none.
         natural_text: description of the natural sentences.
@@ -77,8 +77,8 @@ _MEANING = (
     "grammatical and an ungrammatical sentence; the share of pairs of which only one model prefers "
     "the grammatical sentence. Brackets contain 95 % intervals, which generalise to other "
     "sentences, for minimal pairs of the same paradigms (Wilson 1927, with the effective sample "
-    "size of Korn & Graubard 1998). They are not corrected for the number of values: one that is "
-    "just above the average may be there by chance."
+    "size of Korn & Graubard 1998). They are not corrected for multiple comparisons: a value may "
+    "be just above the average by chance."
 )
 
 
@@ -94,7 +94,8 @@ def _baseline_text(compared: Sequence[Difference], baseline: str) -> str:
     if not baseline:
         return (
             "No baseline was given. With --baseline, for example the same model trained with "
-            "another seed, this page also shows how much two models part that should agree."
+            "another seed, this page also shows how much two models part although they should "
+            "agree."
         )
     return " ".join(
         f"{d.model_1} and {d.model_2} part on {_ratio_text(d)} times as many changes as "
@@ -144,8 +145,8 @@ def paradigm_table(difference: Difference) -> Table:
 def where_text(difference: Difference) -> str:
     """Name the values for which two models part more often than on average.
 
-    The intervals of these values are above the share of all changes. They are not corrected for the
-    number of values.
+    The whole interval of each named value is above the share of all changes. Intervals are not
+    corrected for multiple comparisons.
     """
     most = []
     for name, shares in difference.where.items():
@@ -190,9 +191,7 @@ def _parts_of_pair(
 def where_figure(difference: Difference, baseline: Difference | None = None) -> Figure:
     """Draw the share of changes on which two models part, by properties of the replaced word.
 
-    Args:
-        difference: difference of the two models.
-        baseline: difference from the baseline, which is drawn in grey.
+    The shares of `baseline` are drawn in grey.
     """
     values = [(name, value) for name, shares in difference.where.items() for value in shares]
     n_rows = len(values) + 2 * len(difference.where) - 1
@@ -230,8 +229,8 @@ def item_rows(
     Args:
         difference: difference of two models.
         scores: scores of the synthetic sentences under all models.
-        tags: table of tags.
-        units: unit of each model's scores.
+        tags: tags of words.
+        units: model → unit of its scores.
     """
     names = [f"{'log_prob' if units[m] == NATS else 'score'}_{m}" for m in scores.models]
     for triplet in difference.triplets:

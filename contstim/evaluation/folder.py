@@ -64,9 +64,9 @@ def write_findings(
 
     Args:
         findings: results to write.
-        folder: output folder, created when missing; files of the same names are replaced.
+        folder: output folder, created if missing; existing files are replaced.
         models: scored models; empty if the scores came from a table.
-        data: input files; their hash is among the facts.
+        data: input files; their hash is recorded.
         facts: further facts for the page and the record of the run.
 
     Returns:
@@ -97,7 +97,6 @@ def write_findings(
 
 
 def _run_parts(models: Sequence[Scorer], facts: Mapping[str, Any]) -> list[Part]:
-    """Describe the run: models, command, versions and facts."""
     run = provenance()
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
     lines = [
@@ -111,7 +110,7 @@ def _run_parts(models: Sequence[Scorer], facts: Mapping[str, Any]) -> list[Part]
 
 
 def _models_table(models: Sequence[Scorer]) -> Table:
-    """Tabulate the scoring convention of each model; omit specifications equal to the names."""
+    """Tabulate the scoring conventions; without specifications if all are equal to the names."""
     header = ["model", "specification", "rule", "context", "unit", "fingerprint"]
     rows = [
         [m.name, m.specification or m.name, c.rule, repr(c.context), c.unit, c.fingerprint]

@@ -95,7 +95,7 @@ def _score_within(
 
 
 def scorable_sentences(scorer: Scorer, n: int) -> list[Sentence]:
-    """Generate n sentences with `contstim.english`; return those that the model can score.
+    """Return the sentences that the model can score, from n generated ones.
 
     Raises:
         ModelError: if the model can score none of them.
@@ -124,7 +124,7 @@ def context_scores(
     """
     scores: dict[Convention, float] = {}
     began, candidates = perf_counter(), scorer.candidate_contexts()
-    # The model's own context, the default and the others
+    # The model's own context, the default context, and other candidates
     for number, text in enumerate((None, None, *candidates) if candidates else ()):
         if len(scores) > 1 and perf_counter() - began > seconds:
             break
@@ -146,8 +146,8 @@ def context_gain(scorer: Scorer, *, n: int, seconds: float) -> dict[str, Any] | 
         seconds: time limit; see `context_scores`.
 
     Returns:
-        The context of the model (`own`), the context with the highest mean score (`best`), and the
-        difference of the mean scores of a sentence (`nats`), 0 if both are the same context.
+        `own`: context of the model. `best`: context with the highest mean score. `nats`: mean score
+        with `best` minus mean score with `own`, per sentence.
 
     Raises:
         ModelError: see `model_overview`.
@@ -160,7 +160,7 @@ def context_gain(scorer: Scorer, *, n: int, seconds: float) -> dict[str, Any] | 
 
 
 def context_caution(specification: str, *, own: str, best: str, nats: float) -> str:
-    """Return a warning if `nats` exceeds `WORSE_CONTEXT`, otherwise "". See `context_gain`."""
+    """Return a warning if `nats` exceeds `WORSE_CONTEXT`, otherwise ""; see `context_gain`."""
     if nats <= WORSE_CONTEXT:
         return ""
     return (
@@ -171,7 +171,7 @@ def context_caution(specification: str, *, own: str, best: str, nats: float) -> 
 
 
 def _shuffle(sentence: Sentence) -> Sentence:
-    """Shuffle the words until their order differs, if they can be in another order."""
+    """Shuffle the words until their order differs; identical words stay as they are."""
     words, rng = list(sentence.words), random.Random(0)
     while tuple(words) == sentence.words and len(set(words)) > 1:
         rng.shuffle(words)
