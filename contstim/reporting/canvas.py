@@ -45,7 +45,7 @@ _STYLE: dict[Any, Any] = {
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Make an empty figure of a size in inches, which needs no display."""
+    """Make an empty figure of a size in inches; no display is needed."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -68,7 +68,7 @@ def panels(
         shared: options of `Figure.subplots` about shared axes.
 
     Returns:
-        The figure, and the axes of the panels, (rows, n).
+        Figure, and axes, (rows, n).
     """
     across = min(n, across)
     down = rows * ceil(n / across)
@@ -100,7 +100,7 @@ def styled() -> AbstractContextManager[None]:
 
 
 def plain_log(axis: Axis) -> None:
-    """Label a logarithmic axis with plain numbers, because `styled` switches formulas off."""
+    """Label a logarithmic axis with plain numbers, because `styled` does not display powers."""
     from matplotlib.ticker import LogFormatter
 
     axis.set_major_formatter("{x:,g}")
@@ -109,7 +109,7 @@ def plain_log(axis: Axis) -> None:
 
 def lay_out(figure: Figure) -> None:
     """Lay out a figure once, so that it is equal in all formats."""
-    for _ in range(2):  # square axes and their colour bars have their positions after the first
+    for _ in range(2):  # colour bars of square axes get their positions in the second round
         figure.draw_without_rendering()
     figure.set_layout_engine("none")
 
@@ -127,11 +127,7 @@ def _png(figure: Figure, part: Bbox | None) -> bytes:
 
 
 def write_figure(make: Callable[[], Figure], path: Path | str) -> None:
-    """Write a figure in the format of the suffix (.png, .pdf, .svg).
-
-    Args:
-        make: function that makes the figure; called within `styled`.
-        path: path of the image.
+    """Write a figure in the format of the suffix (.png, .pdf, .svg); call `make` within `styled`.
 
     Raises:
         InputError: if the file cannot be written.
@@ -164,12 +160,12 @@ def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
 
 
 def wrapped(warning: str, width: float) -> str:
-    """Wrap a warning, which is printed in bold, to a width in inches."""
+    """Wrap a bold warning to a width in inches."""
     return textwrap.fill(warning, max(_MIN_LINE_LENGTH, int(width * _CHARACTERS_PER_INCH)))
 
 
 def _add_warning(figure: Figure, warning: str) -> Bbox | None:
-    """Add a warning above a figure; return the area to save, inches, or None without a warning."""
+    """Add a warning above a figure; return the area to save, inches (None for the whole figure)."""
     if not warning:
         return None
     from matplotlib.transforms import Bbox
@@ -210,16 +206,16 @@ def heat_map(
     """Draw a heat map with a number in each cell.
 
     Cells are square if rows and columns have the same names. With `middle`, the colour scale is
-    diverging, and symmetric about the middle. Without it, the scale is sequential: it begins at the
-    smallest value, rounded down to a tenth, and ends at 1.
+    diverging and symmetric about this value. Otherwise, it is sequential, from the smallest value
+    (rounded down to a tenth) to 1.
 
     Args:
         rows: names of the rows, from the top.
         columns: names of the columns.
         values: values up to 1, (n_rows, n_columns); nan leaves a cell empty.
         title: title above the map.
-        numbers: format of numbers. With "per cent", 0.256 is 26 in a cell and 26% at the colour
-            bar; with "hundredths" 26 and 0.26, with "decimals" 0.26 and 0.26.
+        numbers: format of numbers. In a cell and at the colour bar, 0.256 is written as 26 and 26%
+            ("per cent"), 26 and 0.26 ("hundredths"), or 0.26 and 0.26 ("decimals").
         middle: value that has no colour, such as chance.
         row_label: label of the row axis.
         column_label: label of the column axis.
@@ -230,7 +226,7 @@ def heat_map(
     # Cells are high enough for the label of the row axis, and for three numbers at the colour bar
     down = max(down, _MIN_HEIGHT / len(rows), widest([row_label or " "]) / len(rows))
     across = down if square else across
-    # The sloping name of the first column may begin further left than the names of rows
+    # The sloping name of the first column may need more space than the names of rows
     left_margin = max(label_width + 0.25 * bool(row_label), label_height - across / 2 + 0.2)
     width = max(1.35 + left_margin + 1.05 * across * len(columns), 0.2 + widest([title]))
     figure = new_figure(width, 0.85 + 0.2 * bool(column_label) + label_height + down * len(rows))
