@@ -1,23 +1,25 @@
-"""How much an answer, an item and a person are worth: experiment 1 of the 2023 study, replayed.
+"""Measure the value of an answer, an item and a participant in experiment 1 of the 2023 study.
 
     python benchmarks/replay.py [--quick] [DATA]
 
-One model of each pair predicts people better. Trials of *other* pairs decide which one: only pairs
-count for which the ten groups of participants agree (t-test, 5 %).
+One model of each pair predicts people better. The trials of *other* pairs determine this better
+model. Pairs are only used if it is significantly better over the ten groups of participants
+(t-test, 5 %).
 
-Evidence of an answer by the condition of its trial: the Bayes factor of the better model against
-the other one. A person chooses sentence 2 with the probability logistic(slope · log p(s2)/p(s1)),
-the ratio cut off at a limit. Slope and limit are each model's likeliest ones, on random natural
-pairs or on all trials of other pairs of models.
+Evidence of an answer: log Bayes factor of the better model against the other one, by condition of
+the trial. According to a model, people choose sentence 2 with probability
+logistic(slope · log p(s2)/p(s1)), with the log ratio limited in size. Each model's slope and limit
+are maximum-likelihood estimates, from random natural pairs or from all trials of other pairs.
 
-Choice of items: how often most of 20 people's answers to the first one, three or five of the ten
-triplets name the better model, with the triplets in order of a measure. `today` orders triplets
-with `enough` nats by new words of another part of speech and by new words, as `select triplets`
-does. `panel` orders them by the mean rank of their drop under the models outside the pair.
+Choice of items: the ten triplets of a pair are sorted by a measure. Printed is how often most
+answers of 20 people to the first one, three or five triplets prefer the better model. `today` sorts
+as `select triplets` does: first triplets with `enough` nats, then those with fewer new words of
+another part of speech, then those with fewer new words. `panel` sorts triplets with `enough` nats
+by the mean rank of their drop under the models outside the pair.
 
-Items against people: variances, and how often most answers to randomly drawn triplets name the
-better model. Intervals are bootstraps over pairs of models, and over models. Without the published
-data, from CONTSTIM_DATA or a folder given as an argument, nothing is measured.
+Items and people: variances, and how often most answers to random triplets prefer the better model.
+Intervals are bootstraps over pairs of models, and over models. The published data are read from
+DATA, by default from CONTSTIM_DATA.
 """
 
 from __future__ import annotations
@@ -62,15 +64,15 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """Trials that people answered, but for catch trials.
+    """Trials with participants' choices, without catch trials.
 
     Attributes:
-        conditions: (n_trials,).
-        groups: (n_trials,) of participants.
-        pairs: of each trial the two models that it compares; none of random pairs.
-        sources: the names of their triplets.
-        choices: (n_trials,) how many of ten people chose sentence_2.
-        ratios: (n_trials, n_models) log p(s2)/p(s1), nats.
+        conditions: condition of each trial, (n_trials,).
+        groups: group of participants of each trial, (n_trials,).
+        pairs: for each trial the two models that it compares; empty for random pairs.
+        sources: identifier of the triplet of each trial.
+        choices: number of people, of ten, who chose sentence_2, (n_trials,).
+        ratios: log p(s2)/p(s1), (n_trials, n_models), nats.
     """
 
     conditions: NDArray[np.str_]
@@ -120,7 +122,7 @@ def read(data: Path) -> Experiment:
 
 
 def decided_pairs(experiment: Experiment, triplets: Sequence[Triplet]) -> list[DecidedPair]:
-    """The pairs of models of which trials of other pairs tell the better one."""
+    """Return the pairs of models for which trials of other pairs determine the better one."""
     shares = experiment.choices / 10
     predicted = np.where(experiment.ratios > 0, shares[:, None], 1 - shares[:, None])
     predicted[experiment.ratios == 0] = 0.5
@@ -151,7 +153,10 @@ def decided_pairs(experiment: Experiment, triplets: Sequence[Triplet]) -> list[D
 
 
 def named_right(shares: Numbers, people: int) -> float:
-    """Probability that most answers are right, so many to each item; a tie counts one half."""
+    """Return the probability that most answers of `people` to each item are right.
+
+    A tie counts one half.
+    """
     counts = binom.pmf(np.arange(people + 1), people, shares[:, None])
     right: Numbers = reduce(np.convolve, counts)
     half = len(shares) * people / 2
@@ -173,7 +178,7 @@ class Bootstrap:
         self.over_models = weights[weights.any(axis=1)]
 
     def told(self, values: Numbers) -> str:
-        """A mean, and its 95 % intervals over pairs and over models."""
+        """Format a mean with its 95 % intervals over pairs and over models."""
         intervals = (
             np.quantile(weights @ values / weights.sum(axis=1), (0.025, 0.975))
             for weights in (self.over_pairs, self.over_models)
@@ -183,7 +188,10 @@ class Bootstrap:
 
 
 def choice_scores(experiment: Experiment) -> Numbers:
-    """(n_models, n_limits, n_slopes, n_trials): log-probability of an answer, mean over ten."""
+    """Return the mean log-probability of the ten answers to each trial.
+
+    The shape is (n_models, n_limits, n_slopes, n_trials).
+    """
     cut = np.clip(experiment.ratios.T[:, None], -LIMITS[:, None], LIMITS[:, None])
     leaning = SLOPES[:, None] * cut[:, :, None]
     second = experiment.choices / 10
@@ -194,7 +202,7 @@ def choice_scores(experiment: Experiment) -> Numbers:
 def evidence(
     pairs: Sequence[DecidedPair], experiment: Experiment, *, by_random: bool
 ) -> dict[str, Numbers]:
-    """Nats of Bayes factor an answer, (n_pairs,), by the condition of the trial."""
+    """Return condition → mean log Bayes factor of an answer, (n_pairs,), nats."""
     scores = choice_scores(experiment)
     found = defaultdict(list)
     random = experiment.conditions == Condition.RANDOM_NATURAL
@@ -226,7 +234,7 @@ def show_evidence(
 
 
 def measures(pair: DecidedPair, scores: ScoreTable) -> dict[str, Numbers]:
-    """Values of the triplets of a pair by measure, (n_triplets,); the lowest one is used first."""
+    """Return measure → values of the triplets of a pair, (n_triplets,); lower is better."""
     natural, *synthetic = (
         scores.log_probs[[scores.rows[triplet.sentences[n]] for triplet in pair.triplets]]
         for n in range(3)
@@ -247,7 +255,10 @@ def measures(pair: DecidedPair, scores: ScoreTable) -> dict[str, Numbers]:
 def show_choice(
     pairs: Sequence[DecidedPair], scores: ScoreTable, bootstrap: Bootstrap, draws: int
 ) -> None:
-    """How often the first items by a measure name the better model; equal items in random order."""
+    """Print how often the first items by a measure identify the better model.
+
+    Items with equal values are in random order.
+    """
     rng = np.random.default_rng(0)
     named: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
     for pair in pairs:
@@ -262,7 +273,7 @@ def show_choice(
 
 
 def show_items(pairs: Sequence[DecidedPair], bootstrap: Bootstrap, draws: int) -> None:
-    """Items against people: variances, and how often chance choices name the better model."""
+    """Print variances, and how often random items identify the better model."""
     right = np.stack([pair.right for pair in pairs])  # (n_pairs, 10 items), of ten people each
     of_answers = (right * (1 - right)).mean(axis=1) * 10 / 9
     of_items = right.var(axis=1, ddof=1) - of_answers / 10
@@ -270,7 +281,7 @@ def show_items(pairs: Sequence[DecidedPair], bootstrap: Bootstrap, draws: int) -
     print(f"{'between items':32} {bootstrap.told(of_items)}")
     print(f"{'within an item':32} {bootstrap.told(of_answers)}")
     rng = np.random.default_rng(0)
-    drawn = [rng.permuted(right, axis=1) for _ in range(draws)]  # the same ones for all numbers
+    drawn = [rng.permuted(right, axis=1) for _ in range(draws)]  # shared by all sample sizes
 
     def named(items: int, people: int) -> Numbers:
         told = [[named_right(shares[:items], people) for shares in each] for each in drawn]
