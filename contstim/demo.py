@@ -122,7 +122,7 @@ def run_demo(
         n_judging: number of sentences in the training text of the judge.
         most_epochs: maximum number of epochs of every network.
         reporter: receiver of messages and progress.
-        show: callback, called with each triplet once its two models are trained.
+        show: callback, called with each triplet when it is ready.
 
     Returns:
         Triplets, most controversial first, and natural pairs.
@@ -213,13 +213,8 @@ def train(
 ) -> LanguageModel:
     """Train one of `NAMES` or the judge, or load it if it has been trained before.
 
-    Args:
-        name: name of the model.
-        text: training text.
-        folder: folder of the models, each under its name.
-        seed: seed of a network's initial weights and of the order of sentences.
-        most_epochs: maximum number of epochs of a network.
-        on_progress: callback, called after every training step of a network.
+    The seed determines a network's initial weights and the order of sentences. `on_progress` is
+    called after every training step of a network.
 
     Raises:
         InputError: if the folder has a model of that name with another text or other settings.

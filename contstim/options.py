@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 LARGEST = 10**9
-"""Largest absolute value of a number whose setting has no other limit."""
+"""Limit of the absolute value of numbers without another limit."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Help:
     Attributes:
         text: help text that ends with a full stop.
         flag: option of a command; by default `--` with the name, and also `--no-` for booleans.
-        at_least: smallest allowed number; by default -`LARGEST`.
-        at_most: largest allowed number; by default `LARGEST`.
+        at_least: minimum; by default -`LARGEST`.
+        at_most: maximum; by default `LARGEST`.
         above: exclusive lower bound.
         below: exclusive upper bound.
         metavar: placeholder for the value, such as `LOW-HIGH`; by default its type.
@@ -78,7 +78,7 @@ class Help:
 
     @property
     def range(self) -> str:
-        """Range in brackets for help texts; empty without a range."""
+        """Range in brackets for help texts; may be empty."""
         if self.above is not None or self.below is not None:
             return f" [{self._exclusive_range}]"
         if self.at_most is not None and self.at_most <= LARGEST:
@@ -101,7 +101,7 @@ class Help:
         return no_info_after_validator_function(self.in_range, handler(source))
 
     def in_range(self, value: Any) -> Any:
-        """Return the value after checking its numbers, if any.
+        """Return the value after checking its numbers.
 
         Raises:
             ValueError: if a number is out of range or not finite.
@@ -138,7 +138,7 @@ class Reads(Help):
 
 
 def reads_kind(text: str, kind: str) -> Reads:
-    """Return an input with a kind that is also its required content."""
+    """Return an input whose kind is also its required content."""
     return Reads(text, kind=kind, content=kind)
 
 
@@ -241,7 +241,7 @@ def check_ranges(settings: DataclassInstance) -> None:
     """Refuse numbers that the `Help` of their field does not allow.
 
     Raises:
-        InputError: if a number is out of range; the message names the field and the allowed range.
+        InputError: if a number is out of range (names the field and the range).
     """
     for name, hint in get_type_hints(type(settings), include_extras=True).items():
         for note in get_args(hint)[1:]:

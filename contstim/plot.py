@@ -66,9 +66,7 @@ def ranks(scores: ScoreTable) -> list[Axes]:
 def design(design: Design, text: Iterable[Sentence]) -> list[Axes]:
     """Plot trials by group and condition, sentences by source, and the balance of sides.
 
-    Args:
-        design: design from `build_design`.
-        text: sentences in which word frequencies are counted, such as the training text.
+    Word frequencies are counted in `text`, such as the training text.
     """
     from contstim.experiments.design.summary import summarise, summary_figure
     from contstim.words.frequencies import WordFrequencies
@@ -119,9 +117,7 @@ def analysis(
 def minimal_pairs(evaluation: MinimalPairEvaluation, name: str) -> list[Axes]:
     """Plot a figure of an evaluation on minimal pairs.
 
-    Args:
-        evaluation: evaluation from `evaluate_minimal_pairs`.
-        name: `phenomena-METHOD`, such as `phenomena-full-sentence`; `correlations`; `profile`.
+    `name` is `correlations`, `profile`, or `phenomena-METHOD`, such as `phenomena-full-sentence`.
 
     Raises:
         InputError: if the evaluation has no such figure.
@@ -134,10 +130,7 @@ def minimal_pairs(evaluation: MinimalPairEvaluation, name: str) -> list[Axes]:
 def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") -> list[Axes]:
     """Plot a figure of an evaluation on acceptability judgements.
 
-    Args:
-        evaluation: evaluation from `evaluate_acceptability`.
-        name: `scatter` (judgements against scores), or `correlations` (of differences within
-            pairs).
+    `name` is `scatter` (judgements against scores) or `correlations` (of differences within pairs).
 
     Raises:
         InputError: if there is no such figure.

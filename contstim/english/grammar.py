@@ -76,19 +76,18 @@ def rules_text() -> str:
 
 @functools.cache
 def rules() -> tuple[GrammarRule, ...]:
-    """Return the rules of the grammar, in the order of the file."""
+    """Return the rules of the grammar."""
     return tuple(map(_rule_of, productions(rules_text())))
 
 
 def further_rules(text: str) -> tuple[GrammarRule, ...]:
-    """Read additional rules in the same notation, with the abbreviations of the grammar.
+    """Read additional rules, which may use the abbreviations of the grammar.
 
     Raises:
         ValueError: if a line is not a rule, or a part of a rule is not a category.
     """
     from nltk.grammar import FeatStructNonterminal
 
-    # The new rules may use the definitions of the grammar
     definitions = [line for line in rules_text().splitlines() if line.startswith("$")]
     new_productions = productions("\n".join([*definitions, text]))
     for production in new_productions:
@@ -218,7 +217,7 @@ class Grammar:
         binding: Binding,
         absent: frozenset[str],
     ) -> Iterator[tuple[tuple[Symbol, ...], float]]:
-        """Yield the children of a rule for each extension of a binding, with their heads' mass."""
+        """Yield the children for each extension of a binding, with the mass of the heads."""
         bindings = [binding]
         for pattern in order:
             bindings = self._widen(bindings, pattern, absent)
@@ -266,10 +265,7 @@ class Grammar:
 
 
 def unify(pattern: Pattern, features: Mapping[str, str]) -> Binding | None:
-    """Bind the variables of a rule's left side to a symbol's features; None if they disagree.
-
-    A feature that only one side specifies is not a disagreement.
-    """
+    """Bind the variables of a rule's left side to a symbol's features; None if values differ."""
     binding: Binding = {}
     for name, value in pattern.features:
         actual = features.get(name)

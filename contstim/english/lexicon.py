@@ -54,7 +54,7 @@ SEPARATE = frozenset({"agr", "num", "mode", "at", "by"})
 class Symbol(NamedTuple):
     """A category and its required features, sorted by name.
 
-    A named tuple and not a dataclass, because half a million symbols are hashed during expansion.
+    An expansion hashes half a million symbols; a named tuple is hashed faster than a dataclass.
     """
 
     category: str
@@ -62,7 +62,7 @@ class Symbol(NamedTuple):
 
     @classmethod
     def of(cls, category: str, **features: str) -> Symbol:
-        """Create a symbol with these features, in any order."""
+        """Create a symbol from features in any order."""
         return cls(category, tuple(sorted(features.items())))
 
     def __str__(self) -> str:
@@ -123,7 +123,6 @@ class Lexicon:
         return index
 
     def _entry_bits(self, category: str, name: str, value: str) -> int:
-        """Return the bit mask of a value, which may have alternatives."""
         key = (category, name, value)
         if key not in self._index:
             combine = operator.and_ if category in PREDICATES else operator.or_
@@ -149,8 +148,8 @@ class Lexicon:
     def values(self, symbol: Symbol, names: tuple[str, ...]) -> Rows:
         """Return the distinct combinations of values of these features in a symbol's entries.
 
-        If an entry has several values of a feature, they are joined to one value with alternatives,
-        except for features in `SEPARATE`.
+        Several values of a feature in an entry are joined to one value with alternatives, except
+        for features in `SEPARATE`.
         """
         if (symbol, names) not in self._values:
             rows: dict[tuple[str, ...], None] = {}
@@ -214,7 +213,7 @@ def add_ing(word: str) -> str:
 
 
 class _Reader:
-    """A parser of the table, which collects classes, inherited features, and entries."""
+    """Parser of the table."""
 
     def __init__(self, text: str) -> None:
         self.classes: dict[str, tuple[str, ...]] = {}
@@ -324,11 +323,7 @@ class _Reader:
 
 
 def read_lexicon(text: str) -> Lexicon:
-    """Read a lexicon from the text of a table.
-
-    Raises:
-        InputError: if a row does not have three columns.
-    """
+    """Read a lexicon from the text of a table; refuse rows that do not have three columns."""
     entries = {category: tuple(entries) for category, entries in _Reader(text).entries.items()}
     return Lexicon(entries)
 

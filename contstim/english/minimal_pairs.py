@@ -67,7 +67,7 @@ class LabelledPair:
 
     @property
     def row(self) -> dict[str, Any]:
-        """The fields of a line in BLiMP's files, without those of methods that do not apply."""
+        """The fields of a line in BLiMP's files; without fields of methods that do not apply."""
         row = asdict(self) | {"simple_LM_method": True}
         for method, names in PREFIX_FIELDS.items():
             values = row.pop(method)
@@ -83,8 +83,8 @@ class Generator:
         paradigms: paradigms with the same additional rules (`Paradigm.rules`).
 
     Raises:
-        InputError: if a constituent is not a category of the grammar or the lexicon, or a rule
-            cannot be read (names the paradigm).
+        InputError: if a constituent is not a category, or a rule cannot be read (names the
+            paradigm).
     """
 
     def __init__(self, paradigms: Sequence[Paradigm]) -> None:
@@ -127,7 +127,7 @@ class Generator:
         """
         if n < 1:
             raise InputError(f"The number of pairs per paradigm must be at least 1, got {n}.")
-        rng = random.Random(f"{seed} {paradigm.uid}")  # so pairs do not depend on other paradigms
+        rng = random.Random(f"{seed} {paradigm.uid}")  # independent of other paradigms
         pairs: dict[tuple[str, str], LabelledPair] = {}
         misses = 0  # consecutive draws without a new pair
         with collector_paused():
@@ -270,11 +270,10 @@ def generate_pairs(
         n: number of pairs of each paradigm.
         seed: any integer.
         paradigms: paradigms to use; by default all that ship with contstim.
-        progress: callback that receives the number of finished paradigms and their total number.
+        progress: callback with the completed and the total number of paradigms.
 
     Raises:
-        InputError: if two paradigms have the same name; see also `Generator` and
-            `Generator.pairs`.
+        InputError: if two paradigms have the same name; see also `Generator.pairs`.
     """
     selected = shipped_paradigms() if paradigms is None else list(paradigms)
     if twice := sorted(find_duplicates(paradigm.uid for paradigm in selected)):
@@ -320,7 +319,7 @@ def _read_rules(text: str, problem: str) -> tuple[GrammarRule, ...]:
 
 
 def write_pairs(folder: Path | str, pairs: Iterable[LabelledPair]) -> list[Path]:
-    """Write a file UID.jsonl for each paradigm; existing files of these names are replaced.
+    """Write a file UID.jsonl for each paradigm, replacing existing files.
 
     Raises:
         InputError: if a file cannot be written.
@@ -335,11 +334,7 @@ def write_pairs(folder: Path | str, pairs: Iterable[LabelledPair]) -> list[Path]
 
 
 def refuse_other_pairs(folder: Path | str, paradigms: Sequence[str]) -> None:
-    """Refuse an output folder with files of other paradigms, which an evaluation would also read.
-
-    Raises:
-        InputError: if the folder has a file of another paradigm.
-    """
+    """Refuse an output folder with files of other paradigms, which evaluations would also read."""
     expected = {f"{uid}.jsonl" for uid in paradigms}
     extra = sorted({path.name for path in Path(folder).glob("*.jsonl")} - expected)
     if extra:

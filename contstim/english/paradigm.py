@@ -7,12 +7,7 @@ A file begins with a `field` and a `phenomenon`, and has a table for each paradi
     bad = "NP V DEM N{num=pl}"
     prefix = "one"
 
-`either` is a list of versions; each replaces "$name" in the sentences by a text. `with` lists
-constituents that are drawn but do not occur in the sentences. `end` is the end mark. `prefix` is
-BLiMP's prefix method; "two" requires `critical`, the name of the word that follows both prefixes.
-`rules` are additional phrases, in the notation of the grammar.
-
-The good sentence is a sequence of
+`Paradigm` describes all keys. The good sentence is a sequence of
 
     CATEGORY[feature=value, feature=?variable]    a constituent in the notation of the grammar
     name:CATEGORY[...]                            a constituent with a name
@@ -56,9 +51,9 @@ class Item(NamedTuple):
 
     Attributes:
         name: unique name; for a reference, the name of the item of the good sentence.
-        pattern: constituent in the notation of the grammar; empty for words and references.
-        alternatives: literal words, one of which is drawn; empty for constituents and references.
-        changes: for a reference, features that replace those of the item; empty for no change.
+        pattern: constituent in the notation of the grammar, if the item is a constituent.
+        alternatives: alternative literal words, if the item consists of words.
+        changes: for a reference, features that replace those of the item.
     """
 
     name: str
@@ -81,11 +76,11 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
 
     Attributes:
         uid: name of the paradigm, as in BLiMP.
-        phenomenon: phenomenon that the paradigm belongs to, such as `island_effects`.
+        phenomenon: phenomenon, such as `island_effects`.
         field: field of linguistics, such as `syntax`.
         good: items of the good sentence.
         bad: items of the bad sentence.
-        hidden: items that are drawn but do not occur in the sentences (`with`).
+        hidden: items that are drawn but do not occur in the sentences (key `with`).
         either: for each version, name → text that replaces "$name" in `good`, `bad` and `hidden`.
         end: end mark of both sentences.
         prefix: BLiMP's prefix method that applies: "one", "two", or "" for none.
@@ -169,7 +164,7 @@ def shipped_paradigms() -> list[Paradigm]:
 
 
 def choose_paradigms(paradigms: Sequence[Paradigm], names: Sequence[str]) -> list[Paradigm]:
-    """Select the paradigms whose name or phenomenon is among the names; all if there are no names.
+    """Select the paradigms with these names or phenomena; without names, all.
 
     Raises:
         InputError: if a name is neither a paradigm nor a phenomenon.
@@ -228,7 +223,7 @@ def _parse_items(text: str, which: str) -> list[Item]:
             alternatives = tuple(words.strip() for words in quoted.split("|"))
             if not all(alternatives):
                 raise ValueError(f'"{quoted}" has an empty alternative.')
-            # Unnamed words get a name with spaces, which no constituent can have.
+            # Unnamed words get a name with spaces, which no constituent can have
             items.append(Item(name or f"{which} word {len(items) + 1}", "", alternatives))
         elif changes is not None:
             pairs = [tuple(map(str.strip, change.split("="))) for change in changes.split(",")]
@@ -236,7 +231,7 @@ def _parse_items(text: str, which: str) -> list[Item]:
                 raise ValueError(f"{{{changes}}} must be {{feature=value}} or {{a=b, c=d}}.")
             items.append(Item(word, changes=tuple((pair[0], pair[1]) for pair in pairs)))
         else:
-            # N and N[] are both nouns, but only N can refer to the good sentence.
+            # N and N[] are both nouns, but only N can refer to the good sentence
             pattern_text = word if pattern is None else f"{word}[{pattern}]"
             items.append(Item(name or word, pattern_text))
         position = match.end()

@@ -56,7 +56,7 @@ class Derivation:
 
     @property
     def category(self) -> str:
-        """Category of the node, such as "NP"."""
+        """Category, such as "NP"."""
         return self.symbol.category
 
     def entries(self) -> Iterator[Entry]:
@@ -80,7 +80,7 @@ class Derivation:
         return Sentence(tuple(words), "?" if question else ".")
 
     def tree(self) -> Tree:
-        """Return the derivation as a tree of NLTK, for drawing and searching."""
+        """Return the derivation as a tree of NLTK."""
         from nltk import Tree
 
         if self.entry is not None:
@@ -90,7 +90,7 @@ class Derivation:
 
 @dataclass(frozen=True)
 class Sampler:
-    """A sampler of derivations from a grammar. It caches distributions of lengths."""
+    """A sampler of derivations from a grammar; caches distributions of lengths."""
 
     grammar: Grammar
     _lengths: dict[Symbol, Lengths] = field(default_factory=dict)
@@ -126,10 +126,7 @@ class Sampler:
     def draw(
         self, rng: random.Random, words: int | None = None, symbol: Symbol = START
     ) -> Derivation:
-        """Draw a derivation of exactly `words` words, or of any length if `words` is None.
-
-        The symbol must have a derivation of that length.
-        """
+        """Draw a derivation of exactly `words` words, which must exist; None for any length."""
         if (symbol, words) not in self._options:
             self._options[symbol, words] = self._weighted_options(symbol, words)
         options, totals = self._options[symbol, words]
@@ -167,7 +164,7 @@ class Sampler:
     def _splits(
         self, children: tuple[Symbol, ...], words: int
     ) -> list[tuple[tuple[int, ...], float]]:
-        """Return the possible numbers of words of each child, with their probability."""
+        """Return the possible numbers of words of the children, with their probabilities."""
         first = self.lengths(children[0])
         if len(children) == 1:
             return [((words,), first[words])] if first[words] else []
@@ -254,9 +251,9 @@ def generate(n: int, *, seed: int, words: int | None = None) -> list[Sentence]:
     The sentences depend only on the seed and `words`: a larger n adds sentences at the end.
 
     Args:
-        n: number of sentences, at least 1.
+        n: number of sentences.
         seed: any integer.
-        words: exact number of words of every sentence; by default 3 to 16, 8 on average.
+        words: number of words of every sentence; by default 3 to 16, 8 on average.
 
     Raises:
         InputError: if n is below 1, no sentence has that many words, or there are fewer than n.

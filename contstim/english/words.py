@@ -86,7 +86,7 @@ def english_rules(
     """Return the rules for English words.
 
     Args:
-        blocked: offensive words to exclude from experiments, in lower case; by default `BLOCKED`.
+        blocked: offensive words to exclude, in lower case; by default `BLOCKED`.
         excluded: further words to exclude, in lower case.
         names: whether names are allowed.
         zipf: minimum and maximum frequency on the Zipf scale.
@@ -143,12 +143,8 @@ def verb_uses(
     """Infer the complement of each verb of a sentence: index of the verb (from 0) → complement.
 
     Complements are: something, somebody, two (objects), something-to (somebody), to (somewhere),
-    clause, infinitive, object-infinitive, ing, adjective, passive, nothing.
-
-    Args:
-        words: words of the sentence.
-        tags: C5 tags of the words.
-        kind: function that returns the main kind of a word with a tag.
+    clause, infinitive, object-infinitive, ing, adjective, passive, nothing. `tags` are C5 tags;
+    `kind` is a function that returns the main kind of a word with a tag.
     """
     letters = [_letter(w.lower(), tag, kind(w, tag)) for w, tag in zip(words, tags, strict=True)]
     uses = {}

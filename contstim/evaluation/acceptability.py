@@ -71,9 +71,9 @@ class JudgedPair:
 
     Attributes:
         acceptable: identifier of the sentence that experts judge acceptable.
-        unacceptable: identifier of the sentence that experts judge unacceptable.
+        unacceptable: identifier of the other sentence.
         phenomenon: phenomenon that the pair tests.
-        source: collection that the pair belongs to; empty if the data do not name one.
+        source: collection of the pair; may be empty.
         discarded: whether the authors of the collection excluded the pair.
     """
 
@@ -198,7 +198,7 @@ def number_or_nan(cell: object) -> float:
 
 
 def is_missing(cell: object) -> bool:
-    """Return true if a cell is empty, as written by spreadsheets, R or pandas."""
+    """Return True if a cell is empty, as written by spreadsheets, R or pandas."""
     return cell is None or str(cell).strip() in MISSING
 
 
@@ -263,7 +263,7 @@ def _pairs_of_table(path: Path, table: Table) -> tuple[JudgedPair, ...]:
 
 
 def _sentence_type(identifier: str) -> str:
-    """Return LI-Adger's sentence type: an identifier without the number of the lexicalisation."""
+    """Return LI-Adger's sentence type: an identifier without its last number."""
     stem, _, last = identifier.rpartition(".")
     return stem if stem and last.isdigit() else identifier
 

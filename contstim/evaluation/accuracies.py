@@ -217,10 +217,9 @@ def profile(
 ) -> list[Row]:
     """Compute accuracy as a function of `FEATURES`, with a row for each model, feature and bin.
 
-    Up to ten bins contain about equally many pairs; pairs with the same value share a bin.
-    Perplexity is exp(-log p / number of words), without the number of tokens, so that models with
-    different tokenizers can be compared. If a sentence has probability zero, its pair is left out
-    of the bins of features that are then infinite.
+    Up to ten bins contain about equally many pairs; pairs with the same value share a bin. Infinite
+    values are left out. Perplexity is exp(-log p / number of words). Words are counted instead of
+    tokens, so that models with different tokenizers can be compared.
 
     Args:
         scores: scores of full sentences.
@@ -240,7 +239,7 @@ def profile(
         good = scores.log_probs[counts, 0, column]  # (n_pairs,), good side
         features = {"length": lengths, "confidence": margins[:, column]}
         if model not in relative:
-            with np.errstate(over="ignore"):  # infinite values are left out of the bins
+            with np.errstate(over="ignore"):
                 features["perplexity"] = np.exp(-good / lengths)
             features["log_prob"] = good
         for name in filter(features.__contains__, FEATURES):
@@ -274,11 +273,11 @@ class MinimalPairEvaluation:
     """Results of an evaluation on minimal pairs.
 
     Attributes:
-        scoring: scores of both sides of all pairs under all models.
+        scoring: scores of both sides of all pairs.
         settings: settings of the evaluation, such as the rule for ties.
         accuracies: accuracies by method, with columns of people and published models.
-        profile: accuracy on full sentences in bins of features; see the function `profile`.
-        people: people's agreement with the labels, by paradigm; see `read_human_agreement`.
+        profile: result of the function `profile` for full sentences.
+        people: result of `read_human_agreement`.
     """
 
     scoring: PairScoring
@@ -293,7 +292,7 @@ class MinimalPairEvaluation:
         return self.accuracies.get(Method.FULL_SENTENCE)
 
     def paradigms(self) -> list[Row]:
-        """Return the accuracies in rows, one for each method and paradigm."""
+        """Return a row of accuracies for each method and paradigm."""
         rows: list[Row] = []
         for scores in self.scoring.by_method:
             table = self.accuracies[scores.method]
@@ -314,7 +313,7 @@ class MinimalPairEvaluation:
         return rows
 
     def to_frame(self) -> DataFrame:
-        """Return a data frame with a row for each method and paradigm, as in paradigms.csv."""
+        """Return the table of paradigms.csv as a data frame."""
         return frame_of(table_of(self.paradigms()))
 
 
@@ -329,12 +328,12 @@ def evaluate_minimal_pairs(
     """Compute accuracies by method, and the profile of full sentences, from the scores of pairs.
 
     Args:
-        scoring: scores; see `score_pairs`.
+        scoring: result of `score_pairs`.
         settings: settings of the evaluation, such as the rule for ties.
-        models: scored models. The profile omits the perplexity of those whose scores are not
-            log-probabilities. The scores of models that are not listed count as log-probabilities.
-        people: people's agreement with the labels, by paradigm; see `read_human_agreement`.
-        published: accuracies of published models on full sentences, by model and paradigm.
+        models: scored models. The profile omits the perplexity of models in this list whose scores
+            are not log-probabilities.
+        people: result of `read_human_agreement`.
+        published: result of `read_published_accuracies`.
 
     Raises:
         InputError: if a model has the name of a column of the tables, or all pairs of a method have
@@ -351,7 +350,6 @@ def evaluate_minimal_pairs(
         table = accuracies(scores, settings.ties)
         if scores.method is Method.FULL_SENTENCE:
             bins = profile(scores, settings.ties, relative=relative)
-            # Published accuracies are for full sentences only
             for model, accuracy in (published or {}).items():
                 table = table.with_column(model + _PUBLISHED_SUFFIX, accuracy)
         shares = {paradigm: agreement["individual"] for paradigm, agreement in people.items()}

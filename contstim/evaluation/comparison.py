@@ -66,8 +66,7 @@ def gather(
         progress: see `score_sentences`.
 
     Returns:
-        Joined scores of the common sentences; and for each other sentence its text → the reason why
-        it is left out.
+        Joined scores of the common sentences; and text of another sentence → why it is left out.
 
     Raises:
         InputError: if there are fewer than two models in all, or models without sentences.
@@ -185,11 +184,7 @@ def select_command(folder: Path, table: ScoreTable) -> str:
     """Return the command that selects controversial natural pairs from the scores of a comparison.
 
     The command requests ten pairs of sentences for each pair of models, or fewer if few sentences
-    distinguish two models.
-
-    Args:
-        folder: output folder of the comparison, which contains scores.csv.
-        table: scores of all models.
+    distinguish two models. `folder` is the output folder of the comparison.
     """
     (stratum,) = strata(table, NaturalQuestion())
     least = int(stratum.admissible().min())
@@ -263,7 +258,7 @@ def _parts(
 
 
 def ranks_figure(table: ScoreTable) -> Figure:
-    """Draw a panel for each pair of models (at most twelve), with a dot for each sentence."""
+    """Draw a panel for each of up to twelve pairs of models, with a dot for each sentence."""
     pairs = list(combinations(range(len(table.models)), 2))[:_MAX_PANELS]
     # Fractional ranks, (n_sentences, n_models), 1 for the most likely sentence
     ranks, names = table.ranks(), short_names(table.models)

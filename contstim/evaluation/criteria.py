@@ -94,9 +94,7 @@ class AcceptabilityEvaluation:
     """Minimal pairs with their deltas, and the criteria that models meet.
 
     Attributes:
-        judgements: sentences and pairs.
         scores: original scores of the sentences.
-        settings: settings of the evaluation.
         sentence_scores: z-scores, (n_sentences, n_models); with the setting `scores_as_given` the
             original scores; nan if missing.
         sentence_judgements: original judgements, (n_sentences,); with the setting `human_z_scores`
@@ -105,8 +103,7 @@ class AcceptabilityEvaluation:
         excluded: excluded pairs, with the reason.
         people: deltas of human judgements, (n_pairs,).
         deltas: deltas of the models' scores, (n_pairs, n_models).
-        met: name of a criterion (`blimp`, or `adc-0.5` for a δ of 0.5) → mask of the pairs that
-            meet it, (n_pairs, n_models).
+        met: criterion (`blimp`, or `adc-0.5` for a δ of 0.5) → mask, (n_pairs, n_models).
     """
 
     judgements: Judgements
@@ -127,7 +124,7 @@ class AcceptabilityEvaluation:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Files from which judgements and scores were read."""
+        """Files of judgements and scores."""
         return (*self.judgements.files, *self.scores.files)
 
     @property
@@ -141,7 +138,7 @@ class AcceptabilityEvaluation:
         return {reason: counts[reason] for reason in _EXCLUDED}
 
     def pair_columns(self, rows: Sequence[int]) -> dict[str, list[Any]]:
-        """Return columns about the pairs of these rows: identifiers, texts, and people's deltas."""
+        """Return identifiers, texts, and people's deltas of the pairs in these rows."""
         sentences, pairs = self.judgements.sentences, [self.pairs[row] for row in rows]
         return {
             "source": [pair.source for pair in pairs],
@@ -155,7 +152,7 @@ class AcceptabilityEvaluation:
         }
 
     def table(self) -> dict[str, list[Any]]:
-        """Return columns about all pairs: `pair_columns`, deltas, and criteria (1 if met)."""
+        """Return `pair_columns` of all pairs, and the models' deltas and criteria (1 if met)."""
         columns = self.pair_columns(range(len(self.pairs)))
         by_name = {"delta": self.deltas, **{n: met.astype(int) for n, met in self.met.items()}}
         for name, values in by_name.items():  # (n_pairs, n_models) each
@@ -301,8 +298,8 @@ def fits(evaluation: AcceptabilityEvaluation | RatingEvaluation) -> Iterator[Row
 def models_apart(evaluation: AcceptabilityEvaluation) -> Apart:
     """Find pairs that meet a criterion under one model and not under another.
 
-    Keys are the criterion, the model under which the pairs meet it, and the other model. Values are
-    row numbers of pairs.
+    Returns:
+        (criterion, model with the criterion met, other model) → row numbers of pairs.
     """
     models = tuple(enumerate(evaluation.models))
     return {
@@ -315,8 +312,8 @@ def models_apart(evaluation: AcceptabilityEvaluation) -> Apart:
 def criteria_apart(evaluation: AcceptabilityEvaluation) -> Apart:
     """Find pairs that meet the BLiMP criterion and not the ADC, or vice versa.
 
-    Keys are the model, the criterion that the pairs meet, and the criterion that they do not meet.
-    Values are row numbers of pairs.
+    Returns:
+        (model, criterion that is met, other criterion) → row numbers of pairs.
     """
     met = evaluation.met
     return {
@@ -461,10 +458,7 @@ def _parts(
 
 
 def criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:
-    """Build a table with a row for each group of pairs and model, and a column for each criterion.
-
-    See `criterion_shares` for `by`.
-    """
+    """Tabulate `criterion_shares`, with a row for each group of pairs and model."""
     about = ["source", "phenomenon"] if by == "phenomenon" else [by] if by else []
     if {pair.source for pair in evaluation.pairs} == {""}:
         about = [name for name in about if name != "source"]
@@ -472,14 +466,13 @@ def criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:
     rows: dict[tuple[str, ...], list[str]] = {}
     for share in criterion_shares(evaluation, by):
         cell = f"{share['met']:,} of {share['pairs']:,} ({share['share']:.1%})"
-        # `criterion_shares` yields the criteria of a model in the order of `evaluation.met`
         rows.setdefault(tuple(share[name] for name in about), []).append(cell)
     header = [*about, *evaluation.met]
     return Table(header, [[*row, *cells] for row, cells in rows.items()], len(about))
 
 
 def acceptability_figures(evaluation: AcceptabilityEvaluation) -> dict[str, Figure]:
-    """Draw a heat map of correlations and a scatter plot, and return both by file name."""
+    """Draw a heat map of correlations and a scatter plot; return both by file name."""
     return {"correlations": correlation_figure(evaluation), "scatter": scatter_figure(evaluation)}
 
 
@@ -499,10 +492,7 @@ def scatter_figure(
 ) -> Figure:
     """Draw a panel for each model with a dot for each sentence, and the least-squares line.
 
-    Args:
-        evaluation: scores and judgements of the same sentences.
-        unit: label of the axis of scores.
-        judgement: label of the axis of judgements.
+    `unit` and `judgement` are the labels of the axes.
     """
     names = short_names(evaluation.models)
     side = max(2.2, 0.5 + widest(names))

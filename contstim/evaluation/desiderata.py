@@ -75,10 +75,8 @@ class Desiderata(ShownAsTable):
             mean score in the carriers with the frequency. `split_in_text`: share of split words
             among all words of the sentences. Other columns: see `split_effect`.
         by_carrier: rows of carriers.csv, the correlation with frequency in each carrier.
-        models: names of the models.
         reference: name of the causal model, or None.
-        carriers: carriers of the words.
-        scores: scores of sentences by model, including a reference that is not in `models`.
+        scores: scores of sentences, including those of a reference that is not in `models`.
         tokens: numbers of tokens of the sentences, (n_sentences, n_models).
         words: words that every model can score.
         zipfs: frequencies of the words on the Zipf scale, (n_words,).
@@ -136,8 +134,8 @@ def evaluate_desiderata(
 
     Args:
         models: models to evaluate.
-        sentences: sentences for the correlations with length and with the reference; a repeated
-            sentence counts once.
+        sentences: sentences for the correlations with length and with the reference; repeated
+            sentences count once.
         words: words for the correlation with frequency and for the effect of splitting.
         frequencies: frequencies of the words.
         carriers: sentences with a gap for a word.
@@ -283,7 +281,7 @@ def score_words(
 def unreadable(
     models: Sequence[Scorer], words: Sequence[str], carriers: Sequence[str]
 ) -> dict[str, str]:
-    """Return words that a model cannot score or does not know, with the reason."""
+    """Return word → reason why a model does not know it or cannot score it."""
     reasons: dict[str, str] = {}
     for model in models:
         for word, is_known in zip(words, model.knows(words), strict=True):
@@ -389,8 +387,7 @@ def _test_difference(
     """Compute a measure under two rules, the interval of the difference, and the verdict.
 
     Args:
-        rows: data, (n_rows, n). A bootstrap sample takes the same columns of all rows, because the
-            values of both rules are paired.
+        rows: data, (n_rows, n); columns are resampled.
         measures: function of an array (n_rows, ..., n). It returns the measure under the first
             rule, the measure under the second rule, and their difference, each (...,).
         defined: whether the measures are defined for these rows.
@@ -415,7 +412,7 @@ def _means(rows: FloatArray) -> FloatArray:
 
 
 def _correlations(rows: FloatArray) -> FloatArray:
-    """Pearson's r of the first two rows with the third, and the difference; nan if constant."""
+    """Compute Pearson's r of two rows with the third, and the difference; nan if constant."""
     *both, target = rows - rows.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         a, b = (

@@ -68,7 +68,7 @@ class Change:
 def sample_changes(
     sentences: Iterable[Sentence], vocabulary: Vocabulary, settings: SearchSettings, seed: int
 ) -> list[Change]:
-    """Replace each word of each sentence by a random one that the constraints of a search allow."""
+    """Replace each word of each sentence by a random word that the rules of a search allow."""
     rng, changes = np.random.default_rng(seed), []
     rules = [*filter(None, [no_repeats(vocabulary.repeatable), capitals(vocabulary)])]
     for natural in sentences:
@@ -108,8 +108,8 @@ class Parting:
 
         Args:
             one: preferences of a model (`_preferences`), (n_comparisons,).
-            other: preferences of the other model, (n_comparisons,).
-            clusters: index of the natural sentence of each comparison, (n_comparisons,).
+            other: preferences of the other model, likewise.
+            clusters: index of each comparison's natural sentence, (n_comparisons,).
         """
         from statsmodels.stats.proportion import proportion_confint
 
@@ -120,7 +120,7 @@ class Parting:
         n_parted, n = n_parted[n > 0], n[n > 0]
         share, k, total = float(parted.mean()), len(n), len(parted)
         variance = ((n_parted - share * n) ** 2).sum() * k / max(k - 1, 1) / total**2
-        # Without variance, the size cannot be estimated; the number of sentences is a lower value
+        # Without variance, each sentence counts as one observation
         effective = min(share * (1 - share) / variance if variance else k, total)
         low, high = proportion_confint(share * effective, effective, method="wilson")
         return cls(share, float(low), float(high), total, correct)
@@ -227,7 +227,6 @@ def find_differences(
 
 
 def _with_first(triplet: Triplet, model: str) -> Triplet:
-    """Exchange the two models of a triplet if necessary, so that `model` is the first."""
     if triplet.model_1 == model:
         return triplet
     pairs = [

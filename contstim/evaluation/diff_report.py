@@ -42,7 +42,7 @@ def diff_report(
         scores: scores of the natural sentences.
         baseline: name of the baseline; empty for none.
         natural_text: description of the natural sentences.
-        command: command that makes a study of these models.
+        command: command to suggest, which makes a study of these models.
     """
     compared = differences[:-1] if baseline else differences
     parts: list[Part] = [
@@ -226,11 +226,7 @@ def item_rows(
 ) -> Iterator[dict[str, str | float]]:
     """Yield a row of diff.csv for each synthetic sentence.
 
-    Args:
-        difference: difference of two models.
-        scores: scores of the synthetic sentences under all models.
-        tags: tags of words.
-        units: model → unit of its scores.
+    `scores` are those of the synthetic sentences under all models.
     """
     names = [f"{'log_prob' if units[m] == NATS else 'score'}_{m}" for m in scores.models]
     for triplet in difference.triplets:

@@ -89,9 +89,7 @@ def model_scores(
     store: Store | None = None,
     progress: Callable[[Scorer, int], None] | None = None,
 ) -> JudgedScores:
-    """Score judged sentences by models.
-
-    The score is nan if the model cannot read the sentence, or gives it probability zero.
+    """Score judged sentences; nan if a model cannot read one, or assigns it probability zero.
 
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
@@ -111,15 +109,16 @@ def published_scores(
     Rows are matched with judged sentences by the column `id`, if at least one identifier occurs in
     both. Otherwise, they are matched by the column `sentence`. If a table has both columns,
     sentences with the same `id` must have the same text, except for white space and end marks.
-    Scores of -inf count as missing. LI-Adger's authors use another format, which is also read: a
-    row for each pair, with the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and `NAME_ungramm`.
+    Scores of -inf count as missing. The format of LI-Adger's authors is also read: a row for each
+    pair, with the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and `NAME_ungramm`.
+
+    By default, all numeric columns are read except row numbers, lengths, labels, columns of the
+    judgements, and `NAME_zscores` next to `NAME`.
 
     Args:
         judgements: judged sentences.
         path: path of the table: .csv, .tsv, .parquet, .jsonl, or .npz (see `ScoreTable`).
-        settings: `column` names the columns to read. By default, all numeric columns are read
-            except row numbers, lengths, labels, columns of the judgements, and `NAME_zscores` next
-            to `NAME`. `allow_missing` permits sentences without a score.
+        settings: `column` names the columns to read; `allow_missing` permits missing scores.
 
     Raises:
         ScoreError: if a column is missing, a sentence has two different scores, a score is +inf,
@@ -169,7 +168,6 @@ def _without_infinite(
 def _omissions(
     judgements: Judgements, models: Sequence[str], where: BoolArray, reason: str
 ) -> list[LeftOut]:
-    """List the sentences and models where a mask (n_sentences, n_models) is true."""
     texts = judgements.texts
     return [LeftOut(texts[row].text, models[column], reason) for row, column in np.argwhere(where)]
 
@@ -247,7 +245,7 @@ def _matching_keys(path: Path, table: Table, judgements: Judgements) -> tuple[li
 
 
 def _parse_text(cell: Any) -> str:
-    """Return the normalised text of a sentence; empty if the cell is not a sentence."""
+    """Return the normalised sentence in a cell; empty if the cell is not a sentence."""
     try:
         return Sentence.parse(cell).text
     except SentenceError:

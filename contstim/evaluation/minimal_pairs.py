@@ -118,7 +118,7 @@ class MinimalPair(SentencePair):
     def sides(
         self, method: Method = Method.FULL_SENTENCE
     ) -> tuple[Sentence, Sentence] | tuple[Continuation, Continuation] | None:
-        """The good and the bad side for a method; None if the method does not apply."""
+        """Return the good and the bad side for a method; None if the method does not apply."""
         if method is Method.FULL_SENTENCE:
             return self.good, self.bad
         return self.one_prefix if method is Method.ONE_PREFIX else self.two_prefix
@@ -254,7 +254,7 @@ def _find_columns(file: Path, rows: Sequence[Row]) -> PairTable:
 
 
 def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
-    """Refuse a file if most sentences contain no space and are in a script without spaces."""
+    """Refuse files in which most sentences lack spaces and are in a script without spaces."""
     words = [side.words for pair in pairs for side in (pair.good, pair.bad)]
     single = [first for first, *further in words if not further and _UNSPACED.search(first)]
     if 2 * len(single) > len(words):
@@ -267,7 +267,7 @@ def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
 def _refuse_second_version(
     file: Path, pairs: Sequence[MinimalPair], file_of_texts: dict[tuple[str, str], Path]
 ) -> None:
-    """Refuse a file if most of its pairs are in an earlier one; otherwise record its pairs."""
+    """Refuse a file if most of its pairs are in earlier files; otherwise record its pairs."""
     texts = [(pair.good.text, pair.bad.text) for pair in pairs]
     earlier = [file_of_texts[both] for both in texts if both in file_of_texts]
     if 2 * len(earlier) > len(texts):
@@ -329,12 +329,9 @@ def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]
 def published_files(
     data: Path, people: Path | None = None, published: Path | None = None
 ) -> tuple[Path | None, Path | None]:
-    """Return the files of people's answers and of published accuracies.
+    """Return the files of people's answers (`people`) and of published accuracies (`published`).
 
-    Args:
-        data: folder of BLiMP with the default files; a default that does not exist is None.
-        people: file of people's answers.
-        published: file of published accuracies.
+    By default, these are BLiMP's files in the folder `data`; None if they do not exist.
     """
     defaults = (data / _ANSWERS, data / _SUMMARY)
     answers, summary = (path if path.is_file() else None for path in defaults)
@@ -346,10 +343,7 @@ def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
 
     Choices count if the assignment is approved and the worker reports fluent or native English.
     Attention checks and unanswered pairs are left out. With these rules, the results equal the
-    published summary.
-
-    Args:
-        path: file of answers; without one, the result is empty.
+    published summary. Without a file, the result is empty.
 
     Returns:
         Results by paradigm. `individual`: proportion of choices of the acceptable sentence,
@@ -384,7 +378,7 @@ def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
 
 
 def _choices(row: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str], bool]]:
-    """Yield paradigm, pair, and whether the choice is correct, if the row's choices count."""
+    """Yield paradigm, pair, and whether the choice is correct, of choices that count."""
     # The published file has this spelling of "native"
     speaks = "1" in (row["Answer.english"], row["Answer.navtive"])
     approved = row["AssignmentStatus"] == "Approved"

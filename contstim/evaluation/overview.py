@@ -115,12 +115,9 @@ def context_scores(
 ) -> dict[Convention, float]:
     """Return the mean score of sentences with each candidate context, the best first.
 
-    Keys are conventions of the model, each with one of the contexts.
-
-    Args:
-        scorer: the model; its current context and the default context are also candidates.
-        sentences: sentences to score.
-        seconds: time limit. Two different contexts are scored even if this takes longer.
+    Keys are conventions of the model, each with one of the contexts. The current context of the
+    model and the default context are candidates, too. After `seconds`, no further context is
+    scored, but at least two are.
     """
     scores: dict[Convention, float] = {}
     began, candidates = perf_counter(), scorer.candidate_contexts()
@@ -140,10 +137,7 @@ def context_scores(
 def context_gain(scorer: Scorer, *, n: int, seconds: float) -> dict[str, Any] | None:
     """Compare the context of a model with others; return None if the model reads no context.
 
-    Args:
-        scorer: the model.
-        n: number of generated sentences to score.
-        seconds: time limit; see `context_scores`.
+    `n` sentences are generated; for `seconds` see `context_scores`.
 
     Returns:
         `own`: context of the model. `best`: context with the highest mean score. `nats`: mean score

@@ -42,7 +42,7 @@ class RatingEvaluation:
     """Scores and ratings of the same sentences.
 
     Attributes:
-        judgements: sentences with their ratings, without pairs.
+        judgements: sentences with ratings, without pairs.
         scores: scores of these sentences.
     """
 
@@ -56,7 +56,7 @@ class RatingEvaluation:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Files from which ratings and scores were read."""
+        """Files of ratings and scores."""
         return (*self.judgements.files, *self.scores.files)
 
     @property

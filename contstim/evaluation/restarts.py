@@ -80,11 +80,7 @@ def matthews(labels: BoolArray, predicted: BoolArray) -> float:
 
 
 def majority(probabilities: FloatArray) -> BoolArray:
-    """Return the majority vote, (n_sentences,); the mean probability decides ties.
-
-    Args:
-        probabilities: probabilities of the label acceptable, (n_sentences, n_classifiers).
-    """
+    """Return the majority vote, (n_sentences,); the mean probability decides ties."""
     # A vote is 1 for acceptable, and -1 for unacceptable or a probability of one half
     votes = np.sign((probabilities > 0.5) - 0.5).sum(axis=1)
     mean_accepts = (probabilities - 0.5).sum(axis=1) > 0
@@ -95,9 +91,7 @@ def majority(probabilities: FloatArray) -> BoolArray:
 def summarise_correlations(labels: BoolArray, probabilities: FloatArray) -> Row:
     """Summarise the Matthews correlations of the classifiers with the experts' labels.
 
-    Args:
-        labels: whether experts judge sentences acceptable, (n_sentences,).
-        probabilities: probabilities of the label acceptable, (n_sentences, n_classifiers).
+    For shapes, see `JudgedSet`.
 
     Returns:
         `sentences`: number of sentences. `mean`, `sd` (of the sample; nan for one classifier),

@@ -104,7 +104,7 @@ class PairScores(MinimalPairScores):
         return [*compress(self.pairs, ~self.decisions)]
 
     def correct(self, ties: TieRule = "wrong") -> FloatArray:
-        """Return points of models, (n_pairs, n_models): 1 if the good side scores higher, else 0.
+        """Return 1 if the good side scores higher, 0 if the bad side does, (n_pairs, n_models).
 
         A tie counts 0 (`wrong`) or one half (`half`).
         """
@@ -139,16 +139,15 @@ def score_pairs(
 ) -> PairScoring:
     """Score both sides of pairs by each method that pairs and models support.
 
-    A sentence is scored once, even if several pairs contain it. If one model cannot read a side of
-    a pair, the pair is left out for all models.
+    If one model cannot read a side of a pair, the pair is left out for all models.
 
     Args:
         models: models to evaluate.
         pairs: minimal pairs.
         methods: methods of comparison; a method that applies to no pair is skipped.
         store: cache of scores.
-        progress: function that receives the number of texts and the method, and returns a callback
-            for `score_sentences`.
+        progress: function of the number of texts and the method; it returns the callback for
+            `score_sentences`.
 
     Raises:
         InputError: if no model can compare a pair by any of the methods.

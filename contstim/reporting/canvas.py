@@ -33,7 +33,7 @@ SIZE = 8  # points, as journals require
 _DPI = 300
 _POINTS = 72  # per inch
 _CHARACTERS_PER_INCH, _MIN_LINE_LENGTH = 14, 24  # for wrapping bold text of size SIZE
-_HINTING_FACTOR = 1.03  # hinting makes letters up to this many times wider
+_HINTING_FACTOR = 1.03  # hinting may widen letters by this factor
 _STYLE: dict[Any, Any] = {
     "font.size": SIZE,
     "text.parse_math": False,  # names such as "$x$" are not formulas
@@ -144,7 +144,7 @@ def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
     Args:
         figure: figure that was made within `styled`.
         path: path without a suffix.
-        warning: text to print above the figure; empty for none.
+        warning: text to print above the figure.
 
     Raises:
         InputError: if a file cannot be written.
@@ -254,7 +254,7 @@ def heat_map(
         ax=axes,
         ticks=[low, (low + 1) / 2, 1],
         format="{x:.0%}" if numbers == "per cent" else "{x:g}",
-        # Width relative to the map, height relative to the map, and height relative to width
+        # width / width of the map, height / height of the map, height / width
         fraction=_SCALE_WIDTH / (across * len(columns)),
         shrink=_SCALE_SHARE,
         aspect=_SCALE_SHARE * down * len(rows) / _SCALE_WIDTH,

@@ -103,11 +103,10 @@ class Table:
 
     Attributes:
         header: names of the columns.
-        rows: rows with a cell per column. If the first cell is empty, the row continues the item
-            of the row above.
+        rows: rows with a cell per column. A row with an empty first cell continues the row above.
         texts: number of text columns on the left; columns of numbers are right-aligned.
         notes: number of text columns on the right.
-        is_wide: whether the table is as wide as the page, so that several tables are aligned.
+        is_wide: whether the table is as wide as the page, which aligns consecutive tables.
     """
 
     header: Sequence[str]
@@ -132,7 +131,7 @@ class Picture:
 
     Attributes:
         name: name of the file, without a suffix.
-        png: content of the file, which HTML pages include.
+        png: content of the file.
         alternative: alternative text.
     """
 
@@ -325,10 +324,7 @@ def short_names(models: Sequence[str]) -> list[str]:
 
 
 def shortened(names: Sequence[str]) -> list[str]:
-    """Cut names of more than 28 characters to their ends.
-
-    Different names remain different: if several ends are equal, they are numbered.
-    """
+    """Cut names of more than 28 characters to their ends, and number equal ends."""
     short = {name: name for name in names if len(name) <= LONGEST}
     used_names = set(short)
     ends = Counter(name[1 - LONGEST :] for name in set(names) - used_names)

@@ -102,7 +102,7 @@ def stimuli_report(
     if flagged is not None:
         parts.append(report.Paragraph(f"{flagged.text} contstim review shows these items."))
         if triplets:
-            # Without the share of flags, which the paragraph contains, and without required nats
+            # Omit the share of flags, which the paragraph reports, and the unknown `enough`
             parts.append(figures_table(figures_of(triplets, None, flagged.table, enough=None)))
     for kind, heading in _HEADINGS.items():
         of_kind = [stimulus for stimulus in stimuli_list if isinstance(stimulus, kind)]
@@ -150,9 +150,7 @@ def arrows_figure(triplets: Sequence[Triplet], scores: ScoreTable | None = None)
 
     The axes are log-probabilities under the two models, nats. At most six pairs are shown.
 
-    Args:
-        triplets: at least one triplet.
-        scores: log-probabilities of other natural sentences, which are drawn as dots.
+    Other sentences of `scores` are drawn as grey dots.
     """
     pairs = grouped(((triplet.model_1, triplet.model_2), triplet) for triplet in triplets)
     shown = dict(islice(pairs.items(), _MAX_PANELS))
@@ -201,7 +199,7 @@ def stimuli_table(
     Args:
         stimuli: stimuli of one kind and one pair of models.
         scores: log-probabilities of the sentences of pairs and trials, nats.
-        changes: result of `changes_of`; by default computed for these stimuli, without tags.
+        changes: result of `changes_of`; by default computed here, without tags.
 
     Raises:
         InputError: if a pair has neither scores nor texts.
@@ -275,7 +273,7 @@ def _select_columns(
             stimulus.model_2: (stimulus.rank_1_model_2, stimulus.rank_2_model_2),
         }
     if scores.sentences and stimulus.sentence_1 and stimulus.sentence_2:
-        # By text, because row numbers refer to the table of the selection, maybe another table
+        # By text, because row numbers may refer to another table, which was used for the selection
         return log_probs(stimulus, scores, models)
     rows = [stimulus.row_1, stimulus.row_2]
     return {model: scores.column(model)[rows].tolist() for model in models}
@@ -286,10 +284,7 @@ def log_probs(
 ) -> dict[str, list[float]]:
     """Return model → log-probabilities of the stimulus's sentences, nats.
 
-    Args:
-        stimulus: triplet, pair or trial. A triplet contains the scores of its two models.
-        scores: scores of other models and stimuli; None for no other scores.
-        models: models whose scores are needed.
+    A triplet contains the scores of its two models; other scores come from `scores`.
 
     Raises:
         ScoreError: if the scores lack a sentence or a model.

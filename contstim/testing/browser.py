@@ -44,7 +44,7 @@ def take_part_in_browser(
         progress: callback with the completed and the total number of participants.
 
     Returns:
-        Responses that the server acknowledged.
+        The acknowledged responses.
 
     Raises:
         InputError: if the address is not a web address on this machine.
@@ -124,7 +124,7 @@ def _visit(
 
 
 def _is_last(response: Any) -> bool:
-    """Return True for the last response: the study is complete, or the participant is refused."""
+    """Return True if the study is complete, or the participant is refused."""
     ends = ("/api/complete",) if response.ok else ("/api/open", "/api/participants")
     return bool((response.ok or response.status == 403) and response.url.endswith(ends))
 
@@ -137,7 +137,7 @@ def _response(joined: dict[str, Any], answer: dict[str, Any], scale: Scale) -> R
 
 
 def _handle(route: Any, host: str) -> None:
-    """Mark the participant as simulated, and block the final link to the recruiting platform."""
+    """Mark the participant as simulated, and block the link to the recruiting platform."""
     request = route.request
     if request.is_navigation_request() and urlsplit(request.url).netloc != host:
         route.abort()

@@ -34,7 +34,7 @@ class MockModel(LanguageModel):
     """Model whose scores a test defines; it gives no information about replacements.
 
     Args:
-        log_probs: log-probability of each sentence, nats, or a function that returns it.
+        log_probs: log-probabilities of sentences, nats, or a function that returns them.
         name: name in columns and files; models with different scores need different names.
 
     Attributes:
@@ -50,7 +50,7 @@ class MockModel(LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """Convention with the rule `given`, whose fingerprint depends only on the name."""
+        """Convention with a fingerprint that depends only on the name."""
         return Convention("given", "", False, f"mock-{self.name}")
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
@@ -104,7 +104,7 @@ class TableModel(LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """Convention with the rule `table`."""
+        """See `Scorer.convention`."""
         return Convention("table", "", False, f"table-{self.seed}-{self.says}-{self.draft_error}")
 
     def number(self, *words: str) -> float:
@@ -112,7 +112,7 @@ class TableModel(LanguageModel):
         return _number(self.seed, words)
 
     def score(self, sentence: Sentence, stop: int | None = None) -> float:
-        """Return the sum of the numbers of the words before `stop` and of their pairs, nats."""
+        """Return the score of the words before `stop`, nats."""
         words = sentence.words[:stop]
         pairs = pairwise(words)
         total = sum(map(self.number, words)) + sum(self.number(*pair) / 3 for pair in pairs)

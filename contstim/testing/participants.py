@@ -86,8 +86,8 @@ def take_part(
         All responses that the server acknowledged.
 
     Raises:
-        InputError: if the address is not a web address, the study has other trials, or the journal
-            cannot be used or belongs to another run.
+        InputError: if the address is invalid, the study has other trials, or the journal cannot be
+            used or belongs to another run.
         WorkerError: if the server refuses a request or does not respond.
     """
     check_web_address(settings.url)
@@ -98,7 +98,7 @@ def take_part(
 
 
 def _identity_of_run(people: ArtificialParticipants, settings: RunSettings) -> dict[str, Any]:
-    """Return the settings on which answers depend; a resumed run must have the same ones."""
+    """Return the settings on which answers depend."""
     trials = [
         [trial.group, trial.trial_id, str(trial.sentence_1), str(trial.sentence_2), difference]
         for trial, difference in zip(people.trials, people.differences.tolist(), strict=True)
@@ -166,7 +166,7 @@ class LocalCopy:
 
     Attributes:
         joined: participant name, secret, group and seed from the server; None before joining.
-        saved: ids of the trials whose answers the server has acknowledged.
+        saved: ids of trials with acknowledged answers.
         completed: whether the server has confirmed completion.
     """
 
@@ -175,19 +175,19 @@ class LocalCopy:
     completed: bool = False
 
     def answers(self, people: ArtificialParticipants, number: int) -> tuple[Response, ...]:
-        """Return the answers to all trials of participant `number`, in the order of trials."""
+        """Return the answers to all trials of participant `number`."""
         if self.joined is None:
             return ()
         name, group, seed = (self.joined[key] for key in ("participant", "group", "seed"))
         return people.answers(number, name, group=int(group), index=1, seed=seed)
 
     def acknowledged(self, people: ArtificialParticipants, number: int) -> Iterator[Response]:
-        """Yield the answers that the server has acknowledged."""
+        """Yield the acknowledged answers."""
         return (r for r in self.answers(people, number) if r.trial_id in self.saved)
 
 
 class Journal:
-    """File with one event per line, from which the states of all participants can be restored.
+    """File with one event per line, which restores the states of all participants.
 
     Args:
         path: path of the file. An existing file is read to resume an interrupted run.

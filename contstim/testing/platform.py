@@ -103,7 +103,7 @@ class PlantedAnswers:
         self.responses: list[Response] = []
 
     def shuffled(self, rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
-        """Return the rows in a random order."""
+        """Return the rows in random order."""
         return self._rng.sample(rows, len(rows))
 
     def press(
@@ -185,7 +185,7 @@ class ExportContract:
         return lists
 
     def displayed_texts(self, row: Mapping[str, str]) -> tuple[str, str]:
-        """Return the texts that a participant reads on the left and on the right."""
+        """Return the texts on the left and on the right, as a participant reads them."""
         left_text, right_text = (row[column] for column in self.sentence_columns)
         if self.is_html:
             (left_text, left_tags), (right_text, right_tags) = map(
@@ -197,7 +197,7 @@ class ExportContract:
         return left_text.removeprefix(NO_BREAK_SPACE), right_text.removeprefix(NO_BREAK_SPACE)
 
     def check_shown(self, trials: Sequence[Trial], folder: Path) -> None:
-        """Check the trials of each list (all trials of one group) and the sentences of each row."""
+        """Check that each list has all trials of a group, and the sentences of each row."""
         by_id = {trial.trial_id: trial for trial in trials}
         lists = self.lists(folder)
         assert {trial.group for trial in trials} == {

@@ -75,7 +75,7 @@ class ReviewPage:
 
     @cached_property
     def items(self) -> tuple[ReviewedItem, ...]:
-        """The stimuli as items of a review, without decisions, in the order of the table."""
+        """The stimuli as undecided items, in the order of the table."""
         return undecided_items(self.stimuli, self.reviewer)
 
     @cached_property
@@ -85,7 +85,7 @@ class ReviewPage:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the items and their sentences, independent of order."""
+        """Fingerprint of the items and their sentences, independent of their order."""
         contents = sorted([i.item_id, i.kind, *map(str, i.sentences)] for i in self.items)
         return hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:16]
 
@@ -167,8 +167,8 @@ class ReviewPage:
 
         Args:
             decisions: initial decisions by identifier, instead of those in the review.
-            file: file in which a server saves decisions at once; empty if the page stores them in
-                the browser and offers a download.
+            file: file in which a server saves decisions. Without it, the page stores them in the
+                browser and offers a download.
         """
         items = self.facts["items"]
         if decisions is not None:
