@@ -42,8 +42,6 @@ class LabelledPair:
     """A sentence and its ungrammatical twin, with the fields of a line in BLiMP's files.
 
     Attributes:
-        sentence_good: grammatical sentence.
-        sentence_bad: ungrammatical sentence.
         field: field of linguistics, such as `syntax`.
         linguistics_term: phenomenon, such as `island_effects`.
         UID: name of the paradigm.

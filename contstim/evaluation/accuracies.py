@@ -50,12 +50,11 @@ class Accuracies:
 
     Attributes:
         paradigms: names of paradigms, sorted by phenomenon.
-        phenomena: phenomenon of each paradigm.
         n_pairs: number of pairs with different sides, shape (n_paradigms,).
         columns: names of the scored models, then of external results (people, published models).
         values: accuracies from 0 to 1, shape (n_paradigms, n_columns); nan if unknown.
-        n_external: number of external columns. These may be based on other pairs, so they have no
-            intervals.
+        n_external: number of external columns. They have no intervals, because they may be based on
+            other pairs.
     """
 
     paradigms: tuple[str, ...]
@@ -79,12 +78,9 @@ class Accuracies:
         return groups
 
     def with_column(self, name: str, accuracy: Mapping[str, float]) -> Accuracies:
-        """Append an external column.
+        """Append an external column; paradigms without an accuracy are nan.
 
-        Args:
-            name: name of the column.
-            accuracy: accuracy by paradigm. The accuracy of other paradigms is nan. If no paradigm
-                has an accuracy, no column is appended.
+        If `accuracy` has none of the paradigms, no column is appended.
         """
         if accuracy.keys().isdisjoint(self.paradigms):
             return self
@@ -145,9 +141,7 @@ class Accuracies:
     def cells(self, values: FloatArray, limits: FloatArray) -> Row:
         """Return a cell for each column, then `MODEL: low` and `MODEL: high` of each scored model.
 
-        Args:
-            values: accuracies, shape (n_columns,).
-            limits: intervals of the accuracies, shape (2, n_columns).
+        Accuracies have shape (n_columns,), their limits (2, n_columns).
         """
         cells = dict(zip(self.columns, values.tolist(), strict=True))
         for name, low, high in zip(self.judged, *limits.tolist(), strict=False):
@@ -219,13 +213,8 @@ def profile(
 
     Up to ten bins contain about equally many pairs; pairs with the same value share a bin. Infinite
     values are left out. Perplexity is exp(-log p / number of words). Words are counted instead of
-    tokens, so that models with different tokenizers can be compared.
-
-    Args:
-        scores: scores of full sentences.
-        ties: rule for ties.
-        relative: models whose scores are not log-probabilities of sentences; for these, perplexity
-            and log-probability are omitted.
+    tokens, so that models with different tokenizers can be compared. Perplexity and log-probability
+    are omitted for `relative` models, whose scores are not log-probabilities of sentences.
 
     Returns:
         Rows with the fields `BIN`: `low`, `high` and `mean` are the values of the feature in the

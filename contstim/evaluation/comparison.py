@@ -69,7 +69,7 @@ def gather(
         Joined scores of the common sentences; and text of another sentence → why it is left out.
 
     Raises:
-        InputError: if there are fewer than two models in all, or models without sentences.
+        InputError: if there are fewer than two models in all, or no sentences for the models.
         ScoreError: see `join_tables`.
         ModelError, StoreError: see `score_sentences`.
     """

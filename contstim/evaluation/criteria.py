@@ -53,8 +53,7 @@ _EXCLUDED = (
 def z_scores(values: FloatArray) -> FloatArray:
     """Standardize columns: subtract the mean, divide by the population standard deviation.
 
-    Args:
-        values: values of shape (n,) or (n, m); nan is ignored and returned as nan.
+    Values have shape (n,) or (n, m); nan is ignored and returned as nan.
 
     Raises:
         InputError: if all values of a column are equal.
@@ -78,7 +77,7 @@ def criterion_met(delta: float | None, people: FloatArray, model: FloatArray) ->
         model: deltas of the z-scores of one or several models.
 
     Raises:
-        InputError: if δ is not above 0, or infinite.
+        InputError: if δ is not positive and finite.
     """
     if delta is None:
         return model > 0
@@ -172,12 +171,8 @@ def evaluate_acceptability(
 
     Unless `scores_as_given` is set, scores are standardized over all sentences with a score,
     including those of excluded pairs. A pair is excluded if the authors of the collection discarded
-    it, or if one of its sentences lacks a judgement, or a score under any model.
-
-    Args:
-        judgements: sentences and pairs.
-        scores: scores of these sentences.
-        settings: δ values and standardization. LI-Adger's judgements need no `human_z_scores`.
+    it, or if one of its sentences lacks a judgement, or a score under any model. LI-Adger's
+    judgements need no `human_z_scores`.
 
     Raises:
         InputError: if all pairs are excluded, a δ is not above 0, all scores of a model are equal
@@ -231,14 +226,9 @@ def evaluate_acceptability(
 def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Iterator[Row]:
     """Yield the share of pairs that meet a criterion, by group of pairs, model and criterion.
 
+    Pairs are grouped `by` "source", "phenomenon" (source and phenomenon), or "" (one group).
     `disputed` is the number of pairs in which people do not prefer the sentence that experts
     accept.
-
-    Args:
-        evaluation: evaluation of pairs.
-        by: `source`, to group pairs by source; `phenomenon`, to group them by source and
-            phenomenon; or empty for one group of all pairs. Cells of `source` and `phenomenon` are
-            empty if pairs are not grouped by them.
     """
     groups = grouped(
         ((pair.source if by else "", pair.phenomenon if by == "phenomenon" else ""), row)
@@ -402,11 +392,8 @@ def _difference_rows(
 ) -> Columns:
     """Build the columns of models_apart.csv or criteria_apart.csv, with a row for each pair.
 
-    Args:
-        evaluation: evaluation of the pairs.
-        pairs_by_kind: result of `models_apart` or `criteria_apart`.
-        at: content of the first element of the keys: `criterion` or `model`.
-        deltas_of: columns that name models. The deltas of these models are further columns.
+    `at` is the content of the keys' first element: `criterion` or `model`. `deltas_of` are columns
+    that name models; the deltas of these models are further columns.
     """
     rows: list[dict[str, Any]] = []
     for kind, pairs in pairs_by_kind.items():

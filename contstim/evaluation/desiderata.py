@@ -83,7 +83,7 @@ class Desiderata(ShownAsTable):
         word_scores: scores of words in each carrier, (n_models, n_words, n_carriers), nats.
         word_tokens: number of tokens of each word in the first carrier, (n_words, n_models).
         left_out: sentences that a model cannot score.
-        words_left_out: words that a model does not know or cannot score, with the reason.
+        words_left_out: word → reason why a model does not know it or cannot score it.
     """
 
     rows: tuple[Row, ...]
@@ -106,7 +106,7 @@ class Desiderata(ShownAsTable):
 
 
 def with_reference(models: Sequence[str], reference: str | None) -> tuple[list[str], int | None]:
-    """Return the models to load, each once and with the reference, and the reference's index."""
+    """Return the models to load, including the reference once, and the index of the reference."""
     from contstim.models.specifications import parse_model
 
     if reference is None:
@@ -300,10 +300,7 @@ def split_effect(
 ) -> tuple[float, float, float, float, float]:
     """Estimate the effect of splitting into several tokens on a word's score.
 
-    Args:
-        scores: scores of words, (n_words,).
-        zipfs: frequencies of the words on the Zipf scale, (n_words,).
-        split: whether words are split, (n_words,).
+    Scores, frequencies on the Zipf scale, and the mask of split words have shape (n_words,).
 
     Returns:
         `split_words`: share of split words. `score_of_single`, `score_of_several`: mean scores of
@@ -386,12 +383,9 @@ def _test_difference(
 ) -> dict[str, Any]:
     """Compute a measure under two rules, the interval of the difference, and the verdict.
 
-    Args:
-        rows: data, (n_rows, n); columns are resampled.
-        measures: function of an array (n_rows, ..., n). It returns the measure under the first
-            rule, the measure under the second rule, and their difference, each (...,).
-        defined: whether the measures are defined for these rows.
-        published: sign of the difference in the paper.
+    The bootstrap resamples the columns of `rows`, (n_rows, n). For an array (n_rows, ..., n),
+    `measures` returns the measure under both rules and their difference, each (...,). `published`
+    is the sign of the difference in the paper.
     """
     a = b = low = high = math.nan
     if defined:

@@ -89,7 +89,7 @@ class Parting:
     Attributes:
         share: share of the comparisons.
         low, high: 95 % interval, which generalises to other sentences.
-        n: number of comparisons; 0 for none, whose share is nan.
+        n: number of comparisons; if it is 0, the share is nan.
         correct: share of comparisons in which each model prefers the first sentence.
     """
 
@@ -171,7 +171,7 @@ def find_differences(
 ) -> list[Difference]:
     """Compute where every two models part.
 
-    With a baseline, the last difference is that of the first model and the baseline.
+    The baseline, if any, is only compared with the first model; this difference is the last one.
 
     Args:
         scores: scores of the sentences in the other arguments, under two models or more.
@@ -180,7 +180,7 @@ def find_differences(
         pairs: minimal pairs.
         table: tags and frequencies of words.
         triplets: triplets of pairs of models.
-        baseline: model of `scores` that is compared only with the first one; empty for none.
+        baseline: model of `scores`; empty for none.
         seed: seed of the bootstrap.
     """
     names = [name for name in scores.models if name != baseline]

@@ -71,22 +71,21 @@ def diff_report(
 _MEANING = (
     "Rank correlation: Spearman's, over the scores of {} ({}). Reordered: share of all pairs of "
     "these sentences that the two models order differently. Both also depend on the lengths of the "
-    "sentences. Changes: {}, each with a random word of the same part of speech and of similar "
-    "length and frequency in place of one word; the share of changes for which one model "
-    "prefers the natural and the other model the changed sentence. Minimal pairs: {} of a "
-    "grammatical and an ungrammatical sentence; the share of pairs of which only one model prefers "
-    "the grammatical sentence. Brackets contain 95 % intervals, which generalise to other "
-    "sentences, for minimal pairs of the same paradigms (Wilson 1927, with the effective sample "
-    "size of Korn & Graubard 1998). They are not corrected for multiple comparisons: a value may "
-    "be just above the average by chance."
+    "sentences. Changes: share of {} on which one model prefers the natural sentence and the other "
+    "model the changed one; in a changed sentence, one word is replaced by a random word of the "
+    "same part of speech and of similar length and frequency. Minimal pairs: share of {} in which "
+    "only one model prefers the grammatical to the ungrammatical sentence. Brackets contain 95 % "
+    "intervals, which generalise to other sentences; for minimal pairs, to other sentences of the "
+    "same paradigms (Wilson 1927, with the effective sample size of Korn & Graubard 1998). They "
+    "are not corrected for multiple comparisons: a value may be just above the average by chance."
 )
 
 
 _ITEMS = (
-    "Each group is a natural sentence and two sentences that a search made from it with few new "
-    "words, which are highlighted. A model rejects a sentence if it finds it much less likely than "
-    "the natural one, while the other model finds it at least as likely. Sentences that a model "
-    "prefers to the one that it rejects are in bold."
+    "Each group has a natural sentence and two sentences that a search made from it. New words are "
+    "highlighted. Each model rejects one of the two sentences: it finds this sentence much less "
+    "likely than the natural one, and the other model finds it at least as likely. Bold numbers "
+    "mark sentences that a model prefers to the one that it rejects."
 )
 
 

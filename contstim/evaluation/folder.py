@@ -62,7 +62,7 @@ def write_findings(
 
     Args:
         findings: results to write.
-        folder: output folder, created if missing; existing files are replaced.
+        folder: output folder; existing files are replaced.
         models: scored models; empty if the scores came from a table.
         data: input files; their hash is recorded.
         facts: further facts for the page and the record of the run.

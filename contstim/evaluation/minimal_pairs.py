@@ -140,11 +140,10 @@ def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[Min
 
 
 def pair_files(path: Path | str) -> list[Path]:
-    """Return the paths of tables of minimal pairs, sorted.
+    """Return the sorted paths of tables of minimal pairs.
 
-    Args:
-        path: a table; or a folder that contains tables itself, in its folder `data`, or in
-            subfolders of these, such as one for each language.
+    `path` is a table; or a folder with tables, which may be in its folder `data`, or in subfolders
+    (such as one for each language).
 
     Raises:
         InputError: if there is no such file or folder, or it contains no table.
@@ -170,16 +169,14 @@ def read_minimal_pairs(
     `one_prefix_word_good` and `one_prefix_word_bad`; `two_prefix_prefix_good`,
     `two_prefix_prefix_bad` and `two_prefix_word`. A cell may contain several words.
 
-    Args:
-        files: paths of tables.
-        settings: size and seed of the sample.
-        say: callback that receives a message if columns were found by `find_pairs`.
+    The settings define the size and seed of a sample. `say` receives a message if columns were
+    found by `find_pairs`.
 
     Raises:
         InputError: if a file cannot be read, has unknown columns, or has other columns than the
-            first; a field of a row is missing or empty; two pairs of a paradigm have the same
+            first file; a field is missing or empty; two pairs of a paradigm have the same
             identifier; a paradigm belongs to two phenomena; most pairs of a file are also in an
-            earlier one; sentences are not segmented into words; or there are no rows.
+            earlier file; sentences are not segmented into words; or there are no rows.
     """
     pairs: list[MinimalPair] = []
     where_by_key: dict[tuple[str, str], str] = {}

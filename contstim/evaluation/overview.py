@@ -34,9 +34,7 @@ class ModelOverview:
 
     Attributes:
         n_parameters: number of weights, or of n-grams; None if unknown.
-        convention: scoring convention.
-        contexts: mean scores after candidate contexts, see `context_scores`; empty if the model
-            reads no context.
+        contexts: result of `context_scores`; empty if the model reads no context.
         n_sentences: number of scored sentences, at most `N_SENTENCES`; see `MAX_SECONDS`.
         mean: mean score of these sentences.
         n_better: number of sentences with a higher score than their shuffled words.
@@ -85,7 +83,7 @@ def model_overview(scorer: Scorer) -> ModelOverview:
 def _score_within(
     scorer: Scorer, sentences: Sequence[Sentence], seconds: float
 ) -> tuple[FloatArray, float]:
-    """Score as many sentences as the time allows; return their scores and the seconds used."""
+    """Score as many sentences as the time allows; return scores and seconds."""
     blocks: list[FloatArray] = []
     began, done, size = perf_counter(), 0, 2
     while done < len(sentences) and perf_counter() - began < seconds:

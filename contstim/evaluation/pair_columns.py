@@ -61,15 +61,12 @@ REMEDY = (
 def find_pairs(file: Path, rows: Sequence[Row]) -> PairTable | None:
     """Find the pairs of a table by the names and values of its columns.
 
-    Without a column of paradigms, all pairs of the file belong to one paradigm.
-
-    Returns:
-        See `PairTable`; None if there are neither two columns of sentences, nor a column of
-        sentences and a column of verdicts.
+    Without a column of paradigms, all pairs of the file belong to one paradigm. The result is None
+    if there are neither two columns of sentences, nor a column of sentences and one of verdicts.
 
     Raises:
-        InputError: if several columns are candidates for the same content (names them), or if rows
-            of single sentences cannot be joined to pairs of a good and a bad sentence.
+        InputError: if several columns are candidates for the same content (names them), or rows of
+            single sentences cannot be joined to pairs of a good and a bad sentence.
     """
     paradigm = next(iter(_matching_columns(rows, _PARADIGM)), "")
     phenomenon = next(iter(_matching_columns(rows, _PHENOMENON)), "")

@@ -141,13 +141,8 @@ def score_pairs(
 
     If one model cannot read a side of a pair, the pair is left out for all models.
 
-    Args:
-        models: models to evaluate.
-        pairs: minimal pairs.
-        methods: methods of comparison; a method that applies to no pair is skipped.
-        store: cache of scores.
-        progress: function of the number of texts and the method; it returns the callback for
-            `score_sentences`.
+    `progress` is a function of the number of texts and the method; it returns the callback for
+    `score_sentences`.
 
     Raises:
         InputError: if no model can compare a pair by any of the methods.

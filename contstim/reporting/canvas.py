@@ -57,15 +57,10 @@ def new_figure(width: float, height: float) -> Figure:
 def panels(
     n: int, across: int, width: float, height: float, *, rows: int = 1, **shared: Any
 ) -> tuple[Figure, NDArray[Any]]:
-    """Make a figure with n columns of panels; columns that do not fit continue below the others.
+    """Make a figure with n columns of panels, `across` columns next to each other.
 
-    Args:
-        n: number of columns.
-        across: maximum number of columns next to each other.
-        width: width of a panel, inches.
-        height: height of a panel, inches.
-        rows: number of panels in a column.
-        shared: options of `Figure.subplots` about shared axes.
+    Further columns continue below. Width and height of a panel are in inches. `shared` are options
+    of `Figure.subplots` about shared axes.
 
     Returns:
         Figure, and axes, (rows, n).
@@ -206,19 +201,12 @@ def heat_map(
     """Draw a heat map with a number in each cell.
 
     Cells are square if rows and columns have the same names. With `middle`, the colour scale is
-    diverging and symmetric about this value. Otherwise, it is sequential, from the smallest value
-    (rounded down to a tenth) to 1.
+    diverging and symmetric about this value, such as chance. Otherwise, it is sequential, from the
+    smallest value (rounded down to a tenth) to 1.
 
-    Args:
-        rows: names of the rows, from the top.
-        columns: names of the columns.
-        values: values up to 1, (n_rows, n_columns); nan leaves a cell empty.
-        title: title above the map.
-        numbers: format of numbers. In a cell and at the colour bar, 0.256 is written as 26 and 26%
-            ("per cent"), 26 and 0.26 ("hundredths"), or 0.26 and 0.26 ("decimals").
-        middle: value that has no colour, such as chance.
-        row_label: label of the row axis.
-        column_label: label of the column axis.
+    Values are at most 1, (n_rows, n_columns); nan leaves a cell empty. In a cell and at the colour
+    bar, 0.256 is written as 26 and 26% ("per cent"), 26 and 0.26 ("hundredths"), or 0.26 and 0.26
+    ("decimals").
     """
     square = list(rows) == list(columns)
     label_width, label_height = widest(rows), _SLOPE * widest(columns)

@@ -42,7 +42,8 @@ _MAX_PANELS, _PANELS_PER_ROW = 6, 3
 _MAX_UNFOLDED = 20  # maximum number of items of a kind that are shown unfolded
 _HEADINGS = {Triplet: "Synthetic sentences", Pair: "Natural pairs", Trial: "Trials"}
 _EXPLANATION = (
-    "Numbers are {}{}. The sentence that a model prefers is in bold. "
+    "Numbers are {}{}. Bold numbers mark the sentence that a model prefers; in triplets, the "
+    "sentences that it prefers to the one that it rejects. "
     "Words that differ from the natural sentence are highlighted"
 )
 _ARROWS = (
@@ -77,7 +78,7 @@ def stimuli_report(
 
     Args:
         title: title of the page.
-        stimuli: triplets, pairs or trials, which may be mixed, in the order to show.
+        stimuli: triplets, pairs and trials, in the order to show.
         scores: log-probabilities of the sentences, nats. Triplets contain their own. With scores,
             the page also shows how often the models agree.
         flagged: flags of the stimuli. The page shows only how many stimuli have flags.

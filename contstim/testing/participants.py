@@ -46,7 +46,7 @@ class RunSettings:
 
     Attributes:
         url: address of the study.
-        participants: total number of participants.
+        participants: number of participants.
         at_once: maximum number of concurrent participants.
         pause: time between two answers of a participant, seconds.
         patience: maximum time for retries of a request, seconds.
