@@ -156,7 +156,6 @@ def only_words_at(words: dict[int, list[str]]) -> Constraint:
 
 
 def some(words: Sequence[str], number: int, rng: random.Random) -> list[str]:
-    """Return a random sample of the words."""
     return rng.sample([*words], min(number, len(words)))
 
 

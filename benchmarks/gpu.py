@@ -184,7 +184,6 @@ def uneven(network: Any) -> Any:
 
 
 def put(checkpoint: Checkpoint, device: str, precision: str) -> Checkpoint:
-    """Return a copy on a device, in a precision."""
     network = deepcopy(checkpoint.model).to(device=device, dtype=getattr(torch, precision))
     if device == "cpu" and precision == "float32":
         use_onednn(network)  # as `load_checkpoint` does
@@ -352,7 +351,6 @@ class Search(WorkerTask[WorkerContext]):
     words: Vocabulary
 
     def perform(self, context: WorkerContext) -> None:
-        """See `WorkerTask.perform`."""
         del context
         seed = 0
         with merged():

@@ -71,7 +71,7 @@ def draw(
 
 
 def calibration(experiments: int, designs: Sequence[tuple[int, int, int, float]]) -> None:
-    print(f"\nshare of {experiments} experiments with p < .05 where nothing differs")
+    print(f"\nshare of {experiments} experiments with p < .05 if there is no effect")
     print("groups people trials slopes-SD  comparison  (trials as units)  addition")
     for design in designs:
         rng, hits = np.random.default_rng(1), np.zeros(3)

@@ -186,7 +186,7 @@ def report(cases: list[Case]) -> None:
     every = {key: some for key, some in by_case.items() if len(some) == len(recipes)}
     # The best loss is proven for all recipes of a case if it is proven for one
     proven = {k: s for k, s in every.items() if any(c["proven"] for c in s.values())}
-    print(f"{len(every)} cases, of which the best sentence is proven in {len(proven)}")
+    print(f"{len(every)} cases; the best sentence is proven in {len(proven)}")
 
     def table(title: str, keys: list[tuple[str, ...]]) -> None:
         if not keys:

@@ -130,7 +130,7 @@ def resampled(ratings: Ratings, scope: Scope, n: int, draws: int) -> tuple[str, 
 
 def real_first_places(ratings: Ratings, draws: int) -> None:
     sizes = TOTALS
-    print(f"real answers: how often the first model of all trials is first ({draws} draws)")
+    print(f"real answers: how often the best model of all trials is the best ({draws} draws)")
     print(f"  {'':33}" + "".join(f"{n:>7}" for n in sizes))
     for scope in map(Scope, PUBLISHED_KINDS):
         rates = [resampled(ratings, scope, n, draws) for n in sizes]
@@ -192,7 +192,7 @@ def real_mixtures(ratings: Ratings, draws: int) -> None:
     pairs, best = sorted({kind[1:] for kind in items if kind[1]}), ratings.models.index("gpt2")
     published = ["natural-controversial", "synthetic-synthetic", *["natural-synthetic"] * 2]
     print(
-        f"real answers: how often GPT-2 is first, by mixture and people to a trial ({draws} draws)"
+        f"real answers: how often GPT-2 is first, by mixture and people per trial ({draws} draws)"
     )
     for name, mixture, people, factor in (
         ("published, 10", published, 10, 1),

@@ -225,12 +225,12 @@ def show_evidence(
 ) -> None:
     for by_random in (True, False):
         trials = "random natural pairs" if by_random else "all trials of other pairs"
-        print(f"\nEvidence an answer, nats of Bayes factor; choice rules of {trials}")
+        print(f"\nLog Bayes factor of an answer, nats; choice rules fitted to {trials}")
         found = evidence(pairs, experiment, by_random=by_random)
         for condition, values in found.items():
             print(f"{condition:32} {bootstrap.told(values)}")
         both = found["synthetic-synthetic"] - found["natural-synthetic"]
-        print(f"{'synthetic less natural-synthetic':32} {bootstrap.told(both)}")
+        print(f"{'synthetic minus nat.-synthetic':32} {bootstrap.told(both)}")
 
 
 def measures(pair: DecidedPair, scores: ScoreTable) -> dict[str, Numbers]:
@@ -267,7 +267,7 @@ def show_choice(
             for items in (1, 3, 5):
                 shares = [named_right(pair.right[order[:items]], 20) for order in orders]
                 named[name, items].append(float(np.mean(shares)))
-    print("\nNamed right by the first items, 20 answers to each")
+    print("\nBetter model identified by the first items, 20 answers to each")
     for (measure, items), of_pairs in sorted(named.items(), key=lambda item: item[0][1]):
         print(f"{items} {measure:30} {bootstrap.told(np.array(of_pairs))}")
 
@@ -277,7 +277,7 @@ def show_items(pairs: Sequence[DecidedPair], bootstrap: Bootstrap, draws: int) -
     right = np.stack([pair.right for pair in pairs])  # (n_pairs, 10 items), of ten people each
     of_answers = (right * (1 - right)).mean(axis=1) * 10 / 9
     of_items = right.var(axis=1, ddof=1) - of_answers / 10
-    print("\nVariance of an answer, right or wrong: between items of a pair, and within an item")
+    print("\nVariance of an answer (1 right, 0 wrong) between items of a pair, and within an item")
     print(f"{'between items':32} {bootstrap.told(of_items)}")
     print(f"{'within an item':32} {bootstrap.told(of_answers)}")
     rng = np.random.default_rng(0)
@@ -288,13 +288,13 @@ def show_items(pairs: Sequence[DecidedPair], bootstrap: Bootstrap, draws: int) -
         averages: Numbers = np.array(told).mean(axis=0)
         return averages
 
-    print("\nNamed right by items drawn by chance, answers to each")
+    print("\nBetter model identified by random items; columns: answers to each item")
     people = (1, 2, 3, 5, 10, 20)
     table = {(k, n): named(k, n) for k in (1, 2, 3, 5, 10) for n in people}
     print(f"{'items':>8}" + "".join(f"{n:>7}" for n in people))
     for k in (1, 2, 3, 5, 10):
         print(f"{k:8}" + "".join(f"{table[k, n].mean():7.3f}" for n in people))
-    print("\nGained by twice the items, and by twice the people")
+    print("\nGain by twice the items, and by twice the answers to each")
     for k, n in ((1, 1), (1, 5), (1, 10), (5, 1), (5, 5), (5, 10)):
         more_items, more_people = table[2 * k, n] - table[k, n], table[k, 2 * n] - table[k, n]
         print(
@@ -320,7 +320,9 @@ def main() -> None:
     for pair in pairs:
         if pair.right.mean() < 0.5:
             names = f"{MODELS[pair.better]}, not {MODELS[pair.worse]}"
-            print(f"  against the pair's own items ({pair.right.mean():.2f} right): {names}")
+            print(
+                f"  contradicted by the pair's own items ({pair.right.mean():.2f} right): {names}"
+            )
     show_evidence(pairs, experiment, bootstrap)
     show_choice(pairs, read_stimulus_scores(folder), bootstrap, min(draws, 20))
     show_items(pairs, bootstrap, draws)

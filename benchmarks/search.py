@@ -177,8 +177,8 @@ def compare(title: str, both: list[tuple[Run, Run]]) -> None:
     print(f"  golan2023  mean drop {theirs.mean():6.2f} nats, {passes.mean():10,.0f} passes")
     own = np.array([total(ours).rows for _, ours in both])
     print(f"  default    mean drop {np.mean([r['drop'] for _, r in both]):6.2f} nats, ", end="")
-    print(f"{own.mean():10,.0f} passes to its own end")
-    print("  default stopped at a share of the published search's own passes (tokens):")
+    print(f"{own.mean():10,.0f} passes until its end")
+    print("  default, stopped at a share of the published search's passes (tokens):")
     for share in FRACTIONS:
         ours = np.array([drop_at(o, share * total(p).rows) for p, o in both])
         by_tokens = [drop_at(o, share * total(p).tokens, tokens=True) for p, o in both]
