@@ -146,7 +146,7 @@ def lemma(word: str, tag: str) -> str:
 
 
 def wordnet(folder: Path) -> Senses:
-    """Return kinds and frequency of each sense of each noun and verb, from WordNet's files."""
+    """Read the kinds and the frequency of each sense of each noun and verb."""
     counts: dict[tuple[str, str, str], int] = {}
     for line in (folder / "index.sense").read_text(encoding="latin-1").splitlines():
         key, offset, _, count = line.split()

@@ -63,9 +63,9 @@ GrammarRule: TypeAlias = tuple[Pattern, tuple[Pattern, ...], float]
 _Expansion: TypeAlias = tuple[float, tuple[Pattern, ...], tuple[Pattern, ...]]
 """A rule prepared for expansion: its weight, and its children in two orders.
 
-In the first order, children bind variables: heads that are words, other words, phrases. It excludes
-combinations that no word has early. The second order is that of the sentence. There, children lack
-the features that no rule for their category uses, because these would only multiply symbols.
+In the first order, children bind variables: heads that are words, then other words, then phrases.
+So combinations that no word has are excluded early. The second order is that of the sentence.
+There, children lack features that no rule for their category uses; these would multiply symbols.
 """
 
 

@@ -90,10 +90,9 @@ class Judgements:
 
     Attributes:
         sentences: sentences by identifier.
-        values: mean acceptability of each sentence, shape (n_sentences,); higher is better; nan if
-            unknown.
+        values: mean acceptability, (n_sentences,); higher is better; nan if unknown.
         pairs: distinct pairs of these sentences; empty for plain ratings.
-        files: files from which the sentences and pairs were read.
+        files: files of the sentences and pairs.
         has_ids: whether the identifiers come from the data; otherwise they are row numbers.
 
     Raises:

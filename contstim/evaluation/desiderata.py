@@ -80,7 +80,7 @@ class Desiderata(ShownAsTable):
         tokens: numbers of tokens of the sentences, (n_sentences, n_models).
         words: words that every model can score.
         zipfs: frequencies of the words on the Zipf scale, (n_words,).
-        word_scores: scores of words in each carrier, (n_models, n_words, n_carriers), nats.
+        word_scores: scores of the words, (n_models, n_words, n_carriers), nats.
         word_tokens: number of tokens of each word in the first carrier, (n_words, n_models).
         left_out: sentences that a model cannot score.
         words_left_out: word → reason why a model does not know it or cannot score it.
@@ -134,14 +134,13 @@ def evaluate_desiderata(
 
     Args:
         models: models to evaluate.
-        sentences: sentences for the correlations with length and with the reference; repeated
-            sentences count once.
+        sentences: sentences for the correlations with length and with the reference.
         words: words for the correlation with frequency and for the effect of splitting.
         frequencies: frequencies of the words.
         carriers: sentences with a gap for a word.
         reference: causal model; None for no correlation with another model.
         store: cache of scores.
-        progress: callback that receives the model and the number of newly scored sentences.
+        progress: callback with the model and the number of newly scored sentences.
 
     Raises:
         InputError: if carriers are invalid (see `check_carriers`), or fewer than four sentences or
@@ -523,10 +522,7 @@ def _parts(desiderata: Desiderata, summary: Table, claims: Columns) -> Iterator[
 
 
 def desiderata_figure(desiderata: Desiderata) -> Figure:
-    """Draw the scores of each model against length, word frequency and the reference.
-
-    Each model has a column of panels, with at most five columns next to each other.
-    """
+    """Draw the scores of each model against length, word frequency and the reference."""
     titles = short_names(desiderata.models)
     reference = short_names([desiderata.reference])[0] if desiderata.reference else ""
     width = max(1.9, 0.5 + widest([*titles, reference]))

@@ -87,7 +87,6 @@ class Parting:
     """Share of comparisons on which two models part.
 
     Attributes:
-        share: share of the comparisons.
         low, high: 95 % interval, which generalises to other sentences.
         n: number of comparisons; if it is 0, the share is nan.
         correct: share of comparisons in which each model prefers the first sentence.
@@ -134,7 +133,6 @@ class Difference:
     """Where two models part.
 
     Attributes:
-        model_1, model_2: names of the models.
         spearman: correlation of ranks of the natural sentences.
         reordered: share of pairs of natural sentences that the models order differently.
         changes: share of changes on which they part.
@@ -172,16 +170,9 @@ def find_differences(
     """Compute where every two models part.
 
     The baseline, if any, is only compared with the first model; this difference is the last one.
-
-    Args:
-        scores: scores of the sentences in the other arguments, under two models or more.
-        natural: two natural sentences or more, all different.
-        changes: one or more changes of these sentences.
-        pairs: minimal pairs.
-        table: tags and frequencies of words.
-        triplets: triplets of pairs of models.
-        baseline: model of `scores`; empty for none.
-        seed: seed of the bootstrap.
+    There must be at least two natural sentences, all different, and at least one change of them.
+    `scores` has a row for each sentence in the arguments, and a column for each model. The seed is
+    that of the bootstrap.
     """
     names = [name for name in scores.models if name != baseline]
     model_pairs = [*combinations(names, 2)] + [(names[0], baseline)] * bool(baseline)

@@ -49,7 +49,7 @@ class JudgedScores:
     Attributes:
         models: names of the models, all different.
         values: scores, (n_sentences, n_models); nan if a sentence has no score.
-        left_out: sentences without a score under a model, with the model and the reason.
+        left_out: sentences without a score, with model and reason.
         files: tables from which the scores were read.
     """
 

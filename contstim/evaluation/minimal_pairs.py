@@ -106,9 +106,9 @@ class MinimalPair(SentencePair):
     Attributes:
         phenomenon: phenomenon of the paradigm.
         one_prefix: sides for `Method.ONE_PREFIX`: the critical words of the good and of the bad
-            sentence after their common prefix. None if the method does not apply.
-        two_prefix: sides for `Method.TWO_PREFIX`: the same critical words after the prefixes of the
-            good and of the bad sentence. None if the method does not apply.
+            sentence after their common prefix; None if the method does not apply.
+        two_prefix: sides for `Method.TWO_PREFIX`: the same critical words after the prefix of the
+            good and after that of the bad sentence; None if the method does not apply.
     """
 
     phenomenon: str

@@ -62,13 +62,8 @@ code = partial(Span, tag="code")
 """A name, option or command in code font."""
 
 strong = partial(Span, tag="strong")
-"""A bold run."""
-
 emphasis = partial(Span, tag="em")
-"""A run in italics."""
-
 button = partial(Span, tag="kbd")
-"""Label of a button."""
 
 changed = partial(Span, tag="mark")
 """A word that differs from its counterpart."""
@@ -157,8 +152,6 @@ class Report:
     """A page.
 
     Attributes:
-        title: title of the page.
-        parts: parts below the title, in order.
         warning: warning below the title, such as "Answers are artificial."; empty for none.
         meta: name → content of the `<meta>` tags of an HTML page.
     """

@@ -311,9 +311,9 @@ class ReadContract:
 
         Args:
             folder: folder of the export.
-            out: folder to write into.
+            out: output folder.
             answers: source of answers; call `press` for every trial in the order of presentation.
-            people: name of each participant's list, by the name of the participant.
+            people: name of a participant → name of the list.
 
         Returns:
             Paths of the files.

@@ -42,7 +42,6 @@ class ReviewPage:
 
     Attributes:
         stimuli: pairs, triplets or trials, of one kind.
-        title: title of the page.
         flags: flags to show; by default those of `flag_items` with rules for all languages.
         scores: log-probabilities of the sentences, nats. Triplets contain those of their models.
         review: earlier decisions. The page shows those of other reviewers and begins with those of
