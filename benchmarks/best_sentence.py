@@ -3,12 +3,12 @@
 The best sentence of n words has the lowest log-probability under the reject model. Its
 log-probability under the accept model is at least the floor, and only repeatable words occur twice.
 There are too many sentences to score all: 150 words at seven positions make 10^15. Branch and bound
-extends prefixes word by word, and drops a prefix if no continuation can be better than the best
+extends prefixes word by word. It drops a prefix if no continuation can be better than the best
 sentence known.
 
 The bound is a Lagrangian relaxation. Let a and b be the log-probabilities of a prefix under the
-accept and the reject model, a' and b' those of a continuation, and λ ≥ 0 a price for each nat above
-the floor. For every sentence with this prefix that keeps the floor, λ (a + a' - floor) ≥ 0, so that
+accept and the reject model, and a' and b' those of a continuation. Let λ ≥ 0 be a price for each
+nat above the floor. Sentences with this prefix that keep the floor have λ (a + a' - floor) ≥ 0, so
 
     log p(sentence | reject) ≥ b - λ (a - floor) + min over continuations of [b' - λ a'].
 

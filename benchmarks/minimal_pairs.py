@@ -9,13 +9,13 @@ models). Margins are random, with a part that all models share.
 
 `truth`: how often do selected minimal pairs identify the better model? Answers are simulated; each
 of two models in turn is the planted model, whose preferences people share. They choose the
-acceptable sentence with probability logistic(.055 d). d is the log-probability of the acceptable
-sentence minus that of the other one under the planted model, limited to ±27 nats. These values
-describe choices between natural sentences in 2023 (Golan et al.). Probabilities of items follow a
-beta distribution around this value, so that answers to the same item correlate. The model that
-predicts more answers is identified; a tie counts one half. 20 selected items are compared with
-random items of the same paradigms. Shares are simulated (1,000 experiments) and computed. A factor
-of f means: 20 f random items, drawn with replacement, identify the planted model as often.
+acceptable sentence with probability logistic(.055 d), where d is log p(acceptable) - log p(other)
+under the planted model, limited to ±27 nats. Similar values describe choices between natural
+sentences in 2023 (Golan et al.). The probabilities of items vary by a beta distribution, so that
+answers to the same item correlate. The model that predicts more answers is identified; a tie counts
+one half. 20 selected items are compared with random items of the same paradigms. Shares are
+simulated (1,000 experiments) and computed. A factor of f means: 20 f random items, drawn with
+replacement, identify the planted model as often.
 
 `openstax.train.txt` and `blimp` are read from CONTSTIM_DATA. Without these, `evaluation` and `time`
 use the embedded English and shuffled sentences. bert-mini and gpt2-mini are read from

@@ -8,8 +8,8 @@ Three estimates use the published data of the 2023 study, from the folder in CON
   1, and items vary as much. Its rivals are distant or close, as `contstim power` assumes without a
   pilot.
 * People follow all models, each as much as measured in experiment 1.
-* Trials of experiment 1 are resampled. Printed is how often the model that is first with all trials
-  is first again, and the share of its comparisons that are significant.
+* Trials of experiment 1 are resampled. The best model is the one that is first with all trials.
+  Printed is how often it is first again, and the share of its comparisons that are significant.
 """
 
 from __future__ import annotations

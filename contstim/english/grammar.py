@@ -3,8 +3,8 @@
 A rule is a production over categories with features (Gazdar, Klein, Pullum & Sag 1985,
 *Generalized Phrase Structure Grammar*). The notation is NLTK's notation of feature grammars:
 a variable (`?n`) has the same value at each occurrence in a rule. There are two additions: a weight
-in brackets at the end of every alternative, and `+H` on heads. If a variable can have several
-values, the weight of a value is proportional to the frequency of the head's words with this value.
+in brackets at the end of every alternative, and `+H` on heads. If a variable has several possible
+values, each value is weighted by the frequency of the head's words with this value.
 
 Starting from the root, each rule is expanded for every binding of its variables to values:
 

@@ -129,9 +129,10 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
     acceptable sentence of an item forms a pair with each unacceptable one. Labels are experts'
     verdicts, such as 1 or 0, acceptable or unacceptable, g or *.
 
-    Without `pairs`, `data` may also have plain ratings, which form no pairs. Its ratings are plain
-    if it lacks both `item` and `label`, or if it lacks one of them and the column `judgement` (see
-    `JUDGEMENT` for other names). Plain ratings without `id` are averaged for each sentence.
+    Without `pairs`, `data` may also have plain ratings, which form no pairs. Ratings are plain if
+    `data` lacks both `item` and `label`. They are also plain if `data` lacks one of these, and the
+    column of ratings has another name than `judgement` (see `JUDGEMENT`). Plain ratings without
+    `id` are averaged for each sentence.
 
     Args:
         data: LI-Adger's folder (or its folder `data`), or a table with the columns `sentence` and

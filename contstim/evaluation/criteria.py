@@ -170,13 +170,13 @@ def evaluate_acceptability(
     """Compute the deltas of people and models for all pairs, and the criteria that models meet.
 
     Unless `scores_as_given` is set, scores are standardized over all sentences with a score,
-    including those of excluded pairs. A pair is excluded if the authors of the collection discarded
-    it, or if one of its sentences lacks a judgement, or a score under any model. LI-Adger's
-    judgements need no `human_z_scores`.
+    including those of excluded pairs. Pairs are excluded that the authors of the collection
+    discarded. So are pairs with a sentence that lacks a judgement, or a score under any model.
+    LI-Adger's judgements need no `human_z_scores`.
 
     Raises:
-        InputError: if all pairs are excluded, a δ is not above 0, all scores of a model are equal
-            or missing, the name of a model is empty or `people`, or judgements to standardize are
+        InputError: if all pairs are excluded; a δ is not above 0; all scores of a model are equal
+            or missing; the name of a model is empty or `people`; or judgements to standardize are
             all equal.
     """
     for model, column in zip(scores.models, scores.values.T, strict=True):

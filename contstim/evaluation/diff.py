@@ -6,9 +6,9 @@ models part on a change if one prefers the natural and the other one the changed
     The dog sleeps soundly  →  The idea sleeps soundly    both prefer the first: they do not part
     The dog sleeps soundly  →  The dog sleeps badly       only one prefers the first: they part
 
-The share of changes on which two models part is computed for each property of the replaced word,
-such as its part of speech. Two models part on a minimal pair if only one of them prefers the good
-sentence. Shares depend only on preferences, so that the scores may have different units.
+Shares of changes are reported by properties of the replaced word, such as its part of speech. Two
+models part on a minimal pair if only one of them prefers the good sentence. Shares depend only on
+preferences, so that the scores may have different units.
 """
 
 from __future__ import annotations

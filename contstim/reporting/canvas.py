@@ -204,9 +204,11 @@ def heat_map(
     diverging and symmetric about this value, such as chance. Otherwise, it is sequential, from the
     smallest value (rounded down to a tenth) to 1.
 
-    Values are at most 1, (n_rows, n_columns); nan leaves a cell empty. In a cell and at the colour
-    bar, 0.256 is written as 26 and 26% ("per cent"), 26 and 0.26 ("hundredths"), or 0.26 and 0.26
-    ("decimals").
+    Values are at most 1, (n_rows, n_columns); nan leaves a cell empty. 0.256 is written as
+
+    per cent      26 in a cell, 26% at the colour bar
+    hundredths    26 in a cell, 0.26 at the colour bar
+    decimals      0.26 in a cell, 0.26 at the colour bar
     """
     square = list(rows) == list(columns)
     label_width, label_height = widest(rows), _SLOPE * widest(columns)
