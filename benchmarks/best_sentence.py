@@ -191,14 +191,10 @@ class BestSentence:
     def _expand(
         self, floor: float, length: int, limit: float, most_nodes: int, width: int | None
     ) -> Best:
-        """Extend prefixes word by word, in parallel.
+        """Extend prefixes word by word, in parallel; for other arguments see `find`.
 
-        Args:
-            floor: see `find`.
-            length: see `find`.
-            limit: prefixes that cannot reach a lower loss are dropped.
-            most_nodes: see `find`.
-            width: maximum number of prefixes of a length (beam search); None for all.
+        Prefixes that cannot reach a loss below `limit` are dropped. `width` is the maximum number
+        of prefixes of a length (beam search); None for all.
         """
         _, bounds = self.bound(floor, length)
         near = np.argsort(-bounds)[:5]

@@ -222,9 +222,7 @@ def is_sensible(derivation: Derivation) -> bool:
 def sample_tree(rng: random.Random, words: int | None = None) -> Derivation:
     """Sample one derivation, whose attribute `sentence` is the sentence.
 
-    Args:
-        rng: random number generator.
-        words: number of words; by default drawn from `LENGTH_SHARES`.
+    The number of words is by default drawn from `LENGTH_SHARES`.
 
     Raises:
         InputError: if no sentence has that many words.

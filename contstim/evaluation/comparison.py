@@ -160,12 +160,8 @@ def model_agreements(table: ScoreTable) -> list[Row]:
 def disagreements(table: ScoreTable, top: int) -> list[Row]:
     """List the sentences that model_2 ranks higher than model_1, for each ordered pair of models.
 
-    Ranks are divided by the number of sentences, (0, 1]. Scores have the unit of the model.
-
-    Args:
-        table: scores of two models or more.
-        top: maximum number of sentences for each ordered pair, those with the greatest difference
-            in rank first.
+    Ranks are divided by the number of sentences, (0, 1]. Scores have the unit of the model. For
+    each ordered pair, the `top` sentences with the greatest difference in rank are listed.
     """
     # Ranks instead of scores, because models may have different units or scales
     ranks, texts, models = table.ranks(), list(map(str, table.sentences or ())), table.models
@@ -207,11 +203,8 @@ def comparison_findings(
 ) -> Findings:
     """Prepare a comparison as a page, two figures, and tables.
 
-    Args:
-        table: scores of two models or more.
-        top: maximum number of sentences to list for each ordered pair of models.
-        left_out: text of each excluded sentence → reason.
-        commands: commands to list on the page, such as `diff_command`.
+    At most `top` sentences are listed for each ordered pair of models. `left_out` is the text of
+    each excluded sentence → the reason. The page lists the `commands`, such as `diff_command`.
 
     Raises:
         ScoreError: if there are fewer than two sentences.

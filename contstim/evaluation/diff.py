@@ -103,12 +103,8 @@ class Parting:
         """Compute the share and its interval from the preferences of two models.
 
         The interval is Wilson's (1927). It uses the effective sample size (Korn & Graubard 1998),
-        because comparisons of the same sentence are not independent.
-
-        Args:
-            one: preferences of a model (`_preferences`), (n_comparisons,).
-            other: preferences of the other model, likewise.
-            clusters: index of each comparison's natural sentence, (n_comparisons,).
+        because comparisons of the same sentence are not independent. All arguments have shape
+        (n_comparisons,): preferences (`_preferences`), and indices of natural sentences.
         """
         from statsmodels.stats.proportion import proportion_confint
 

@@ -35,14 +35,10 @@ def diff_report(
     natural_text: str,
     command: str,
 ) -> Report:
-    """Make the page of the differences between models.
+    """Make the page of the result of `find_differences`.
 
-    Args:
-        differences: result of `find_differences`.
-        scores: scores of the natural sentences.
-        baseline: name of the baseline; empty for none.
-        natural_text: description of the natural sentences.
-        command: command to suggest, which makes a study of these models.
+    `scores` are those of the natural sentences, which `natural_text` describes. The page suggests
+    `command`, which makes a study of these models.
     """
     compared = differences[:-1] if baseline else differences
     parts: list[Part] = [

@@ -136,10 +136,7 @@ def write_figure(make: Callable[[], Figure], path: Path | str) -> None:
 def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
     """Write `path`.pdf and `path`.png, and return the content of the PNG file.
 
-    Args:
-        figure: figure that was made within `styled`.
-        path: path without a suffix.
-        warning: text to print above the figure.
+    The figure must have been made within `styled`. A warning is printed above it.
 
     Raises:
         InputError: if a file cannot be written.

@@ -195,12 +195,8 @@ def stimuli_table(
 ) -> report.Table:
     """Make a table of sentences with marked changes and log-probabilities (nats).
 
-    Pairs without scores are shown with ranks among all sentences.
-
-    Args:
-        stimuli: stimuli of one kind and one pair of models.
-        scores: log-probabilities of the sentences of pairs and trials, nats.
-        changes: result of `changes_of`; by default computed here, without tags.
+    Stimuli must be of one kind and one pair of models. Pairs without scores are shown with ranks
+    among all sentences. `changes` are by default computed without tags.
 
     Raises:
         InputError: if a pair has neither scores nor texts.

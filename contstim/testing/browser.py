@@ -36,12 +36,8 @@ def take_part_in_browser(
 ) -> tuple[Response, ...]:
     """Let artificial participants use the page of a served study, one after another.
 
-    Args:
-        people: artificial participants with the trials of the study.
-        url: address of the study.
-        participants: number of participants.
-        patience: maximum time for one participant, seconds.
-        progress: callback with the completed and the total number of participants.
+    One participant may take `patience` seconds. `progress` receives the completed and the total
+    number of participants.
 
     Returns:
         The acknowledged responses.

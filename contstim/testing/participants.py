@@ -76,14 +76,11 @@ def take_part(
     They join one after another, so that each participant gets the same group in every run. Then
     they answer concurrently.
 
-    Args:
-        people: artificial participants with the trials of the study.
-        settings: settings of the run.
-        journal: file for acknowledged answers. An existing file resumes an interrupted run.
-        progress: callback with the completed and the total number of participants.
+    The file `journal` stores acknowledged answers; an existing file resumes an interrupted run.
+    `progress` receives the completed and the total number of participants.
 
     Returns:
-        All responses that the server acknowledged.
+        The acknowledged responses.
 
     Raises:
         InputError: if the address is invalid, the study has other trials, or the journal cannot be
@@ -189,9 +186,7 @@ class LocalCopy:
 class Journal:
     """File with one event per line, which restores the states of all participants.
 
-    Args:
-        path: path of the file. An existing file is read to resume an interrupted run.
-        run: settings that a resumed run must share, stored in the first line.
+    The first line stores `run`, the settings that a resumed run must share.
 
     Raises:
         InputError: if the file cannot be used, or belongs to another run.
