@@ -48,9 +48,9 @@ class Help:
         folder: whether an input path may be a folder.
         content: required content of a file (`contstim.steps.paths`), checked before a study
             runs.
-        kind: content of the value, such as `trials`. In a study, an input of a kind is the output
-            of the same kind of another section. An input `a|b` has one of two kinds; its section
-            has a stage for each kind that exists.
+        kind: content of the value, such as `trials`. In a study, an input gets the output of
+            another section that has the same kind. An input `a|b` has one of two kinds; its
+            section has a stage for each kind that exists.
         argument: whether a command takes the values as arguments, without a flag.
     """
 
@@ -156,7 +156,7 @@ class Writes(Help):
         name: path in the results of a study. `{}` is the last word of the command. `a|b` are the
             paths for two alternatives of the input. Without a name, the first output of a step has
             a default path, and other outputs are optional.
-        part: file in the folder whose content is `kind`; by default the folder itself.
+        part: file in the folder that contains the `kind`; by default the folder itself.
         when: name of a property of the step. A study has this output only if the property is true.
     """
 

@@ -135,7 +135,6 @@ class Grammar:
     """A context-free grammar, expanded from rules on demand; caches every expanded symbol.
 
     Attributes:
-        lexicon: lexicon.
         phrases: expanded phrase → possible sequence of children → its probability.
         words: expanded lexical symbol → its entries.
         mass: expanded symbol → total weight of its derivations; 0 if there are none.

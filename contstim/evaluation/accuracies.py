@@ -217,7 +217,7 @@ def profile(
     are omitted for `relative` models, whose scores are not log-probabilities of sentences.
 
     Returns:
-        Rows with the fields `BIN`: `low`, `high` and `mean` are the values of the feature in the
+        Rows with the fields `BIN`. `low`, `high` and `mean` describe the feature's values in the
         bin; `accuracy_low` and `accuracy_high` are Wilson's 95 % interval.
     """
     counts = scores.decisions
@@ -319,8 +319,8 @@ def evaluate_minimal_pairs(
     Args:
         scoring: result of `score_pairs`.
         settings: settings of the evaluation, such as the rule for ties.
-        models: scored models. The profile omits the perplexity of models in this list whose scores
-            are not log-probabilities.
+        models: scored models. Those whose scores are not log-probabilities are `relative` in
+            `profile`.
         people: result of `read_human_agreement`.
         published: result of `read_published_accuracies`.
 

@@ -170,8 +170,8 @@ def evaluate_acceptability(
     """Compute the deltas of people and models for all pairs, and the criteria that models meet.
 
     Unless `scores_as_given` is set, scores are standardized over all sentences with a score,
-    including those of excluded pairs. Pairs are excluded that the authors of the collection
-    discarded. So are pairs with a sentence that lacks a judgement, or a score under any model.
+    including those of excluded pairs. Excluded are pairs that the authors of the collection
+    discarded, and pairs with a sentence that lacks a judgement or a score under any model.
     LI-Adger's judgements need no `human_z_scores`.
 
     Raises:

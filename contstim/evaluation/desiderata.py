@@ -198,7 +198,7 @@ def evaluate_desiderata(
 
 
 def _cells(name: str, x: FloatArray, y: FloatArray) -> Row:
-    """Compute Pearson's r (NAME_r), its interval (NAME_low, NAME_high) and NAME_n."""
+    """Compute Pearson's r (NAME_r), its interval (NAME_low, NAME_high) and n (NAME_n)."""
     return {f"{name}_{part}": value for part, value in pearson_with_interval(x, y).items()}
 
 
@@ -337,9 +337,10 @@ def _split_in_text(model: Scorer, sentences: Sequence[Sentence]) -> float:
 def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
     """Test the findings of Kauf & Ivanova (2023) about the rules `pll-original` and `pll-word-l2r`.
 
-    Models that were evaluated under both rules are tested. The paper reports that `pll-original`
-    correlates less with length, word frequency and the scores of a causal model. It also reports
-    that `pll-original` assigns higher scores to words of several tokens.
+    Checkpoints that were evaluated under both rules are tested. The paper reports that scores under
+    `pll-original` correlate less with length, word frequency and the scores of a causal model than
+    scores under `pll-word-l2r`. It also reports that `pll-original` assigns higher scores to words
+    of several tokens.
 
     Yields:
         `original` and `adapted` are the values under `pll-original` and `pll-word-l2r`. `low` and

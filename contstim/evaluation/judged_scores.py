@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Table = Mapping[str, Sequence[Any]]
 
-# Numeric columns of published tables that are not scores. pandas names row numbers as the first two
+# Numeric columns that are not scores; pandas writes row numbers under the first two names
 _NOT_SCORES = frozenset(
     {"", "unnamed: 0", "index", "row", "length", "sent_length", "n_tokens"}
     | {"id", "sentence", "judgement", "item", "label", "phenomenon"}

@@ -91,7 +91,7 @@ def majority(probabilities: FloatArray) -> BoolArray:
 def summarise_correlations(labels: BoolArray, probabilities: FloatArray) -> Row:
     """Summarise the Matthews correlations of the classifiers with the experts' labels.
 
-    For shapes, see `JudgedSet`.
+    `JudgedSet` describes the arguments.
 
     Returns:
         `sentences`: number of sentences. `mean`, `sd` (of the sample; nan for one classifier),

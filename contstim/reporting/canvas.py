@@ -201,7 +201,7 @@ def heat_map(
     diverging and symmetric about this value, such as chance. Otherwise, it is sequential, from the
     smallest value (rounded down to a tenth) to 1.
 
-    Values are at most 1, (n_rows, n_columns); nan leaves a cell empty. 0.256 is written as
+    Values are at most 1, (n_rows, n_columns); nan leaves a cell empty. By `numbers`, 0.256 is
 
     per cent      26 in a cell, 26% at the colour bar
     hundredths    26 in a cell, 0.26 at the colour bar

@@ -313,7 +313,7 @@ class ReadContract:
             folder: folder of the export.
             out: output folder.
             answers: source of answers; call `press` for every trial in the order of presentation.
-            people: name of a participant → name of the list.
+            people: name of a participant → name of the participant's list.
 
         Returns:
             Paths of the files.

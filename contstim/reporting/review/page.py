@@ -44,8 +44,8 @@ class ReviewPage:
         stimuli: pairs, triplets or trials, of one kind.
         flags: flags to show; by default those of `flag_items` with rules for all languages.
         scores: log-probabilities of the sentences, nats. Triplets contain those of their models.
-        review: earlier decisions. The page shows those of other reviewers and begins with those of
-            `reviewer`.
+        review: earlier decisions. The page shows those of other reviewers. Those of `reviewer` are
+            its initial decisions.
         reviewer: name of the reviewer, which can be changed on the page.
         answers: identifier of an item → description of participants' answers; and the probability,
             0.5 to 1, that people in general prefer the sentence which these answers favour (None
