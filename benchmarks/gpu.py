@@ -1,25 +1,24 @@
-"""Whether scores on a GPU are right, and how fast it scores and searches at published sizes.
+"""Check scores on a GPU, and measure the speed of scoring and searching at published sizes.
 
     python benchmarks/gpu.py [--device cuda] [--seconds 15] [--quick]
 
-Two networks with random weights stand for those of a study: GPT-2 XL's shape (48 layers, 1,600
-wide) and BERT-large's (24 layers, 1,024 wide), with tokenizers trained on the embedded English.
-Printed are
+Two networks have random weights and published shapes: GPT-2 XL (48 layers, width 1,600) and
+BERT-large (24 layers, width 1,024). Their tokenizers are trained on the embedded English. Printed
+are
 
-* the largest differences of scores in float32 and bfloat16 on the device from float64 on the CPU,
-  for whole sentences and for a word replaced; the benchmark fails where they are too large;
-* how often the host waits for the GPU within a call (PyTorch's own count), which is to be once for
-  some batches and not once for each;
-* sentences a second for each rule, precision and size of batch, the share of the time in which the
-  GPU computes (PyTorch's profiler), and the memory that was needed at most;
-* seconds a visit of a position, and the share of the networks, in searches between the two;
-* visits a second of one search after the other and of 4 and 8 that take turns and share batches;
-* what a study of the published size would take at that speed: 36 pairs of models, 100 triplets a
-  pair, two directions, 200 visits each, and 230,000 sentences scored under nine models.
+* the largest difference between scores on the device (float32, bfloat16) and on the CPU (float64),
+  for complete sentences and for a replaced word; the benchmark fails if a difference is too large;
+* sentences per second by rule, precision and batch size; the share of the time in which the GPU
+  computes (PyTorch's profiler); how often the host waits for the GPU per batch (below 1 is good);
+  and the peak memory;
+* searches between the two networks: seconds per visited position, and the networks' share;
+* visits per second of one search at a time, and of 4 and 8 searches that share batches;
+* the estimated time of a study of the published size: 36 pairs of models, 100 triplets per pair,
+  two directions, 200 visits per search, and 230,000 sentences scored under nine models.
 
-Takes less than ten minutes on one GPU, and about 25 GB of the machine's own memory for GPT-2 XL's
-weights in float64. Without a GPU nothing is measured; with --quick, or with
---device cpu, the same code runs on tiny networks, which says nothing of a GPU.
+A run takes less than ten minutes on one GPU, and about 25 GB of main memory for GPT-2 XL's weights
+in float64. Without a GPU, nothing is measured. With --quick or --device cpu, the same code runs on
+tiny networks, whose numbers say nothing about a GPU.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ if TYPE_CHECKING:
 
 hf: Any = transformers
 
-# What scores may be off, as a share of the score, from float64
+# Maximum relative difference from scores in float64
 LIMITS = {"float32": 2e-5, "bfloat16": 0.05}
 STUDY_VISITS = 36 * 100 * 2 * 200
 STUDY_SENTENCES = 230_000 * 9
@@ -67,7 +66,7 @@ RULES = ("pll-original", "chain")
 
 
 class Enough(Exception):  # noqa: N818
-    """As many visits as there was time for."""
+    """The time of a search is over."""
 
 
 def main() -> None:
@@ -94,7 +93,7 @@ def main() -> None:
     else:
         print("Tiny networks on the CPU: the code runs, and the numbers say nothing of a GPU.")
     english = generate(600 if tiny else 4_000, seed=0)
-    # Eight words as in the study, or as few as a smoke run wants
+    # Eight words as in the published study, or four in a smoke run
     alike = [sentence for sentence in english if len(sentence.words) == (4 if tiny else 8)]
     right, speed = True, {}
     made = [("causal", causal(english, tiny)), ("masked", masked(english, tiny))]
@@ -149,7 +148,7 @@ def main() -> None:
 
 
 def causal(english: list[Sentence], tiny: bool) -> Checkpoint:
-    """GPT-2 XL's shape, or a tiny one."""
+    """Return a network of GPT-2 XL's shape, or a tiny one."""
     tokenizer = train_tokenizer(english, "gpt2", None, 64)
     shape = {"n_embd": 64, "n_layer": 2, "n_head": 4} if tiny else {
         "n_embd": 1_600, "n_layer": 48, "n_head": 25
@@ -162,7 +161,7 @@ def causal(english: list[Sentence], tiny: bool) -> Checkpoint:
 
 
 def masked(english: list[Sentence], tiny: bool) -> Checkpoint:
-    """BERT-large's shape, or a tiny one."""
+    """Return a network of BERT-large's shape, or a tiny one."""
     tokenizer = train_tokenizer(english, "bert", None, 64)
     hidden, layers, heads = (64, 2, 4) if tiny else (1_024, 24, 16)
     torch.manual_seed(0)
@@ -179,21 +178,20 @@ def masked(english: list[Sentence], tiny: bool) -> Checkpoint:
 
 @torch.no_grad()
 def uneven(network: Any) -> Any:
-    """Larger embeddings, so that words differ by nats; deep layers stay as they are."""
+    """Enlarge the embeddings, so that scores of words differ by nats."""
     network.get_input_embeddings().weight.mul_(5)
     return network
 
 
 def put(checkpoint: Checkpoint, device: str, precision: str) -> Checkpoint:
-    """A copy on a device, in a precision."""
     network = deepcopy(checkpoint.model).to(device=device, dtype=getattr(torch, precision))
     if device == "cpu" and precision == "float32":
-        use_onednn(network)  # as networks are loaded
+        use_onednn(network)  # as `load_checkpoint` does
     return Checkpoint(network, checkpoint.tokenizer, checkpoint.location, device, checkpoint.kind)
 
 
 def models(checkpoint: Checkpoint) -> dict[str, Any]:
-    """What a checkpoint is scored as, by rule."""
+    """Return rule → model of a checkpoint."""
     if checkpoint.kind == "causal":
         return {"log-likelihood": CausalModel(checkpoint, name="causal")}
     return {rule: MaskedModel(checkpoint, rule=rule, name="masked") for rule in RULES}
@@ -210,11 +208,11 @@ def compare(
     theirs: dict[str, Any],
     english: list[Sentence],
 ) -> bool:
-    """Print how far scores are from a witness's; whether that is near enough."""
+    """Print relative differences from reference scores; return whether they are small enough."""
     right = True
     few = [sentence for sentence in english if len(sentence.words) == 6][:6]
     words = list(dict.fromkeys(sentence.words[2] for sentence in few))
-    for rule in ours if kind == "causal" else RULES[:1]:  # the exact chain takes 63 passes each
+    for rule in ours if kind == "causal" else RULES[:1]:  # `chain` needs 63 passes per sentence
         a, b = (
             np.concatenate([model.log_probs(few), model.replacement_log_probs(few[0], 2, words)])
             for model in (ours[rule], theirs[rule])
@@ -230,7 +228,7 @@ def compare(
 
 
 def rate(model: Any, english: list[Sentence], seconds: float) -> float:
-    """Sentences a second, in calls of growing size."""
+    """Return sentences per second, scored in calls of growing size."""
     model.log_probs(english[:2])  # the first call of a kernel is slow
     n, start, size = 0, perf_counter(), 2
     while perf_counter() - start < seconds or not n:
@@ -238,13 +236,13 @@ def rate(model: Any, english: list[Sentence], seconds: float) -> float:
         part = english[begin : begin + size]
         model.log_probs(part)
         n += len(part)
-        # A call takes a quarter of the time at most, and is as large as that allows
+        # Calls stop growing after a quarter of the time
         size = min(2 * size, 2_048) if perf_counter() - start < seconds / 4 else size
     return n / (perf_counter() - start)
 
 
 def scoring(what: str, model: Any, english: list[Sentence], seconds: float) -> float:
-    """Print how fast sentences are scored, and what the device does meanwhile; sentences/s."""
+    """Print a row of the table of scoring; return sentences per second."""
     checkpoint = model.checkpoint
     on_gpu = checkpoint.device == "cuda"
     if on_gpu:
@@ -262,7 +260,7 @@ def scoring(what: str, model: Any, english: list[Sentence], seconds: float) -> f
 
 
 def busy(work: Callable[[], object]) -> float:
-    """The share of the time in which the GPU computes."""
+    """Return the share of the time in which the GPU computes."""
     from torch.profiler import ProfilerActivity, profile
 
     torch.cuda.synchronize()
@@ -276,7 +274,7 @@ def busy(work: Callable[[], object]) -> float:
 
 
 def waits_a_batch(work: Callable[[], object]) -> float:
-    """How often the host waits for the GPU, for each batch."""
+    """Return how often the host waits for the GPU, per batch."""
     with warnings.catch_warnings(record=True) as said, counting(Tally()) as tally:
         warnings.simplefilter("always")
         torch.cuda.set_sync_debug_mode("warn")
@@ -297,7 +295,7 @@ def searching(
     *,
     tiny: bool,
 ) -> float:
-    """Print how long a search's visits take; seconds a visit."""
+    """Print a row of the table of searches; return seconds per visit."""
     (natural, words), *_ = beginnings(accept, reject, english, 1, tiny=tiny)
     proposer: Any = type(DEFAULT.proposer)
     propose, made, start = proposer.propose, 0, perf_counter()
@@ -328,7 +326,7 @@ def searching(
 def beginnings(
     accept: Any, reject: Any, english: list[Sentence], n: int, *, tiny: bool
 ) -> list[tuple[Sentence, Vocabulary]]:
-    """Natural sentences to search from, and the words of each search."""
+    """Return natural sentences, each with the vocabulary of its search."""
     words, _ = shared_vocabulary([accept, reject], Vocabulary.from_sentences(english))
     length = 4 if tiny else 8
     naturals = [s for s in english if len(s.words) == len(set(s.words)) == length][:n]
@@ -345,7 +343,7 @@ def beginnings(
 
 @dataclass(frozen=True, eq=False)
 class Search(WorkerTask[WorkerContext]):
-    """Searches with one seed after the other, until there is no more time."""
+    """Repeat a search with other seeds until the time is over."""
 
     accept: Any
     reject: Any
@@ -353,7 +351,6 @@ class Search(WorkerTask[WorkerContext]):
     words: Vocabulary
 
     def perform(self, context: WorkerContext) -> None:
-        """See `WorkerTask.perform`."""
         del context
         seed = 0
         with merged():
@@ -372,7 +369,7 @@ class Search(WorkerTask[WorkerContext]):
 def interleaving(
     accept: Any, reject: Any, english: list[Sentence], seconds: float, at_a_time: int, *, tiny: bool
 ) -> float:
-    """Visits a second of several searches that share batches."""
+    """Return visits per second of several searches that share batches."""
     proposer: Any = type(DEFAULT.proposer)
     propose, made, start = proposer.propose, 0, perf_counter()
 

@@ -1,7 +1,7 @@
-"""Folders of what benchmarks read and the repository does not hold.
+"""Folders of data and models for benchmarks, which are not part of the repository.
 
-The environment variables CONTSTIM_DATA and CONTSTIM_MODELS name them; by default they are
-../shared/data and ../shared/models beside the repository.
+The environment variables CONTSTIM_DATA and CONTSTIM_MODELS name them. By default, they are
+../shared/data and ../shared/models, relative to the repository.
 """
 
 from __future__ import annotations
@@ -15,4 +15,4 @@ MODELS = Path(os.environ.get("CONTSTIM_MODELS", ROOT.parent / "shared" / "models
 STUDY = DATA / "contstimlang"
 """The published data of the 2023 study."""
 OPENSTAX = DATA / "text" / "openstax.train.txt"
-"""Sentences of textbooks, to train models on."""
+"""Sentences of textbooks for training."""

@@ -1,14 +1,15 @@
-"""Do 95 % intervals cover, and do tests keep their level? Six designs, people and items at random.
+"""Check the coverage of 95 % intervals and the type I error of tests in six simulated designs.
 
     python benchmarks/interval_coverage.py [--quick] [--experiments 2000] [--seed 0]
 
-People and items are drawn anew in every simulated experiment: items vary by 1.50, people by .15
-log odds, as in experiment 1 of the 2023 study. The first two models are equally good, the last
-knows less. What an interval must cover is the expectation over new people and new items, which is
-averaged over many experiments of their own, by the definition of the measures alone. Measures and
-their jackknife are computed here a second time, for many experiments at once; for the first
-experiment of each design they are compared with the package's. Binomial standard errors stand in
-brackets, in thousandths; the tests are of the two models that are equally good.
+Every simulated experiment has new participants and new items. As in experiment 1 of the 2023 study,
+standard deviations are 1.50 log odds between items and .15 between participants. The first two
+models are equally good, and tests compare these two. The last model is worse.
+
+Intervals should cover the expectation over new participants and items. It is estimated from other
+experiments, with the definition of the measures. Measures and their jackknife are implemented here
+again, for many experiments at once; they are compared with the package's in one group of each
+design. Numbers in brackets are binomial standard errors, in thousandths.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from contstim.words.sentence import Sentence
 
 ITEMS_SD = 1.50  # log odds
 THRESHOLDS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # between ratings 1 to 6, log odds
-KNOWLEDGE = (0.6, 0.6, 0.3)  # correlation of models' ratios with what people prefer
-POOL = 100_000  # items to draw from
+KNOWLEDGE = (0.6, 0.6, 0.3)  # correlation of each model's ratios with people's preferences
+POOL = 100_000  # number of items in the population
 LEVEL = 0.95
-CELLS = 1_000_000  # people x models x trials x trials at once
+CELLS = 1_000_000  # people x trials x trials in one array
 TOLD = (ACCURACY, COSINE)
 KINDS = ("value", "difference", "no difference", "to ceiling")
 
@@ -43,11 +44,11 @@ class Layout:
     """A design.
 
     Attributes:
-        name: what is printed.
-        people: of each group.
-        trials: of each group.
-        models: how many; every third of them knows as much.
-        targets: whether each trial sets two models against each other, and evaluates these alone.
+        name: name of the design.
+        people: number of participants of each group.
+        trials: number of trials of each group.
+        models: number of models; one third has each value of `KNOWLEDGE`.
+        targets: whether each trial compares two models and evaluates only these.
     """
 
     name: str
@@ -69,7 +70,7 @@ LAYOUTS = (
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Many groups of one size.
+    """Answers of many groups with the same number of participants.
 
     Attributes:
         ratios: (n_groups, n_models, n_trials), nats.
@@ -81,7 +82,7 @@ class Answers:
 
 
 class World:
-    """Where people and items come from."""
+    """Population of participants and items."""
 
     def __init__(self, layout: Layout, people_sd: float) -> None:
         self.layout, self.people_sd = layout, people_sd
@@ -91,7 +92,7 @@ class World:
         preferred, noise = chance.normal(size=POOL), chance.normal(size=(n, POOL))
         self.preferred = ITEMS_SD * preferred  # (POOL,) log odds of sentence_2
         self.ratios = 10 * (knowledge * preferred + np.sqrt(1 - knowledge**2) * noise)  # nats
-        # A trial that targets two models is an item on which they disagree.
+        # Models disagree on the items of trials that target them
         self.pairs = [(a, b) for a in range(n) for b in range(a)] if layout.targets else []
         signs = np.sign(self.ratios)
         self.apart = [np.flatnonzero(signs[a] != signs[b]) for a, b in self.pairs]
@@ -100,7 +101,7 @@ class World:
             self.mask[:, trial] = np.isin(np.arange(n), pair)
 
     def draw(self, groups: int, people: int, chance: np.random.Generator) -> Answers:
-        """New people and new items."""
+        """Draw answers of new participants to new items."""
         items = chance.integers(POOL, size=(groups, self.layout.trials))
         if self.apart:
             items = np.stack([chance.choice(places, groups) for places in self.apart], axis=1)
@@ -111,13 +112,16 @@ class World:
 
 
 def without_each(values: np.ndarray, *, leave_out: bool) -> np.ndarray:
-    """Signed ranks with no trial left out, and with each, (..., 1 + k, k); left out is 0."""
+    """Return signed ranks without omission, then with each trial omitted, (..., 1 + k, k).
+
+    The rank of an omitted trial is 0.
+    """
     if not leave_out:
         return signed_ranks(values)[..., None, :]
     sizes = np.abs(values)
     below = (sizes[..., :, None] < sizes[..., None, :]) + (
         (sizes[..., :, None] == sizes[..., None, :]) / 2
-    )  # how far the rank of trial j falls without trial i
+    )  # decrease of the rank of trial j if trial i is omitted
     ranks = np.abs(signed_ranks(values))[..., None, :]
     left = (ranks - below) * (1 - np.eye(values.shape[-1]))
     signed: np.ndarray = np.sign(values)[..., None, :] * np.concatenate([ranks, left], axis=-2)
@@ -125,7 +129,7 @@ def without_each(values: np.ndarray, *, leave_out: bool) -> np.ndarray:
 
 
 def squares(ranks: np.ndarray) -> np.ndarray:
-    """Eq. 9 of the 2023 study: k (k + 1) (2 k + 1) / 6 for k values that are not zero."""
+    """Return k (k + 1) (2 k + 1) / 6 for k values that are not zero (Eq. 9 of the 2023 study)."""
     k: np.ndarray = (ranks != 0).sum(axis=-1)
     total: np.ndarray = k * (k + 1) * (2 * k + 1) / 6
     return total
@@ -134,22 +138,22 @@ def squares(ranks: np.ndarray) -> np.ndarray:
 def measured(
     answers: Answers, mask: np.ndarray, models: list[int], *, leave_out: bool = True
 ) -> Iterator[np.ndarray]:
-    """For accuracy and cosine, values and lower ceilings with no trial and with each left out.
+    """Yield accuracy, then cosine, (2, n_groups, n_people, n_models, 1 + n_trials).
 
-    (2, n_groups, n_people, n_models, 1 + n_trials): value or ceiling; place 0 is as it is. Trials
-    that do not evaluate a model leave it as it is.
+    The first axis is value and lower ceiling. Index 0 of the last axis is without omission, other
+    indices are with one trial omitted. A trial that does not evaluate a model does not affect it.
     """
     groups, people, trials = answers.ratings.shape
     shape = (2, groups, people, len(models), 1 + trials * leave_out)
     accuracy, cosine = np.full((2, *shape), np.nan)
-    # Models on the same trials share people's ranks and ceilings.
+    # Models that are evaluated on the same trials share people's ranks and ceilings
     for own in np.unique(mask[models], axis=0):
         k, columns = own.sum(), [0, *(1 + np.flatnonzero(own) if leave_out else [])]
         ratings = answers.ratings[..., own] - 3.5
         ranks = without_each(ratings, leave_out=leave_out)  # (n_groups, n_people, 1 + k, k)
         squared, votes = squares(ranks), np.sign(ratings)
         same = [place for place, model in enumerate(models) if (mask[model] == own).all()]
-        sides = []  # (places in the arrays, signs, signed ranks) of models, then of the others
+        sides = []  # (0 value or 1 ceiling, indices of models, signs, signed ranks)
         for place in same:
             ratios = answers.ratios[:, None, models[place]][..., own]  # (n_groups, 1, k)
             sides.append((0, [place], np.sign(ratios), without_each(ratios, leave_out=leave_out)))
@@ -173,7 +177,7 @@ def measured(
 
 
 def jackknife_of(of_measure: np.ndarray, mask: np.ndarray, first_item: int) -> GroupJackknife:
-    """A group as `jackknife` gives it, from (2, n_people, n_models, 1 + n_trials)."""
+    """Return the same as `jackknife`, from results of `measured` for a group."""
     k = mask.sum(axis=1)[:, None]
     without = of_measure[..., 1:]
     mean = (without * mask).sum(axis=-1, keepdims=True) / k
@@ -185,7 +189,7 @@ def jackknife_of(of_measure: np.ndarray, mask: np.ndarray, first_item: int) -> G
 
 
 def compare_with_package(world: World, models: list[int]) -> None:
-    """Make sure that measures and influences here are those of the package."""
+    """Check that measures and influences equal those of the package."""
     answers = world.draw(1, 4, np.random.default_rng(0))
     trials = tuple(
         Trial(
@@ -211,20 +215,19 @@ def compare_with_package(world: World, models: list[int]) -> None:
         here = jackknife_of(ours[:, 0], world.mask[models], 0)
         for name in ("values", "lower", "influence", "lower_influence"):
             theirs = getattr(package, name)[:, models]
-            # The package sums the ceiling of all trials person by person, as published, so that
-            # what ties here may not tie there.
+            # The package sums ceilings participant by participant, as published. Rounding may then
+            # break ties
             loose = 0.03 if name == "lower" else 1e-9
             assert np.allclose(theirs, getattr(here, name), atol=loose), (measure.name, name)
 
 
 def simulate(layout: Layout, options: argparse.Namespace) -> None:
-    """Print the shares of one design."""
     started = perf_counter()
     world = World(layout, options.people_sd)
     models = [0, 1, layout.models - 1]
     mask = world.mask[models]
     compare_with_package(world, models)
-    # What is true: group means of many groups of each size, averaged as groups are.
+    # True values: means over many groups of each size, weighted as in the design
     chance = np.random.default_rng([1, LAYOUTS.index(layout)])
     truth = np.zeros((len(TOLD), len(KINDS)))
     sizes = sorted(set(layout.people))
@@ -275,13 +278,12 @@ def simulate(layout: Layout, options: argparse.Namespace) -> None:
 
 
 class Tally:
-    """Estimates of one kind in all experiments."""
+    """Intervals of one kind in all experiments."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[float, float, float, bool]] = []
 
     def add(self, found: Uncertainty, truth: float) -> None:
-        """Count an interval."""
         interval = found.interval(LEVEL)
         covers = interval.low <= truth <= interval.high
         error, freedom = interval.standard_error, interval.degrees_of_freedom
@@ -297,7 +299,7 @@ class Tally:
 
 
 def report(measure: Measure, tallies: list[Tally], p_values: np.ndarray, groups: int) -> None:
-    """Print what one measure's intervals and tests did."""
+    """Print the coverage of a measure's intervals, and the type I error of its tests."""
     for kind, tally in zip(KINDS, tallies, strict=True):
         if tally.rows:
             print(f"  {measure.name:19}{kind:14} {tally}")
@@ -307,7 +309,7 @@ def report(measure: Measure, tallies: list[Tally], p_values: np.ndarray, groups:
 
 
 def chunks(n: int, people: int, layout: Layout) -> Iterator[int]:
-    """How many experiments (or groups) at once, so that arrays stay small."""
+    """Yield numbers of experiments (or groups) to simulate at once, so that arrays stay small."""
     trials = layout.models - 1 if layout.targets else layout.trials  # of a model, in a group
     at_once = max(1, CELLS // (people * trials**2))
     for start in range(0, n, at_once):
@@ -315,7 +317,7 @@ def chunks(n: int, people: int, layout: Layout) -> Iterator[int]:
 
 
 def share(hits: np.ndarray) -> str:
-    """A share and its binomial standard error, in thousandths."""
+    """Format a share with its binomial standard error in thousandths."""
     mean = float(np.mean(hits))
     return f"{mean:.3f} ({1000 * np.sqrt(mean * (1 - mean) / len(hits)):.0f})"
 
@@ -324,10 +326,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="20 experiments")
     parser.add_argument("--experiments", type=int, default=2_000)
-    parser.add_argument("--truth", type=int, default=20_000, help="experiments for the truth")
+    parser.add_argument("--truth", type=int, default=20_000, help="experiments for the true values")
     parser.add_argument("--people-sd", type=float, default=0.15, help="log odds")
-    parser.add_argument("--seed", type=int, default=0, help="other experiments, the same truth")
-    parser.add_argument("--only", type=int, help="one design, by its place from 0")
+    parser.add_argument("--seed", type=int, default=0, help="other experiments, same true values")
+    parser.add_argument("--only", type=int, help="index of one design, from 0")
     options = parser.parse_args()
     if options.quick:
         options.experiments, options.truth = 20, 500

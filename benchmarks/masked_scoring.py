@@ -1,11 +1,10 @@
-"""How fast masked models are scored, against plainer ways to get the same numbers.
+"""Compare the speed of scores under masked models with simpler implementations.
 
     python benchmarks/masked_scoring.py [--base] [--quick] [--repeats 3] [--list 200]
 
 Runs on $CONTSTIM_MODELS/bert-mini, or with --base on a network of BERT-base's shape with random
-weights. Prints seconds, ratios, and the peak memory of the process. minicons is compared where it
-is installed, on the same weights in the network as transformers makes it; every other comparison
-runs on the very same network.
+weights. Prints seconds, ratios, and the peak memory of the process. If minicons is installed, it is
+compared on a copy with the same weights and PyTorch's linear layers.
 """
 
 from __future__ import annotations
@@ -92,14 +91,14 @@ def base_shaped(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def plain(model: Any) -> Any:
-    """A copy with PyTorch's own linear layers, as another library would run it."""
+    """Return a copy with PyTorch's own linear layers, as other libraries run it."""
     copy = type(model)(model.config)
     copy.load_state_dict(model.state_dict())
     return copy.eval()
 
 
 def seconds(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    """Shortest time of some calls, which other work on the machine disturbs least; the result."""
+    """Return the shortest time of some calls, and the result."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -115,7 +114,7 @@ def compare(what: str, ours: float, theirs: float) -> None:
 def chain(
     checkpoint: Checkpoint, sentences: list[Sentence], repeats: int, n_orders: int = 100
 ) -> None:
-    """All orders exactly, against 100 orders with one batch each."""
+    """Compare the exact chain rule with 100 sampled orders, one batch per order."""
     exact = MaskedModel(checkpoint, rule="chain")
     ours, scores = seconds(lambda: exact.log_probs(sentences), repeats)
     theirs, sampled = seconds(
@@ -128,7 +127,7 @@ def chain(
 
 
 def natural_mix(checkpoint: Checkpoint, n: int, words: int = 8) -> None:
-    """Sentences whose words have one token or several: what exactness costs beside 100 orders."""
+    """Compare the exact chain rule with 100 orders, for words of one or several tokens."""
     natural = generate(n, seed=0, words=words)
     exact = MaskedModel(checkpoint, rule="chain")
     sampled = MaskedModel(checkpoint, rule="chain-sampled")
@@ -143,7 +142,7 @@ def natural_mix(checkpoint: Checkpoint, n: int, words: int = 8) -> None:
 
 @torch.inference_mode()
 def orders_one_by_one(model: MaskedModel, sentence: Sentence, n: int) -> tuple[float, float]:
-    """Mean and standard error of sampled orders, each a batch of its own, as is usually done."""
+    """Return mean and standard error of sampled orders, with one batch per order."""
     checkpoint, classes = model.checkpoint, model._network.normaliser.classes
     assert classes is not None
     ids = torch.tensor(checkpoint.tokenizer(sentence.text)["input_ids"])
@@ -166,7 +165,7 @@ def orders_one_by_one(model: MaskedModel, sentence: Sentence, n: int) -> tuple[f
 def replacing(
     checkpoint: Checkpoint, sentence: Sentence, words: list[str], repeats: int, rule: str
 ) -> None:
-    """One word replaced, passes shared, against every rewritten sentence scored by itself."""
+    """Compare scores of replacements, which share passes, with scores of each new sentence."""
     model = MaskedModel(checkpoint, rule=rule)
     rewritten = [sentence.replace(4, word) for word in words]
     ours, shared = seconds(lambda: model.replacement_log_probs(sentence, 4, words), repeats)
@@ -181,7 +180,7 @@ def replacing(
 
 
 def unshared() -> Any:
-    """Let equal passes run again."""
+    """Disable the deduplication of passes."""
     return patch(
         "contstim.models.masked.network.batching.unique_rows",
         lambda rows: (list(rows), np.arange(len(rows))),
@@ -189,7 +188,7 @@ def unshared() -> Any:
 
 
 def pseudo(checkpoint: Checkpoint, words: list[str], n: int, repeats: int) -> None:
-    """Some sentences under pll-original, against minicons at several batch sizes."""
+    """Compare pll-original with minicons at several batch sizes."""
     rng = np.random.default_rng(1)
     sentences = [Sentence(("The", *rng.permutation(words)[:7].tolist())) for _ in range(n)]
     model = MaskedModel(checkpoint, rule="pll-original")
@@ -220,7 +219,7 @@ def pseudo(checkpoint: Checkpoint, words: list[str], n: int, repeats: int) -> No
 
 
 def minicons_scorer(scorer: Any, checkpoint: Checkpoint) -> Any:
-    """A minicons scorer of the same network; its tokenizer gets back a method that it needs."""
+    """Return a minicons scorer of the same weights; restore a method that minicons needs."""
     checkpoint.tokenizer.batch_encode_plus = checkpoint.tokenizer.__call__
     return scorer.MaskedLMScorer(plain(checkpoint.model), "cpu", tokenizer=checkpoint.tokenizer)
 

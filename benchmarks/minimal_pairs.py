@@ -1,25 +1,26 @@
-"""Minimal pairs: all of BLiMP under a 5-gram model, and those on which models differ.
+"""Measure the evaluation and the selection of minimal pairs.
 
     python benchmarks/minimal_pairs.py [--quick] [--only PART] [--models FOLDER]
 
-`evaluation`: what training, reading, scoring and writing take.
+`evaluation`: time of training a 5-gram model, and of reading, scoring and reporting BLiMP.
 
-`time`: what reading a table of all pairs takes, and selecting from it for nine models, 36 pairs of
-models at once; margins are random, with a part that all models share.
+`time`: time of reading a table of all pairs, and of selecting from it for nine models (36 pairs of
+models). Margins are random, with a part that all models share.
 
-`truth`: do selected minimal pairs name the better model? One of two models is planted, each in
-turn: people choose the acceptable sentence with probability logistic(.055 d), d the model's
-log-probability of it less that of the other, level beyond 27 nats, as people chose between natural
-sentences in 2023 (Golan et al., roughly); items vary by a beta
-distribution, so that two answers to an item correlate. A model is named that predicts more answers;
-a tie counts one half. Against 20 selected items stand random ones of the same paradigms. Shares are
-of 1,000 simulations, and beside them computed; the factor is how many times 20 random items, drawn
-with replacement, name the planted model as often.
+`truth`: how often do selected minimal pairs identify the better model? Answers are simulated; each
+of two models in turn is the planted model, whose preferences people share. They choose the
+acceptable sentence with probability logistic(.055 d), where d is log p(acceptable) - log p(other)
+under the planted model, limited to ±27 nats. Similar values describe choices between natural
+sentences in 2023 (Golan et al.). The probabilities of items vary by a beta distribution, so that
+answers to the same item correlate. The model that predicts more answers is identified; a tie counts
+one half. 20 selected items are compared with random items of the same paradigms. Shares are
+simulated (1,000 experiments) and computed. A factor of f means: 20 f random items, drawn with
+replacement, identify the planted model as often.
 
-The text `openstax.train.txt` and `blimp` are read from CONTSTIM_DATA; `evaluation` and `time` go
-without, on the embedded English and pairs made by shuffling. bert-mini and gpt2-mini come from
-CONTSTIM_MODELS; kinds whose models are not there are left out. `--quick` takes fewer pairs, and
-n-gram models alone.
+`openstax.train.txt` and `blimp` are read from CONTSTIM_DATA. Without these, `evaluation` and `time`
+use the embedded English and shuffled sentences. bert-mini and gpt2-mini are read from
+CONTSTIM_MODELS; pairs of models without their files are skipped. `--quick` uses fewer pairs, and
+only n-gram models for `truth`.
 """
 
 from __future__ import annotations
@@ -76,12 +77,12 @@ KINDS = {
     "LSTM × GPT-2": ("lstm", "gpt2-mini"),
     "BERT × GPT-2": ("bert-mini", "gpt2-mini"),
 }
-LSTMS = {"lstm": (128, 192), "small-lstm": (32, 48)}  # sizes of embeddings and of the state
+LSTMS = {"lstm": (128, 192), "small-lstm": (32, 48)}  # sizes of embedding and state
 PARTS = ("evaluation", "time", "truth")
-RULE = "pll-word-l2r"  # of masked models; the chain rule takes a day
+RULE = "pll-word-l2r"  # for masked models, because the chain rule would take a day
 ITEMS, SIMULATIONS = 20, 1_000
-SLOPE, LIMIT = 0.055, 27.0  # a nat, and nats
-CORRELATION = 0.27  # of two answers to an item: the likeliest value in experiment 1 of 2023
+SLOPE, LIMIT = 0.055, 27.0  # per nat, and nats
+CORRELATION = 0.27  # between answers to an item: maximum-likelihood value in experiment 1 of 2023
 BOTH = 1 / CORRELATION - 1  # sum of both parameters of the beta distribution
 
 Numbers = NDArray[np.float64]
@@ -89,14 +90,14 @@ Numbers = NDArray[np.float64]
 
 @contextmanager
 def timed(what: str) -> Iterator[None]:
-    """Print how long the block took."""
+    """Print the duration of a block."""
     start = perf_counter()
     yield
     print(f"{what}: {perf_counter() - start:.1f} s")
 
 
 def read_pairs() -> list[MinimalPair]:
-    """BLiMP's pairs, or sentences against their shuffled words."""
+    """Read BLiMP's pairs; without BLiMP, pair sentences with their shuffled words."""
     if (DATA / "blimp").is_dir():
         return read_minimal_pairs(pair_files(DATA / "blimp"))
     chance = random.Random(0)
@@ -108,7 +109,7 @@ def read_pairs() -> list[MinimalPair]:
 
 
 def measure_evaluation(folder: Path, *, quick: bool) -> None:
-    """Seconds from a text to a report."""
+    """Print the seconds of each step from a text to a report."""
     with timed("training"):
         text = read_sentences(OPENSTAX) if OPENSTAX.is_file() else generate(5_000, seed=0)
         train_ngram(text, 2 if quick else 5, folder / "model.arpa")
@@ -127,7 +128,7 @@ def measure_evaluation(folder: Path, *, quick: bool) -> None:
 
 
 def measure_time(folder: Path, *, quick: bool) -> None:
-    """Seconds of reading a table of nine models, and of selecting from it."""
+    """Print the seconds of reading a table of nine models, and of selecting from it."""
     pairs = sample_pairs(read_pairs(), 100 if quick else 1_000, seed=0)
     chance, models = np.random.default_rng(0), tuple(f"model {number}" for number in range(1, 10))
     margins = chance.normal(0.5, 2, (len(pairs), 1)) + chance.normal(0, 2, (len(pairs), 9))
@@ -151,7 +152,7 @@ def measure_time(folder: Path, *, quick: bool) -> None:
 
 
 def trained_model(name: str, folder: Path) -> str:
-    """Specification of a model; models that are trained here are stored in a folder."""
+    """Return the specification of a model; train it first if necessary."""
     path = folder / name
     if name.endswith("-mini"):
         return f"{name}=hf:{MODELS / name}"
@@ -168,7 +169,7 @@ def trained_model(name: str, folder: Path) -> str:
 
 
 def scored(kinds: Sequence[str], folder: Path, sample: int) -> MinimalPairScores:
-    """Scores of some pairs of each paradigm under the models of kinds, kept in a folder."""
+    """Score a sample of pairs of each paradigm under the models of kinds; cache the scores."""
     names = dict.fromkeys(name for kind in kinds for name in KINDS[kind])
     models = [trained_model(name, folder) + f"@{RULE}" * (name == "bert-mini") for name in names]
     step = EvaluateMinimalPairs(
@@ -182,26 +183,32 @@ def scored(kinds: Sequence[str], folder: Path, sample: int) -> MinimalPairScores
 
 
 def of_two(scores: MinimalPairScores, kind: str) -> MinimalPairScores:
-    """The same pairs under the two models of a kind."""
+    """Return the scores under the two models of a kind."""
     columns = [scores.models.index(name) for name in KINDS[kind]]
     return replace(scores, models=KINDS[kind], log_probs=scores.log_probs[:, :, columns])
 
 
 def chosen_good(margins: Numbers, planted: int) -> Numbers:
-    """Probability that people choose the acceptable sentence; models are the last axis."""
+    """Return the probability that people choose the acceptable sentence."""
     probs: Numbers = expit(SLOPE * np.clip(margins[..., planted], -LIMIT, LIMIT))
     return probs
 
 
 def leaning(margins: Numbers, planted: int) -> NDArray[np.int64]:
-    """Half answers by which the planted model is ahead after one that prefers the good sentence."""
+    """Return the lead of the planted model, in half points, if an answer prefers the good side.
+
+    The last axis of `margins` is that of the two models.
+    """
     signs = np.sign(margins).astype(int)
     ahead: NDArray[np.int64] = signs[..., planted] - signs[..., 1 - planted]
     return ahead
 
 
 def leads(margins: Numbers, planted: int, answers: int) -> Numbers:
-    """(n_items, 4 answers + 1) probabilities that an item puts the planted model so far ahead."""
+    """Return the distribution of the planted model's lead by item, (n_items, 4 * answers + 1).
+
+    Leads are from -2 * answers to 2 * answers, in half points.
+    """
     good, prob = np.arange(answers + 1), chosen_good(margins, planted)[:, None]
     probs = betabinom.pmf(good, answers, BOTH * prob, BOTH * (1 - prob))
     lead = leaning(margins, planted)[:, None] * (2 * good - answers)
@@ -211,19 +218,19 @@ def leads(margins: Numbers, planted: int, answers: int) -> Numbers:
 
 
 def named(total: Numbers) -> float:
-    """Probability that the lead, of which this is the distribution, is positive; half if zero."""
+    """Return the probability of a positive lead, plus half that of a lead of zero."""
     middle = len(total) // 2
     return float(total[middle + 1 :].sum() + total[middle] / 2)
 
 
 def named_by_random(lead: Numbers, n: int) -> float:
-    """The same after so many items whose leads are drawn from one distribution."""
+    """Return `named` for the total lead of n items that are drawn from one distribution."""
     size = n * (len(lead) - 1) + 1
     return named(np.fft.irfft(np.fft.rfft(lead, size) ** n, size))
 
 
 def factor(share: float, lead: Numbers) -> float:
-    """How many times as many random items name the planted model as often as 20 selected do."""
+    """Return n / 20 for the n random items that identify the planted model as often as `share`."""
     low, high = 1, 1
     while named_by_random(lead, high) < share:
         low, high = high, 2 * high
@@ -236,7 +243,10 @@ def factor(share: float, lead: Numbers) -> float:
 
 
 def simulated(margins: Numbers, planted: int, answers: int, chance: np.random.Generator) -> float:
-    """Share of simulations that name the planted model, (n_simulations, n_items, 2 models)."""
+    """Return the share of simulations that identify the planted model.
+
+    `margins` has shape (n_simulations, n_items, 2).
+    """
     prob = chosen_good(margins, planted)
     good = chance.binomial(answers, chance.beta(BOTH * prob, BOTH * (1 - prob)))
     lead = (leaning(margins, planted) * (2 * good - answers)).sum(axis=1)
@@ -244,7 +254,7 @@ def simulated(margins: Numbers, planted: int, answers: int, chance: np.random.Ge
 
 
 def show_truth(scores: MinimalPairScores, kind: str) -> None:
-    """Rows of the table for two models: an objective, and answers to each item."""
+    """Print a row for each objective, with results for one and for five answers to each item."""
     two = of_two(scores, kind)
     rows = {(pair.paradigm, pair.pair_id): row for row, pair in enumerate(two.pairs)}
     every = np.array([pair.paradigm for pair in two.pairs])
@@ -289,7 +299,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", action="append", choices=PARTS)
-    parser.add_argument("--models", type=Path, help="where trained models and scores are kept")
+    parser.add_argument("--models", type=Path, help="folder that caches trained models and scores")
     parser.add_argument("--sample", type=int, default=100, help="pairs of each paradigm")
     options = parser.parse_args()
     parts = options.only or PARTS
@@ -301,7 +311,7 @@ def main() -> None:
         if "truth" not in parts:
             return
         if not (DATA / "blimp").is_dir() or not OPENSTAX.is_file():
-            print("truth: skipped, it needs BLiMP and a text (set CONTSTIM_DATA)")
+            print("truth: skipped, BLiMP and a text are needed (set CONTSTIM_DATA)")
             return
         warnings.simplefilter("ignore")
         torch.set_num_threads(1)

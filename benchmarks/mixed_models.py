@@ -1,12 +1,14 @@
-"""Ordinal mixed models: seconds a fit, and whether their tests keep what they promise.
+"""Measure the speed of ordinal mixed models, and the type I error of their tests.
 
     python benchmarks/mixed_models.py [--quick] [--experiments 200] [--only 0]
 
-Speed is that of experiment 1 of the 2023 study (15,300 ratings without catch trials), where the
-published data are; R's clmm took 38 to 139 s a model. Calibration: people and trials are drawn anew
-in every experiment, from models that people follow alike (comparisons), or of which they follow one
-alone (what does the other add?), and it is counted how often p < .05. Beside the comparison stands
-the same with trials as the only units, as Vuong's test would have it.
+Speed is measured on experiment 1 of the 2023 study (15,300 ratings without catch trials), if the
+published data exist. R's clmm took 38 to 139 s for each model.
+
+Type I error: every simulated experiment has new people and new trials. Two models that predict
+people equally well are compared. In other experiments, people follow one model, and the effect of
+adding the other is tested. Printed is the share of experiments with p < .05. A further column
+repeats the comparison with trials as the only units, as in Vuong's test.
 """
 
 from __future__ import annotations
@@ -26,9 +28,10 @@ from contstim.experiments.reproduce.published import read_experiment, read_stimu
 from contstim.items.stimuli import Condition, Kind, Trial
 from contstim.words.sentence import Sentence
 
-# Groups, people and trials of each, standard deviation of people's slopes as a share of the slope
+# Groups, people per group, trials per group, SD of people's slopes divided by the slope
 DESIGNS = ((1, 20, 60, 0.28), (1, 12, 100, 0.5), (1, 40, 40, 0.0), (4, 5, 30, 0.28))
-THRESHOLDS = (-1.36, -0.58, 0.0, 0.58, 1.36)  # about those of experiment 1, as are the variances
+# Thresholds, slope, and SDs of trials and people are similar to those of experiment 1
+THRESHOLDS = (-1.36, -0.58, 0.0, 0.58, 1.36)
 SLOPE, TRIALS, PEOPLE = 0.6, 0.7, 0.1
 
 
@@ -68,7 +71,7 @@ def draw(
 
 
 def calibration(experiments: int, designs: Sequence[tuple[int, int, int, float]]) -> None:
-    print(f"\nshare of {experiments} experiments with p < .05 where nothing differs")
+    print(f"\nshare of {experiments} experiments with p < .05 if there is no effect")
     print("groups people trials slopes-SD  comparison  (trials as units)  addition")
     for design in designs:
         rng, hits = np.random.default_rng(1), np.zeros(3)
@@ -109,7 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--experiments", type=int, default=200)
-    parser.add_argument("--only", type=int, help="calibrate one design, by its place from 0")
+    parser.add_argument("--only", type=int, help="index of one design, from 0")
     arguments = parser.parse_args()
     designs = DESIGNS if arguments.only is None else DESIGNS[arguments.only : arguments.only + 1]
     if arguments.only is None:

@@ -1,11 +1,12 @@
-"""Natural selection: optimum, proof, time and memory, against a greedy choice on the same work.
+"""Compare the selection of natural pairs with a greedy choice: objective, time and memory.
 
     python benchmarks/natural_selection.py [--quick]
 
-The published scores are read from the folder in CONTSTIM_DATA; without them that part is skipped.
-The second part is synthetic: models that share a factor, scores rounded so that some tie. Either is
-then selected again after a review that rejects every eighteenth pair, and as sentences of 7 to 9
-words, a nat or two less likely for each word, of which both of a pair have the same number.
+The published scores are read from the folder in CONTSTIM_DATA; without them, this part is skipped.
+The second part is synthetic: models share a factor, and scores are rounded, so that some are equal.
+Both selections are repeated after a review that rejects every eighteenth pair. They are also
+repeated for sentences of 7 to 9 words with the option `same_length`; longer sentences are then
+less likely.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ def synthetic(n_sentences: int, n_models: int) -> ScoreTable:
 
 
 def greedy(table: ScoreTable, per_pair: int) -> int:
-    """Take the cheapest sentence that is left, wherever it is cheapest; the sum of doubled ranks.
+    """Repeatedly take the cheapest unused sentence of any source; return the sum of doubled ranks.
 
-    It looks at as many sentences per source as the exact method.
+    It considers the same number of sentences per source as the exact method.
     """
     doubled = np.ascontiguousarray(table.doubled_ranks().T)
     n_models, n_sentences = doubled.shape
@@ -69,7 +70,7 @@ def greedy(table: ScoreTable, per_pair: int) -> int:
             used.add(row)
             total += int(cost[arc])
     if any(left):
-        sys.exit("The greedy choice ran out of sentences: nothing to compare with.")
+        sys.exit("The greedy choice found too few sentences, so there is no comparison.")
     return total
 
 
@@ -97,7 +98,7 @@ def compare(title: str, table: ScoreTable, per_pair: int) -> None:
 
 
 def with_texts(table: ScoreTable, words: Sequence[int]) -> ScoreTable:
-    """The same scores of made-up sentences, each with one of these numbers of words."""
+    """Add artificial sentences to the scores; their numbers of words are `words`, in turn."""
     texts = (
         Sentence((f"row{row}", *("word",) * (words[row % len(words)] - 1)))
         for row in range(len(table.log_probs))

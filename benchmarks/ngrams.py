@@ -1,10 +1,11 @@
-"""N-gram models: training, agreement with lmplz, tables against KenLM, all replacements at once.
+"""Measure n-gram models: training, agreement with lmplz and KenLM, scoring, and searches.
 
-On `text/openstax.train.txt` of the published data (environment variable CONTSTIM_DATA) where it is
-present, else on the embedded English. `--quick` trains orders 2 and 3 only.
-`--equality` does something else: orders 1 to 6 of the embedded English, 20,000 sentences of each
-compared with KenLM bit for bit, and 200,000 timed (with `--quick` orders 1 to 3 and a tenth).
-Where kenlm is not installed, what compares with it is left out, which is said.
+The text is `text/openstax.train.txt` in CONTSTIM_DATA; without it, the embedded English. `--quick`
+trains only orders 2 and 3.
+
+`--equality` runs another check instead: orders 1 to 6 of the embedded English, 20,000 sentences of
+each compared with KenLM bit for bit, and 200,000 timed (with `--quick` orders 1 to 3 and a tenth of
+the sentences). Without it, comparisons with KenLM are skipped if kenlm is not installed.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ LMPLZ_COLUMN = {2: 0, 3: 1, 5: 2}
 
 
 def train(order: int, folder: Path) -> NgramModel:
-    """Train one order in this process, and print what it took."""
+    """Train a model of one order, and print time, memory and sizes."""
     sentences = read_sentences(OPENSTAX) if OPENSTAX.is_file() else generate(20_000, seed=0)
     start = perf_counter()
     made = train_ngram(sentences, order, folder / f"{order}.arpa")
@@ -54,7 +55,7 @@ def train(order: int, folder: Path) -> NgramModel:
 
 
 def agree(model: NgramModel, order: int) -> None:
-    """Print how far the held-out sentences' scores are from lmplz's."""
+    """Print the largest difference from lmplz's scores of the held-out sentences."""
     if not LMPLZ.is_file() or order not in LMPLZ_COLUMN:
         return
     rows = [line.rstrip("\n").split("\t") for line in LMPLZ.open(encoding="utf-8")][1:]
@@ -66,7 +67,7 @@ def agree(model: NgramModel, order: int) -> None:
 
 
 def score(model: NgramModel, n: int) -> None:
-    """Loading a file and scoring sentences: our tables against KenLM, a call a sentence."""
+    """Compare loading and scoring with our tables and with KenLM (one call per sentence)."""
     try:
         from contstim.models.ngram.adapter import KenlmQuery
 
@@ -100,14 +101,14 @@ def score(model: NgramModel, n: int) -> None:
 
 
 def equality(folder: Path, *, quick: bool) -> None:
-    """Tables against KenLM, bit for bit: other sentences, with unknown words, and long ones."""
+    """Compare tables with KenLM bit for bit, on new, partly unknown, and long sentences."""
     from contstim.models.ngram.adapter import KenlmQuery
 
     n = 2_000 if quick else 20_000
     text = generate(n, seed=0)
     fresh = generate(n, seed=1)
     rng = np.random.default_rng(0)
-    # of every three sentences one as it is, one with a word nobody saw, one of two put together
+    # In turn: an unchanged sentence, one with an unknown word, and two joined sentences
     sentences = []
     for number, sentence in enumerate(fresh):
         words = list(sentence.words)
@@ -139,13 +140,13 @@ def equality(folder: Path, *, quick: bool) -> None:
 
 
 def replace(model: NgramModel, sentence: Sentence, words: tuple[str, ...], repeats: int) -> None:
-    """Every word at each position: ours against one kenlm call a sentence."""
+    """Compare scores of all replacements at each position with one call of KenLM per sentence."""
     try:
         import kenlm
     except ImportError:
         return
     one_by_one = kenlm.Model(str(model.path)).score
-    model.replacement_log_probs(sentence, 1, words)  # reads the tables, which a search does once
+    model.replacement_log_probs(sentence, 1, words)  # reads the tables, once per search
     ours = theirs = 0.0
     for position in range(len(sentence)):
         before, after = sentence.words[:position], sentence.words[position + 1 :]
@@ -166,7 +167,7 @@ def replace(model: NgramModel, sentence: Sentence, words: tuple[str, ...], repea
 
 
 def search(accept: NgramModel, reject: NgramModel, naturals: list[Sentence]) -> None:
-    """A triplet with the full vocabulary both models know."""
+    """Print the time of a triplet with the whole vocabulary."""
     words = accept.vocabulary(5)
     usable = [s for s in naturals if not words.missing_words(s)]
     start = perf_counter()
@@ -177,7 +178,6 @@ def search(accept: NgramModel, reject: NgramModel, naturals: list[Sentence]) -> 
 
 
 def main() -> None:
-    """Run everything and print it."""
     quick = "--quick" in sys.argv
     with tempfile.TemporaryDirectory() as name:
         if "--equality" in sys.argv:

@@ -1,6 +1,6 @@
-"""Signatures, options and written files of a checkout, and the differences of two such records.
+"""Record signatures, options and files of a checkout, and compare two records.
 
-Parts of files that differ between two equal runs are masked.
+Parts of files that differ between repeated runs, such as dates, are masked.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 
 MOST_LINES, MOST_JSON = 400, 200_000
 TABLES = (".csv", ".md", ".txt", ".toml", ".tsv", ".R", ".yaml")
-COPIES = "archived-results"  # in an archive, of results beside it
+COPIES = "archived-results"  # folder of an archive with copies of the results next to it
 UNSTABLE = (".sqlite", ".lock")
 MASKS = {
     r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?)?": "DATE",
-    # A run of digits alone is a number: its decimals are compared
+    # Not a number, whose decimals are compared
     r"(sha256:)?\b(?!\d+\b)[0-9a-f]{16,64}\b": "CHECKSUM",
-    r"DATE</td>\s*<td[^>]*>[\d.,]+": "DATE</td><td>AMOUNT",  # seconds of a stage
+    r"DATE</td>\s*<td[^>]*>[\d.,]+": "DATE</td><td>AMOUNT",  # duration of a stage
     r"\d+ % in (networks|everything)": "SHARE in networks",
     r"\d[\d,.]* (s|ms|B|kB|MB)\b": "AMOUNT",
 }
@@ -31,7 +31,7 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 
 def files_of(folder: Path) -> dict[str, Any]:
-    """The content of every file of a folder, masked, by its path."""
+    """Return the path of each file in a folder → its masked content."""
     return {
         masked(path.relative_to(folder).as_posix(), folder): content_of(path, folder)
         for path in sorted(folder.rglob("*"))
@@ -40,7 +40,7 @@ def files_of(folder: Path) -> dict[str, Any]:
 
 
 def content_of(path: Path, folder: Path) -> Any:
-    """A JSON file as a value, texts as lines, a page as lines and checksum; all else a checksum."""
+    """Return JSON as a value, texts as lines, pages as lines and checksum, others as checksum."""
     content = path.read_bytes()
     if path.suffix in (".json", ".jsonld") and len(content) < MOST_JSON:
         return masked_json(json.loads(content), folder)
@@ -72,7 +72,7 @@ def masked(text: str, folder: Path) -> str:
 
 
 def masked_lines(printed: str, folder: Path) -> list[str]:
-    """Lines that a command prints, without the frames of tables and what bars of progress leave."""
+    """Return the printed lines of a command, without frames of tables and progress bars."""
     lines = [re.sub(r"[\s━┏┳┓┡╇┩│┃└┴┘─]+", " ", line) for line in printed.splitlines()]
     return [
         masked(line.strip(), folder) for line in lines if line.strip() and not PROGRESS.search(line)
@@ -94,7 +94,7 @@ def masked_json(value: Any, folder: Path, key: str = "") -> Any:
 
 
 def differences(old: Any, new: Any, path: str = "") -> Any:
-    """A line for each place where facts differ."""
+    """Yield a line for each difference between facts."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             if key not in new or key not in old:
@@ -113,7 +113,7 @@ def differences(old: Any, new: Any, path: str = "") -> Any:
 
 
 def same(old: Any, new: Any) -> bool:
-    """True for equal values, and for numbers, also those in texts, within 1e-6."""
+    """Return True if values are equal; numbers, also in texts, may differ by 1e-6."""
     if type(old) is not type(new) or isinstance(old, bool):
         return bool(old == new and isinstance(old, bool) == isinstance(new, bool))
     if isinstance(old, float):
@@ -127,7 +127,7 @@ def same(old: Any, new: Any) -> bool:
 
 
 def signatures() -> dict[str, Any]:
-    """Parameters of everything public, and of its public methods."""
+    """Return the parameters of all public names and of their public methods."""
     import contstim
 
     return {name: signature(getattr(contstim, name)) for name in contstim.__all__}
@@ -153,7 +153,7 @@ def signature(thing: Any) -> Any:
 
 
 def written(parameter: inspect.Parameter) -> str:
-    # Objects of the package, functions and sets are told by their kind, which has no address
+    # For other defaults, only the type is recorded, because texts of objects contain addresses
     default = parameter.default
     plain = (str, int, float, tuple, type(None), type)
     if default is parameter.empty or isinstance(default, plain):
@@ -162,7 +162,7 @@ def written(parameter: inspect.Parameter) -> str:
 
 
 def options() -> dict[str, Any]:
-    """What a parser of the command line takes, command by command."""
+    """Return command → its parameters."""
     import typer
 
     from contstim.cli.program import app
@@ -172,7 +172,7 @@ def options() -> dict[str, Any]:
 
 
 def commands_of(command: Any, name: str) -> Any:
-    # Making a context has a command that stands in for another put it in its place
+    # A context replaces a placeholder by the real command
     context = command.make_context(name, [], resilient_parsing=True)
     command = context.command
     yield name, {each.name: parameter_facts(each) for each in command.get_params(context)}
@@ -182,7 +182,7 @@ def commands_of(command: Any, name: str) -> Any:
 
 def parameter_facts(parameter: Any) -> dict[str, Any]:
     kind = getattr(parameter, "type_descriptor", None)
-    if kind is None:  # as click itself has it
+    if kind is None:  # a parameter of click
         kind, limits = parameter.type.name, parameter.type
         default = None if "UNSET" in repr(parameter.default).upper() else parameter.default
     else:

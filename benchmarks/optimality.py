@@ -1,15 +1,17 @@
-"""How far searches end above the best sentence that there is.
+"""Measure how far the results of searches are from the best possible sentence.
 
     python benchmarks/optimality.py [--quick] [--sentences N] [--recipe NAME]... [--folder DIR]
 
-Between a 2-gram and a 3-gram model the best of all sentences is found by branch and bound (see
-`best_sentence`), with its proof: 40 words may begin a sentence, 100 may follow, the most frequent
-ones of the embedded English. Natural sentences of four to eight of these words are searched in both
-directions. Between small networks, where no such bounds are known, every sentence of four words out
-of a dozen is scored instead. The gap is log p(found | reject) - log p(best | reject) in
-nats; a sentence counts as the best if its gap is no more than rounding.
+The gap is log p(result | reject) - log p(best | reject) in nats. A result counts as the best
+sentence if its gap is within rounding.
 
-Results are kept in DIR as they come, and not computed twice.
+Between a 2-gram and a 3-gram model, branch and bound finds the best sentence (see `best_sentence`).
+The vocabulary has the most frequent words of the embedded English: 40 initial and 100 inner words.
+Searches start from natural sentences of four to eight words, in both directions. Between small
+networks, no such bounds are known; there, all sentences of four words from a small vocabulary are
+scored.
+
+Results are stored in DIR and not computed again.
 """
 
 from __future__ import annotations
@@ -45,16 +47,16 @@ if TYPE_CHECKING:
 
 N_INITIAL, N_INNER, LENGTHS = 40, 100, (4, 5, 6, 7, 8)
 NETWORKS = (("BERT", "GPT-2"), ("LSTM", "GPT-2"), ("BERT", "LSTM"))
-# What `default` was before it crossed sentences below the floor, and is between networks
+# The default recipe with its settings for networks, also between n-gram models
 WITHOUT_PRICES = "without prices"
 COMPARED = {**RECIPES, WITHOUT_PRICES: replace(DEFAULT, with_cheap_words=None)}
-FEW_WORDS = 9  # of which every sentence is scored
+FEW_WORDS = 9  # number of inner words of the vocabularies for networks
 ROUNDING = {"n-gram": 1e-6, "network": 1e-3}
 Case = dict[str, Any]
 
 
 def frequent_words(text: list[Sentence], n_initial: int, n_inner: int) -> Vocabulary:
-    """The most frequent words at the start of sentences, and elsewhere."""
+    """Return the most frequent words at the start of sentences and elsewhere."""
     initial = Counter(s.words[0] for s in text)
     inner = Counter(word for s in text for word in s.words[1:])
     return Vocabulary(
@@ -64,7 +66,7 @@ def frequent_words(text: list[Sentence], n_initial: int, n_inner: int) -> Vocabu
 
 
 def generated(folder: Path, n: int, seed: int, words: int | None = None) -> list[Sentence]:
-    """Sentences of the embedded English, which take a while: kept in a file."""
+    """Generate sentences of the embedded English; cache them in a file."""
     path = folder / f"sentences-{n}-{seed}-{words}.txt"
     if not path.is_file():
         path.write_text("\n".join(s.text for s in generate(n, seed=seed, words=words)), "utf-8")
@@ -72,7 +74,7 @@ def generated(folder: Path, n: int, seed: int, words: int | None = None) -> list
 
 
 def naturals(folder: Path, words: Vocabulary, length: int, n: int) -> list[Sentence]:
-    """New sentences of these words without repetitions."""
+    """Return new sentences of these words without repeated words."""
     pool = generated(folder, 3_000 if n > 2 else 300, seed=1, words=length)
     return [s for s in pool if not words.missing_words(s) and not repeats(s.words)][:n]
 
@@ -104,14 +106,14 @@ def searched(
 def of_ngrams(
     folder: Path, text: list[Sentence], n: int, lengths: tuple[int, ...]
 ) -> Iterator[Any]:
-    """Directions of the n-gram pair with their sentences and what finds the best ones."""
+    """Yield directions of the n-gram pair, with a sentence and a function for the best loss."""
     pair = [train(name, text, folder, seed=0) for name in ("2-gram", "3-gram")]
     words = frequent_words(text, N_INITIAL, N_INNER)
     ways = [
         (accept, reject, partial(by_bounds, BestSentence(accept, reject, words), accept))  # type: ignore[arg-type]
         for accept, reject in permutations(pair)
     ]
-    # Lengths and directions by turns, so that what is there is balanced at any time
+    # Lengths and directions alternate, so that partial results are balanced
     by_length = [naturals(folder, words, length, n) for length in lengths]
     for some in zip_longest(*by_length):
         for (accept, reject, best), natural in product(ways, some):
@@ -120,7 +122,7 @@ def of_ngrams(
 
 
 def by_bounds(solver: BestSentence, accept: LanguageModel, natural: Sentence, loss: float) -> Case:
-    """The lowest loss by branch and bound."""
+    """Return the lowest loss by branch and bound."""
     result = solver.find(float(accept.log_probs([natural])[0]), len(natural), loss)
     return {"best": min(loss, result.loss), "proven": result.proven, "nodes": result.nodes}
 
@@ -128,7 +130,7 @@ def by_bounds(solver: BestSentence, accept: LanguageModel, natural: Sentence, lo
 def of_networks(
     folder: Path, text: list[Sentence], n: int, *, quick: bool = False
 ) -> Iterator[Any]:
-    """Directions of pairs of networks; each natural sentence has a vocabulary of its own."""
+    """Yield directions of pairs of networks; each natural sentence has another vocabulary."""
     few_words, epochs = (6, 1) if quick else (FEW_WORDS, None)
     pool = generated(folder, 500, seed=2, words=4)
     frequent = [word for word, _ in Counter(w for s in text for w in s.words[1:]).most_common(60)]
@@ -159,7 +161,7 @@ def by_scoring_all(
     natural: Sentence,
     loss: float,
 ) -> Case:
-    """The lowest loss of all sentences, each scored."""
+    """Return the lowest loss by scoring all sentences."""
     floor = float(accept.log_probs([natural])[0])
     scores = accept.log_probs(every)
     keeps = [s for s, score in zip(every, scores, strict=True) if score >= floor]
@@ -168,7 +170,7 @@ def by_scoring_all(
 
 
 def interval(values: FloatArray) -> tuple[float, float]:
-    """A 95 % bootstrap interval of the mean."""
+    """Return the 95 % bootstrap interval of the mean."""
     rng = np.random.default_rng(0)
     draws = rng.integers(len(values), size=(10_000, len(values)))
     low, high = np.percentile(values[draws].mean(axis=1), (2.5, 97.5))
@@ -182,9 +184,9 @@ def report(cases: list[Case]) -> None:
         by_case.setdefault(key, {})[case["recipe"]] = case
     recipes = list(dict.fromkeys(case["recipe"] for case in cases))
     every = {key: some for key, some in by_case.items() if len(some) == len(recipes)}
-    # What was best known when a case was solved may have been bettered by another recipe since
+    # The best loss is proven for all recipes of a case if it is proven for one
     proven = {k: s for k, s in every.items() if any(c["proven"] for c in s.values())}
-    print(f"{len(every)} cases, of which the best sentence is proven in {len(proven)}")
+    print(f"{len(every)} cases; the best sentence is proven in {len(proven)}")
 
     def table(title: str, keys: list[tuple[str, ...]]) -> None:
         if not keys:
@@ -216,12 +218,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="two sentences, hardly trained models")
-    parser.add_argument("--sentences", type=int, default=20, help="of each length")
+    parser.add_argument("--quick", action="store_true", help="two sentences, poorly trained models")
+    parser.add_argument("--sentences", type=int, default=20, help="number of each length")
     parser.add_argument("--of-networks", type=int, default=5, help="sentences of each direction")
     parser.add_argument("--recipe", action="append", choices=list(COMPARED))
-    parser.add_argument("--folder", type=Path, help="keeps models and results")
-    parser.add_argument("--report", action="store_true", help="run nothing, print what is there")
+    parser.add_argument("--folder", type=Path, help="folder for models and results")
+    parser.add_argument("--report", action="store_true", help="print stored results only")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     folder = options.folder or Path(mkdtemp())

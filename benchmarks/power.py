@@ -1,14 +1,15 @@
-"""How many trials tell which model people follow? Controversial against random pairs.
+"""Estimate the number of trials that identify the best model, for controversial and random pairs.
 
     python benchmarks/power.py [--quick] [--figure power.png]
 
-Three answers. Each of the nine models of the 2023 study in turn is planted: it predicts people as
-often as GPT-2 did those of experiment 1, items vary by as much as there, and its rivals are distant
-or close, which is the range that `contstim power` states without a pilot. Or people follow
-all models, each as far as that experiment measured. And what real people's answers say: trials of
-experiment 1 are drawn anew, and it is counted how often the model comes first that does with all of
-them, and how many of its comparisons are significant. The published data are read from the folder
-in CONTSTIM_DATA.
+Three estimates use the published data of the 2023 study, from the folder in CONTSTIM_DATA:
+
+* Each of the nine models in turn is planted. It predicts people as often as GPT-2 did in experiment
+  1, and items vary as much. Its rivals are distant or close, as `contstim power` assumes without a
+  pilot.
+* People follow all models, each as much as measured in experiment 1.
+* Trials of experiment 1 are resampled. The best model is the one that is first with all trials.
+  Printed is how often it is first again, and the share of its comparisons that are significant.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def random_pairs(n: int) -> ScopedPreferences:
 
 
 def measured_of(ratings: Ratings) -> MeasuredPeople:
-    """All that experiment 1 measured."""
+    """Return all results of experiment 1."""
     people = MeasuredPeople()
     kinds = {}
     for scope, known in people.kinds.items():
@@ -71,13 +72,13 @@ def measured_of(ratings: Ratings) -> MeasuredPeople:
         values, lower = (found.of_groups(x).mean(axis=0) for x in (found.values, found.lower))
         of_models = dict(zip(ratings.models, values.tolist(), strict=True))
         ceiling = float(lower[ratings.models.index("gpt2")])
-        # Of a pilot it is not known how much items vary
+        # A pilot does not measure the variance between items
         kinds[scope] = replace(known, ceiling=ceiling, items=None, of_models=of_models)
     return replace(people, kinds=kinds, best="gpt2")
 
 
 def kinds(ratings: Ratings, people: MeasuredPeople, n_random: int) -> Kinds:
-    """Trials of each kind, with the populations that people and items are drawn from."""
+    """Return kind → its trials, and the populations of people and items."""
     trials = [trial for group in ratings.groups for trial in group.trials]
     result: Kinds = {}
     for study in (
@@ -95,10 +96,10 @@ def real_ratings() -> Ratings:
 
 
 def resampled(ratings: Ratings, scope: Scope, n: int, draws: int) -> tuple[str, float]:
-    """The first model with all trials, and how often it is first with n trials drawn anew.
+    """Return the model that is first with all trials, and how often it is first with n trials.
 
-    Trials are drawn with replacement, model pairs (and roles) as evenly as possible, each with the
-    answers of its ten people.
+    The n trials are drawn with replacement, from model pairs (and roles) as evenly as possible.
+    Each trial has the answers of its ten people.
     """
     masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
     own = np.concatenate([mask[:, mask.any(axis=0)].T for mask in masks])  # (n_trials, n_models)
@@ -113,7 +114,7 @@ def resampled(ratings: Ratings, scope: Scope, n: int, draws: int) -> tuple[str, 
         ]
     agreed = np.concatenate(sides, axis=1).T * own
     numbers = np.unique([" ".join(names) for names in strata], return_inverse=True)[1]
-    members = np.argsort(numbers, kind="stable").reshape(numbers.max() + 1, -1)  # all equally many
+    members = np.argsort(numbers, kind="stable").reshape(numbers.max() + 1, -1)  # equal sizes
     first = int((agreed.sum(axis=0) / own.sum(axis=0)).argmax())
     rng, wins = np.random.default_rng(0), 0.0
     for _ in range(draws):
@@ -129,7 +130,7 @@ def resampled(ratings: Ratings, scope: Scope, n: int, draws: int) -> tuple[str, 
 
 def real_first_places(ratings: Ratings, draws: int) -> None:
     sizes = TOTALS
-    print(f"real answers: how often the first model of all trials is first ({draws} draws)")
+    print(f"real answers: how often the best model of all trials is the best ({draws} draws)")
     print(f"  {'':33}" + "".join(f"{n:>7}" for n in sizes))
     for scope in map(Scope, PUBLISHED_KINDS):
         rates = [resampled(ratings, scope, n, draws) for n in sizes]
@@ -137,12 +138,12 @@ def real_first_places(ratings: Ratings, draws: int) -> None:
 
 
 def real_significance(ratings: Ratings, per_group: int, draws: int) -> None:
-    """Experiments of recorded trials, drawn anew; which trials a group sees of which models, too.
+    """Print the share of significant comparisons of the model that is first with all trials.
 
-    Printed is the share of comparisons of the model that is first with all trials.
+    Experiments consist of resampled trials; the model pairs of a group's trials are also drawn.
     """
     for scope in map(Scope, PUBLISHED_KINDS):
-        # (models and roles) → of its trials, people's choices, models' sides, whom it evaluates
+        # (models and role) → trials: people's choices, models' preferences, evaluated models
         strata: dict[tuple[str, str, str], list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
         for group in ratings.groups:
             mask = scope_mask(group.trials, scope, ratings.models)
@@ -174,12 +175,13 @@ def real_significance(ratings: Ratings, per_group: int, draws: int) -> None:
 
 
 def real_mixtures(ratings: Ratings, draws: int) -> None:
-    """How often GPT-2 is first of nine on all trials, for designs of as many trials, drawn anew.
+    """Print how often GPT-2 is the first of nine models, by mixture of conditions.
 
-    Published: twice as many natural-synthetic trials as natural controversial ones, or pairs of two
-    synthetic sentences; default: none. Each trial keeps answers of some of its ten people.
+    The published mixture has one natural-controversial and one synthetic-synthetic trial for two
+    natural-synthetic trials. The default mixture has no natural-synthetic trials. Trials and people
+    are resampled.
     """
-    # (condition, two models) → the sides of all models, and people's choices, of its trials
+    # (condition, two models) → trials: preferences of all models, and people's choices
     items: dict[tuple[str, ...], list[tuple[np.ndarray, np.ndarray]]] = {}
     for group in ratings.groups:
         for trial, ratios, steps in zip(
@@ -190,7 +192,7 @@ def real_mixtures(ratings: Ratings, draws: int) -> None:
     pairs, best = sorted({kind[1:] for kind in items if kind[1]}), ratings.models.index("gpt2")
     published = ["natural-controversial", "synthetic-synthetic", *["natural-synthetic"] * 2]
     print(
-        f"real answers: how often GPT-2 is first, by mixture and people to a trial ({draws} draws)"
+        f"real answers: how often GPT-2 is first, by mixture and people per trial ({draws} draws)"
     )
     for name, mixture, people, factor in (
         ("published, 10", published, 10, 1),
@@ -301,7 +303,7 @@ def simulated(trials: Kinds, participants: int, simulations: int) -> dict[str, P
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer simulations")
-    parser.add_argument("--figure", type=Path, help="draw the curves into this file")
+    parser.add_argument("--figure", type=Path, help="image file for the curves")
     options = parser.parse_args()
     if not STUDY.is_dir():
         print(f"skipped, there is no folder {STUDY} (set CONTSTIM_DATA)")

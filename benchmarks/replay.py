@@ -1,23 +1,25 @@
-"""How much an answer, an item and a person are worth: experiment 1 of the 2023 study, replayed.
+"""Measure the value of an answer, an item and a participant in experiment 1 of the 2023 study.
 
     python benchmarks/replay.py [--quick] [DATA]
 
-One model of each pair predicts people better. Trials of *other* pairs decide which one: only pairs
-count for which the ten groups of participants agree (t-test, 5 %).
+One model of each pair predicts people better. The trials of *other* pairs determine this better
+model. Pairs are only used if it is significantly better over the ten groups of participants
+(t-test, 5 %).
 
-Evidence of an answer by the condition of its trial: the Bayes factor of the better model against
-the other one. A person chooses sentence 2 with the probability logistic(slope · log p(s2)/p(s1)),
-the ratio cut off at a limit. Slope and limit are each model's likeliest ones, on random natural
-pairs or on all trials of other pairs of models.
+Evidence of an answer: log Bayes factor of the better model against the other one, by condition of
+the trial. According to a model, people choose sentence 2 with probability
+logistic(slope · log p(s2)/p(s1)), with the log ratio limited in size. Each model's slope and limit
+are maximum-likelihood estimates, from random natural pairs or from all trials of other pairs.
 
-Choice of items: how often most of 20 people's answers to the first one, three or five of the ten
-triplets name the better model, with the triplets in order of a measure. `today` orders triplets
-with `enough` nats by new words of another part of speech and by new words, as `select triplets`
-does. `panel` orders them by the mean rank of their drop under the models outside the pair.
+Choice of items: the ten triplets of a pair are sorted by a measure. Printed is how often most
+answers of 20 people to the first one, three or five triplets prefer the better model. `today` sorts
+as `select triplets` does: first triplets with `enough` nats, then those with fewer new words of
+another part of speech, then those with fewer new words. `panel` sorts triplets with `enough` nats
+by the mean rank of their drop under the models outside the pair.
 
-Items against people: variances, and how often most answers to randomly drawn triplets name the
-better model. Intervals are bootstraps over pairs of models, and over models. Without the published
-data, from CONTSTIM_DATA or a folder given as an argument, nothing is measured.
+Items and people: variances, and how often most answers to random triplets prefer the better model.
+Intervals are bootstraps over pairs of models, and over models. The published data are read from
+DATA, by default from CONTSTIM_DATA.
 """
 
 from __future__ import annotations
@@ -62,15 +64,15 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """Trials that people answered, but for catch trials.
+    """Trials with participants' choices, without catch trials.
 
     Attributes:
-        conditions: (n_trials,).
-        groups: (n_trials,) of participants.
-        pairs: of each trial the two models that it compares; none of random pairs.
-        sources: the names of their triplets.
-        choices: (n_trials,) how many of ten people chose sentence_2.
-        ratios: (n_trials, n_models) log p(s2)/p(s1), nats.
+        conditions: condition of each trial, (n_trials,).
+        groups: group of participants of each trial, (n_trials,).
+        pairs: for each trial the two models that it compares; empty for random pairs.
+        sources: identifier of the triplet of each trial.
+        choices: number of people, of ten, who chose sentence_2, (n_trials,).
+        ratios: log p(s2)/p(s1), (n_trials, n_models), nats.
     """
 
     conditions: NDArray[np.str_]
@@ -120,7 +122,7 @@ def read(data: Path) -> Experiment:
 
 
 def decided_pairs(experiment: Experiment, triplets: Sequence[Triplet]) -> list[DecidedPair]:
-    """The pairs of models of which trials of other pairs tell the better one."""
+    """Return the pairs of models for which trials of other pairs determine the better one."""
     shares = experiment.choices / 10
     predicted = np.where(experiment.ratios > 0, shares[:, None], 1 - shares[:, None])
     predicted[experiment.ratios == 0] = 0.5
@@ -151,7 +153,10 @@ def decided_pairs(experiment: Experiment, triplets: Sequence[Triplet]) -> list[D
 
 
 def named_right(shares: Numbers, people: int) -> float:
-    """Probability that most answers are right, so many to each item; a tie counts one half."""
+    """Return the probability that most answers of `people` to each item are right.
+
+    A tie counts one half.
+    """
     counts = binom.pmf(np.arange(people + 1), people, shares[:, None])
     right: Numbers = reduce(np.convolve, counts)
     half = len(shares) * people / 2
@@ -173,7 +178,7 @@ class Bootstrap:
         self.over_models = weights[weights.any(axis=1)]
 
     def told(self, values: Numbers) -> str:
-        """A mean, and its 95 % intervals over pairs and over models."""
+        """Format a mean with its 95 % intervals over pairs and over models."""
         intervals = (
             np.quantile(weights @ values / weights.sum(axis=1), (0.025, 0.975))
             for weights in (self.over_pairs, self.over_models)
@@ -183,7 +188,10 @@ class Bootstrap:
 
 
 def choice_scores(experiment: Experiment) -> Numbers:
-    """(n_models, n_limits, n_slopes, n_trials): log-probability of an answer, mean over ten."""
+    """Return the mean log-probability of the ten answers to each trial.
+
+    The shape is (n_models, n_limits, n_slopes, n_trials).
+    """
     cut = np.clip(experiment.ratios.T[:, None], -LIMITS[:, None], LIMITS[:, None])
     leaning = SLOPES[:, None] * cut[:, :, None]
     second = experiment.choices / 10
@@ -194,7 +202,7 @@ def choice_scores(experiment: Experiment) -> Numbers:
 def evidence(
     pairs: Sequence[DecidedPair], experiment: Experiment, *, by_random: bool
 ) -> dict[str, Numbers]:
-    """Nats of Bayes factor an answer, (n_pairs,), by the condition of the trial."""
+    """Return condition → mean log Bayes factor of an answer, (n_pairs,), nats."""
     scores = choice_scores(experiment)
     found = defaultdict(list)
     random = experiment.conditions == Condition.RANDOM_NATURAL
@@ -217,16 +225,16 @@ def show_evidence(
 ) -> None:
     for by_random in (True, False):
         trials = "random natural pairs" if by_random else "all trials of other pairs"
-        print(f"\nEvidence an answer, nats of Bayes factor; choice rules of {trials}")
+        print(f"\nLog Bayes factor of an answer, nats; choice rules fitted to {trials}")
         found = evidence(pairs, experiment, by_random=by_random)
         for condition, values in found.items():
             print(f"{condition:32} {bootstrap.told(values)}")
         both = found["synthetic-synthetic"] - found["natural-synthetic"]
-        print(f"{'synthetic less natural-synthetic':32} {bootstrap.told(both)}")
+        print(f"{'synthetic minus nat.-synthetic':32} {bootstrap.told(both)}")
 
 
 def measures(pair: DecidedPair, scores: ScoreTable) -> dict[str, Numbers]:
-    """Values of the triplets of a pair by measure, (n_triplets,); the lowest one is used first."""
+    """Return measure → values of the triplets of a pair, (n_triplets,); lower is better."""
     natural, *synthetic = (
         scores.log_probs[[scores.rows[triplet.sentences[n]] for triplet in pair.triplets]]
         for n in range(3)
@@ -247,7 +255,10 @@ def measures(pair: DecidedPair, scores: ScoreTable) -> dict[str, Numbers]:
 def show_choice(
     pairs: Sequence[DecidedPair], scores: ScoreTable, bootstrap: Bootstrap, draws: int
 ) -> None:
-    """How often the first items by a measure name the better model; equal items in random order."""
+    """Print how often the first items by a measure identify the better model.
+
+    Items with equal values are in random order.
+    """
     rng = np.random.default_rng(0)
     named: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
     for pair in pairs:
@@ -256,34 +267,34 @@ def show_choice(
             for items in (1, 3, 5):
                 shares = [named_right(pair.right[order[:items]], 20) for order in orders]
                 named[name, items].append(float(np.mean(shares)))
-    print("\nNamed right by the first items, 20 answers to each")
+    print("\nBetter model identified by the first items, 20 answers to each")
     for (measure, items), of_pairs in sorted(named.items(), key=lambda item: item[0][1]):
         print(f"{items} {measure:30} {bootstrap.told(np.array(of_pairs))}")
 
 
 def show_items(pairs: Sequence[DecidedPair], bootstrap: Bootstrap, draws: int) -> None:
-    """Items against people: variances, and how often chance choices name the better model."""
+    """Print variances, and how often random items identify the better model."""
     right = np.stack([pair.right for pair in pairs])  # (n_pairs, 10 items), of ten people each
     of_answers = (right * (1 - right)).mean(axis=1) * 10 / 9
     of_items = right.var(axis=1, ddof=1) - of_answers / 10
-    print("\nVariance of an answer, right or wrong: between items of a pair, and within an item")
+    print("\nVariance of an answer (1 right, 0 wrong) between items of a pair, and within an item")
     print(f"{'between items':32} {bootstrap.told(of_items)}")
     print(f"{'within an item':32} {bootstrap.told(of_answers)}")
     rng = np.random.default_rng(0)
-    drawn = [rng.permuted(right, axis=1) for _ in range(draws)]  # the same ones for all numbers
+    drawn = [rng.permuted(right, axis=1) for _ in range(draws)]  # shared by all sample sizes
 
     def named(items: int, people: int) -> Numbers:
         told = [[named_right(shares[:items], people) for shares in each] for each in drawn]
         averages: Numbers = np.array(told).mean(axis=0)
         return averages
 
-    print("\nNamed right by items drawn by chance, answers to each")
+    print("\nBetter model identified by random items; columns: answers to each item")
     people = (1, 2, 3, 5, 10, 20)
     table = {(k, n): named(k, n) for k in (1, 2, 3, 5, 10) for n in people}
     print(f"{'items':>8}" + "".join(f"{n:>7}" for n in people))
     for k in (1, 2, 3, 5, 10):
         print(f"{k:8}" + "".join(f"{table[k, n].mean():7.3f}" for n in people))
-    print("\nGained by twice the items, and by twice the people")
+    print("\nGain by twice the items, and by twice the answers to each")
     for k, n in ((1, 1), (1, 5), (1, 10), (5, 1), (5, 5), (5, 10)):
         more_items, more_people = table[2 * k, n] - table[k, n], table[k, 2 * n] - table[k, n]
         print(
@@ -309,7 +320,9 @@ def main() -> None:
     for pair in pairs:
         if pair.right.mean() < 0.5:
             names = f"{MODELS[pair.better]}, not {MODELS[pair.worse]}"
-            print(f"  against the pair's own items ({pair.right.mean():.2f} right): {names}")
+            print(
+                f"  contradicted by the pair's own items ({pair.right.mean():.2f} right): {names}"
+            )
     show_evidence(pairs, experiment, bootstrap)
     show_choice(pairs, read_stimulus_scores(folder), bootstrap, min(draws, 20))
     show_items(pairs, bootstrap, draws)

@@ -1,14 +1,14 @@
-"""The default recipe against the published one: how far, after how many forward passes.
+"""Compare the default recipe with the published one: drop after a number of forward passes.
 
     python benchmarks/search.py [--quick] [--pair M M]... [--sentences N] [--runs FILE] [--report]
 
-Every pair of models is searched in both directions from its own natural sentences, under both
-recipes with one seed; drop is log p(natural | reject) - log p(synthetic | reject) in nats. Passes
-are sequences through either network, drafts and estimates included. Runs are kept in FILE as they
-finish and not repeated; --report only reads them.
+Every pair of models is searched in both directions, with both recipes and one seed. The drop is
+log p(natural | reject) - log p(synthetic | reject) in nats. Passes are sequences through both
+networks, including drafts and estimates. Finished runs are stored in FILE and not repeated;
+--report only reads them.
 
-Natural sentences and the vocabulary are those of the 2023 study, read from CONTSTIM_DATA, bert-mini
-and gpt2-mini from CONTSTIM_MODELS.
+Natural sentences and the vocabulary are those of the 2023 study, from CONTSTIM_DATA. bert-mini and
+gpt2-mini come from CONTSTIM_MODELS.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Run = dict[str, Any]
 
 @lru_cache
 def load(specification: str) -> LanguageModel:
-    """A model; `2-gram` and `3-gram` are trained on the spot."""
+    """Load a model; train `2-gram` or `3-gram`."""
     if not specification.endswith("-gram"):
         return load_model(specification, device="cpu")
     path = Path(mkdtemp()) / f"{specification}.arpa"
@@ -71,7 +71,7 @@ def kind(specification: str) -> str:
 
 
 def naturals(vocabulary: Vocabulary, n: int, skip: int) -> list[Sentence]:
-    """Sentences of the study's corpus without repeated words, in an order of their own."""
+    """Return sentences of the study's corpus without repeated words, in random order."""
     path = STUDY / "resources" / "sentence_corpora" / CORPUS
     every = [Sentence.parse(line) for line in path.read_text(encoding="utf-8").splitlines()]
     usable = [s for s in every if not vocabulary.missing_words(s) and not repeats(s.words)]
@@ -148,12 +148,12 @@ def total(run: Run) -> Cost:
 
 
 def drop_at(run: Run, limit: float, *, tokens: bool = False) -> float:
-    """The drop after that many passes (or tokens); 0 before the first step."""
+    """Return the drop after `limit` passes (or tokens); 0 before the first step."""
     return max((drop for *spent, drop in run["curve"] if spent[tokens] <= limit), default=0.0)
 
 
 def matched(runs: list[Run]) -> list[tuple[Run, Run]]:
-    """Runs of both recipes from one sentence in one direction: published, default."""
+    """Return (published, default) runs from the same sentence in the same direction."""
     found: dict[tuple[str, ...], dict[str, Run]] = {}
     for run in runs:
         key = (run["accept"], run["reject"], run["natural"])
@@ -162,7 +162,7 @@ def matched(runs: list[Run]) -> list[tuple[Run, Run]]:
 
 
 def interval(ours: FloatArray, theirs: FloatArray) -> tuple[float, float]:
-    """A 95 % bootstrap interval of the ratio of means, over pairs of runs."""
+    """Return the 95 % bootstrap interval of the ratio of means, over pairs of runs."""
     rng = np.random.default_rng(0)
     draws = rng.integers(len(ours), size=(10_000, len(ours)))
     low, high = np.percentile(ours[draws].mean(axis=1) / theirs[draws].mean(axis=1), (2.5, 97.5))
@@ -177,8 +177,8 @@ def compare(title: str, both: list[tuple[Run, Run]]) -> None:
     print(f"  golan2023  mean drop {theirs.mean():6.2f} nats, {passes.mean():10,.0f} passes")
     own = np.array([total(ours).rows for _, ours in both])
     print(f"  default    mean drop {np.mean([r['drop'] for _, r in both]):6.2f} nats, ", end="")
-    print(f"{own.mean():10,.0f} passes to its own end")
-    print("  default stopped at a share of the published search's own passes (tokens):")
+    print(f"{own.mean():10,.0f} passes until its end")
+    print("  default, stopped at a share of the published search's passes (tokens):")
     for share in FRACTIONS:
         ours = np.array([drop_at(o, share * total(p).rows) for p, o in both])
         by_tokens = [drop_at(o, share * total(p).tokens, tokens=True) for p, o in both]
@@ -200,9 +200,9 @@ def kinds_of(run: Run) -> tuple[str, ...]:
 
 
 def costs_of_a_study(runs: list[Run], large: dict[str, float], flops: float) -> None:
-    """Passes and tokens per triplet by kind of pair, and what the published study would take."""
+    """Print costs per triplet by kind of pair, and the hours of a study of the published size."""
     pairs_of_kind = {
-        ("causal", "masked"): 4,  # 1 x 4 models of the study; recurrent ones are not counted
+        ("causal", "masked"): 4,  # 1 x 4 models of the study; recurrent models are excluded
         ("causal", "n-gram"): 2,
         ("masked", "masked"): 6,
         ("masked", "n-gram"): 8,
@@ -233,7 +233,7 @@ def costs_of_a_study(runs: list[Run], large: dict[str, float], flops: float) -> 
 
 
 def agreement(specification: str, n: int, n_words: int) -> None:
-    """Rank correlation of every estimate with the exact score, over random words at a place."""
+    """Print the rank correlation of estimates with exact scores, over random words."""
     model = load(specification)
     words, _ = shared_vocabulary([model], read_vocabulary(STUDY))
     rng = np.random.default_rng(SEED)
@@ -264,7 +264,7 @@ def agreement(specification: str, n: int, n_words: int) -> None:
 
 
 def exact_pair(n: int) -> None:
-    """Triplets of the 2-gram and the 3-gram over the whole vocabulary."""
+    """Print time and drop of triplets of the 2-gram and the 3-gram over the whole vocabulary."""
     words, _ = shared_vocabulary([load("2-gram"), load("3-gram")], read_vocabulary(STUDY))
     warm, *some = naturals(words, n + 1, 0)
     for recipe in COMPARED:
@@ -286,12 +286,12 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=10, help="for each pair")
     parser.add_argument("--recipes", nargs="*", default=list(COMPARED), help="which to run")
     parser.add_argument("--runs", type=Path, default=Path(mkdtemp()) / "runs.jsonl")
-    parser.add_argument("--only", type=int, help="run the pair of that number, from 0, alone")
+    parser.add_argument("--only", type=int, help="index of the only pair to run, from 0")
     parser.add_argument(
-        "--one-way", action="store_true", help="directions by turns, one for each sentence"
+        "--one-way", action="store_true", help="one direction per sentence, alternating"
     )
-    parser.add_argument("--report", action="store_true", help="run nothing, print what is there")
-    parser.add_argument("--tflops", type=float, default=200.0, help="sustained, of a large GPU")
+    parser.add_argument("--report", action="store_true", help="print stored runs only")
+    parser.add_argument("--tflops", type=float, default=200.0, help="sustained speed of a GPU")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     pairs = options.pair or [[BERT, GPT], [BERT, "3-gram"], [GPT, "3-gram"]]

@@ -1,9 +1,9 @@
-"""Selection of triplets and designs of the published size: optimum, proof, time.
+"""Measure the selection of triplets, and designs of the published size: objective, bound, time.
 
     python benchmarks/triplet_selection.py [--quick]
 
-The published triplets are read from the folder in CONTSTIM_DATA; without them that part is skipped,
-and made-up triplets take their place.
+The published triplets are read from the folder in CONTSTIM_DATA; without them, this part is
+skipped. The second part selects from artificial triplets.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def choose(title: str, triplets: tuple[Triplet, ...], seen: tuple[Triplet, ...])
 
 
 def share(triplets: tuple[Triplet, ...], part: float) -> list[Triplet]:
-    """Let a part of the triplets take the natural sentence of one of another model pair."""
+    """Give a part of the triplets the natural sentence of another random triplet."""
     order = np.random.default_rng(0).permutation(len(triplets))
     n = int(part * len(triplets))
     shared = list(triplets)

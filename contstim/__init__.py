@@ -1,8 +1,8 @@
 """Make language models disagree, and let people decide which one is right.
 
-This module defines the public names of the package. Each name is imported at its first use, so that
-`import contstim` is fast. Type checkers read the imports below, which are not executed.
-`__getattr__` parses them to find the module of a name.
+Each public name is imported at its first use, so that `import contstim` is fast. The imports below
+are not executed: type checkers read them, and `__getattr__` parses them to find the module of a
+name.
 """
 
 from __future__ import annotations

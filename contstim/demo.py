@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 
-# Small models with a short training: the demo needs different models, not good ones. Values: order
-# of the n-grams or architecture, epochs, and learning rate.
+# Name → order of the n-grams or architecture, epochs, learning rate. The models are small, because
+# the demo needs different models, not good ones
 _SMALL: Any = {"width": 64, "layers": 2, "heads": 2, "window": 32, "dropout": 0}
 _RECURRENT: Any = {"embedding": 64, "hidden": 96, "min_count": 1}
 _MODELS: dict[str, tuple[int | RecurrentSettings | TransformerSettings, int, float]] = {
@@ -67,25 +67,24 @@ _MODELS: dict[str, tuple[int | RecurrentSettings | TransformerSettings, int, flo
 NAMES = tuple(_MODELS)
 _MODELS["judge"] = (5, 1, 1.0)  # chooses the most sensible sentences
 _WORDS = 7  # length of natural sentences; exact scores of BERT cost twice as much per added word
-# Each duel is shown once its second model is trained; the order of training is that of NAMES
+# Pairs of models to compare; models are trained in the order of NAMES
 _DUELS = (("2-gram", "3-gram"), ("RNN", "LSTM"), ("3-gram", "GPT-2"), ("GPT-2", "BERT"))
-# Few new words, so that sentences are readable; fallbacks require fewer nats, the last one allows
-# any words
+# The first searches change few words, so that sentences stay readable. Each fallback requires fewer
+# nats of disagreement; the last one may replace all words
 _SEARCHES = (
     *(SearchSettings(enough=nats) for nats in (3.0, 1.5, 0.7)),
     SearchSettings(frame="none"),
 )
 _STARTS = 10  # maximum number of natural sentences to search for each pair of models
-_FLOOR_QUANTILE = 0.2  # quantile of the judge's scores of natural sentences that is the floor
+_FLOOR_QUANTILE = 0.2  # natural sentences below this quantile of the judge's scores are skipped
 _SETTINGS = "demo.json"
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Limit torch to one thread, because more threads do not make such small networks faster.
+    """Limit torch to one thread, so that results do not depend on the number of processors.
 
-    On a busy machine, threads wait for each other six times longer than they compute. With one
-    thread, equal seeds give equal results for any number of processors.
+    More threads do not make such small networks faster.
     """
     import torch
 
@@ -111,19 +110,19 @@ def run_demo(
 ) -> tuple[tuple[Triplet, ...], tuple[Pair, ...]]:
     """Train one model of every kind on the embedded English and show where they disagree.
 
-    Write models, natural sentences, vocabulary, scores, pairs with their certificate, triplets and
-    a report page into a folder. Reuse the results of an earlier run of the same demo.
+    Write models, texts, vocabulary, scores, pairs, triplets and a report page into a folder. Reuse
+    the results of an earlier run of the same demo.
 
     Args:
         out: output folder, created if it does not exist.
         seed: seed of the text, the initial weights and every search.
         n_training: number of sentences in the training text of the models.
-        n_natural: number of sentences to select pairs from, before sentences from the training text
-            are removed.
+        n_natural: number of generated natural sentences. Sentences with repeated or unknown words
+            and sentences of the training text are then removed.
         n_judging: number of sentences in the training text of the judge.
         most_epochs: maximum number of epochs of every network.
         reporter: receiver of messages and progress.
-        show: callback, called with the triplet of two models once both are trained.
+        show: callback, called with each triplet when it is ready.
 
     Returns:
         Triplets, most controversial first, and natural pairs.
@@ -149,10 +148,10 @@ def run_demo(
             )
         return models[name]
 
-    # Searches use the words that occur five times in the training text of the n-gram models. The
-    # networks know these too, except words that only occur in their validation sentences.
+    # Words that occur at least five times in the training text of the n-gram models. The networks
+    # also know these words, except words that only occur in their validation sentences
     vocabulary = default_vocabulary([train_next(name) for name in NAMES[:2]])
-    # Another seed, and no training sentences, so that the natural sentences are new to all models
+    # Sentences that are new to the models: another seed, and none of the training text
     rules = (distinct_words(vocabulary.repeatable), in_vocabulary(vocabulary), not_in(text))
     natural = _read_or_write(
         out / "natural.txt",
@@ -176,7 +175,7 @@ def run_demo(
         pair = models[first], models[second]
         if not duel or earlier_models | conventions(pair) != earlier_models:
             reporter.say(f"Searching: {first} against {second} …")
-            # Every duel starts from different sentences
+            # Each pair of models starts from other sentences
             starts = likely[number :: len(_DUELS)][:_STARTS]
             duel = _search_duel(*pair, starts, vocabulary, judge, seed)
         triplets += duel
@@ -214,13 +213,8 @@ def train(
 ) -> LanguageModel:
     """Train one of `NAMES` or the judge, or load it if it has been trained before.
 
-    Args:
-        name: name of the model.
-        text: training text.
-        folder: folder of the models, each under its name.
-        seed: seed of a network's initial weights and of the order of sentences.
-        most_epochs: maximum number of epochs of a network.
-        on_progress: callback, called after every training step of a network.
+    The seed determines a network's initial weights and the order of sentences. `on_progress` is
+    called after every training step of a network.
 
     Raises:
         InputError: if the folder has a model of that name with another text or other settings.
@@ -229,7 +223,7 @@ def train(
     epochs = min(epochs, most_epochs or epochs)
     settings = TrainingSettings(epochs=epochs, batch_size=32, learning_rate=rate, seed=seed)
     out, kind = folder / name, "ngram" if isinstance(architecture, int) else architecture.kind
-    # Both trainers reuse the results of an earlier call. Only the library of one kind is loaded.
+    # Both trainers reuse the results of an earlier call
     if isinstance(architecture, int):
         from contstim.models.ngram.training import train_ngram
 
@@ -242,7 +236,7 @@ def train(
 
 
 def _claim_folder(out: Path, settings: Mapping[str, object]) -> None:
-    """Write the settings into the folder; refuse a folder with other settings or files."""
+    """Write the settings into the folder; refuse one with other settings, or with other files."""
     path = out / _SETTINGS
     if path.is_file():
         stored = read_json_object(path)
@@ -259,7 +253,6 @@ def _claim_folder(out: Path, settings: Mapping[str, object]) -> None:
 
 
 def _read_or_write(path: Path, make: Callable[[], Iterable[Sentence]]) -> list[Sentence]:
-    """Read the sentences of a file; write it first if it does not exist."""
     if not path.is_file():
         write_text(path, "".join(f"{sentence.text}\n" for sentence in make()))
     return list(read_sentences(path))
@@ -273,7 +266,7 @@ def _search_duel(
     judge: LanguageModel,
     seed: int,
 ) -> list[Triplet]:
-    """Return the first distinct triplet of two models, by search and natural sentence, or none."""
+    """Try each search on each sentence; return the first distinct triplet, or no triplet."""
     for search, sentence in product(_SEARCHES, natural):
         triplet, _, _ = synthesize_triplet(
             first,

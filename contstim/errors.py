@@ -1,17 +1,16 @@
 """Exceptions of contstim.
 
-    ContstimError                     base of all exceptions of contstim
-    ├── InputError (ValueError)       an input of the user is invalid
-    │   ├── SentenceError             a text is not a sentence that can be scored or changed
-    │   ├── VocabularyError           a word list is unusable, or a word is not in it
-    │   ├── CorpusError               a text file is missing, empty, or not UTF-8
-    │   └── ScoreError                a score table is malformed, or lacks a sentence or model
-    ├── ModelError                    a model cannot be found, loaded, or used for this task
-    ├── InfeasibleError               no set of stimuli satisfies the constraints; says why
-    ├── StoreError                    a database or lock is in use, damaged, or of another program
-    ├── WorkerError                   a worker of a job cannot be started, or exits early; or an
-    │                                 optional package is not installed
-    └── VerificationError             a result failed its independent check; never use it
+    ContstimError
+    ├── InputError (ValueError)
+    │   ├── SentenceError
+    │   ├── VocabularyError
+    │   ├── CorpusError
+    │   └── ScoreError
+    ├── ModelError
+    ├── InfeasibleError
+    ├── StoreError
+    ├── WorkerError
+    └── VerificationError
 
 Messages state the problem and, if possible, a remedy. The command line prints the message without a
 traceback, and exits with status 2.
@@ -47,7 +46,7 @@ class CorpusError(InputError):
 
 
 class ScoreError(InputError):
-    """A score table is malformed (nan, unequal lengths, repeated names), or lacks scores."""
+    """A score table has nan, unequal lengths or repeated names, or lacks a sentence or model."""
 
 
 class ModelError(ContstimError):
@@ -55,7 +54,7 @@ class ModelError(ContstimError):
 
 
 class InfeasibleError(ContstimError):
-    """No set of stimuli satisfies the constraints."""
+    """No set of stimuli satisfies the constraints; the message says why."""
 
 
 class StoreError(ContstimError):
@@ -63,7 +62,7 @@ class StoreError(ContstimError):
 
 
 class WorkerError(ContstimError):
-    """A worker of a job cannot be started or exits early, or a package is not installed."""
+    """A worker of a job cannot start or exits early, or an optional package is not installed."""
 
 
 class VerificationError(ContstimError):
@@ -72,14 +71,11 @@ class VerificationError(ContstimError):
 
 @contextmanager
 def needing(extra: str, feature: str) -> Iterator[None]:
-    """Report missing packages of imports that need an optional dependency ("extra") of contstim.
+    """Replace a `ModuleNotFoundError` by a `WorkerError` that names the command to install.
 
     Args:
-        extra: name of the extra.
-        feature: feature that needs it, for the message.
-
-    Raises:
-        WorkerError: if a package is not installed; the message names the command to install it.
+        extra: optional dependencies that contain the package, as in `pip install contstim[EXTRA]`.
+        feature: subject of the message, such as "Collecting answers".
     """
     try:
         yield

@@ -1,13 +1,12 @@
-"""Declarations of fields: settings, files and models, declared once at the field itself.
+"""Notes on dataclass fields, which describe settings, files and models.
 
     @dataclass(frozen=True, kw_only=True)
     class TripletQuestion:
         per_pair: Annotated[int, Help("Triplets for each pair of models.", at_least=1)] = 10
         counts: Annotated[Path | None, Reads("A table model_1, model_2, per_pair.")] = None
 
-Options of commands, keys of study files, ranges and records are derived from these. Type and
-default are those of the field. A field without a default is required, and a field without a note
-is no option.
+Options of commands, keys of study files, ranges and records follow from these notes. A field
+without a default is a required option. A field without a note is no option.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 
 LARGEST = 10**9
-"""Largest absolute value of a number whose setting has no other limit."""
+"""Limit of the absolute value of numbers without another limit."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,8 @@ class Help:
     Attributes:
         text: help text that ends with a full stop.
         flag: option of a command; by default `--` with the name, and also `--no-` for booleans.
-        at_least: smallest allowed number; by default -`LARGEST`.
-        at_most: largest allowed number; by default `LARGEST`.
+        at_least: minimum; by default -`LARGEST`.
+        at_most: maximum; by default `LARGEST`.
         above: exclusive lower bound.
         below: exclusive upper bound.
         metavar: placeholder for the value, such as `LOW-HIGH`; by default its type.
@@ -49,9 +48,9 @@ class Help:
         folder: whether an input path may be a folder.
         content: required content of a file (`contstim.steps.paths`), checked before a study
             runs.
-        kind: content of the value, such as `trials`. In a study, a field that reads a kind gets the
-            output of this kind of another section. `a|b` is one of two kinds; a section of a study
-            then has a stage for each kind that exists.
+        kind: content of the value, such as `trials`. In a study, an input gets the output of
+            another section that has the same kind. An input `a|b` has one of two kinds; its
+            section has a stage for each kind that exists.
         argument: whether a command takes the values as arguments, without a flag.
     """
 
@@ -70,16 +69,16 @@ class Help:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The alternatives of `kind`; none if it is empty."""
+        """The alternatives of `kind`."""
         return tuple(self.kind.split("|")) if self.kind else ()
 
     def kind_of(self, choice: int) -> str:
-        """The kind that is used if a stage reads the alternative with this index; may be empty."""
+        """Kind that a stage reads, by the index of the alternative; empty without a kind."""
         return self.kinds[choice] if len(self.kinds) > 1 else self.kind
 
     @property
     def range(self) -> str:
-        """Range in brackets for help texts; empty without a range."""
+        """Range in brackets for help texts; may be empty."""
         if self.above is not None or self.below is not None:
             return f" [{self._exclusive_range}]"
         if self.at_most is not None and self.at_most <= LARGEST:
@@ -88,7 +87,6 @@ class Help:
 
     @property
     def _exclusive_range(self) -> str:
-        """Exclusive bounds in words."""
         if self.above is None:
             return f"below {self.below:g}"
         if self.below is None:
@@ -98,13 +96,12 @@ class Help:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Return the schema of the type with the allowed range or file endings."""
         from pydantic_core.core_schema import no_info_after_validator_function
 
         return no_info_after_validator_function(self.in_range, handler(source))
 
     def in_range(self, value: Any) -> Any:
-        """Return the value after checking its numbers, if any.
+        """Return the value after checking its numbers.
 
         Raises:
             ValueError: if a number is out of range or not finite.
@@ -116,7 +113,6 @@ class Help:
         return value
 
     def _broken_rule(self, number: float) -> str:
-        """Return the rule that a number violates; empty if it is in range."""
         above, below = self.above, self.below
         if (above is not None and not number > above) or (below is not None and not number < below):
             return self._exclusive_range
@@ -142,7 +138,7 @@ class Reads(Help):
 
 
 def reads_kind(text: str, kind: str) -> Reads:
-    """Return an input with a kind that is also its required content."""
+    """Return an input whose kind is also its required content."""
     return Reads(text, kind=kind, content=kind)
 
 
@@ -152,16 +148,16 @@ class Writes(Help):
 
     Attributes:
         beside: endings of further files written next to it, such as `.certificate.json`.
-        record: file in the output folder next to which the record is written; by default the output
-            itself.
-        stem: whether the path is the common start of file names that end with `beside`; the first
-            of these is the table with the record.
+        record: file in the output folder; the record is written next to it. By default, the record
+            is next to the output.
+        stem: whether the path is only the start of the file names, which end with `beside`. The
+            first of these files is the table with the record.
         formats: allowed endings of the file name of a table.
-        name: path in the results of a study, in which `{}` is the last word of the command. `a|b`
-            are the paths for two alternatives of the input. The first output of a step has a
-            default path without a name; other outputs are optional without one.
-        part: file of the folder that is of the kind `kind`; by default the folder itself.
-        when: property of the step without which a study does not have this output.
+        name: path in the results of a study. `{}` is the last word of the command. `a|b` are the
+            paths for two alternatives of the input. Without a name, the first output of a step has
+            a default path, and other outputs are optional.
+        part: file in the folder that contains the `kind`; by default the folder itself.
+        when: name of a property of the step. A study has this output only if the property is true.
     """
 
     beside: tuple[str, ...] = ()
@@ -174,7 +170,7 @@ class Writes(Help):
 
     @property
     def endings(self) -> tuple[str, ...]:
-        """Endings of all output files, starting with the output itself."""
+        """Endings of all output files."""
         return self.beside if self.stem else ("", *self.beside)
 
     @property
@@ -183,7 +179,7 @@ class Writes(Help):
         return bool(self.record) or any(ending.startswith("/") for ending in self.beside)
 
     def path_of(self, command: str, choice: int) -> str:
-        """Path in the results of a study, if the stage reads the alternative with this index."""
+        """Path in the results of a study, by the index of the input's alternative."""
         names, words = self.name.split("|"), command.split()
         name = names[choice] if len(names) > 1 else self.name
         if name or self.is_folder:
@@ -192,7 +188,7 @@ class Writes(Help):
 
     @property
     def range(self) -> str:
-        """Allowed endings in brackets for help texts; empty without a table."""
+        """Allowed endings in brackets for help texts; empty if all endings are allowed."""
         return f" [{', '.join(self.formats)}]" if self.formats else ""
 
     def in_range(self, value: Any) -> Any:
@@ -212,7 +208,7 @@ WritesTable = partial(Writes, formats=TABLE_KINDS)
 
 @dataclass(frozen=True)
 class Models(Help):
-    """Specifications of models, `[NAME=]SPECIFICATION`; their files and commits count as inputs."""
+    """Specifications of models; their files and commits count as inputs."""
 
     metavar: str = "[NAME=]MODEL"
 
@@ -245,7 +241,7 @@ def check_ranges(settings: DataclassInstance) -> None:
     """Refuse numbers that the `Help` of their field does not allow.
 
     Raises:
-        InputError: if a number is out of range; the message names the field and the allowed range.
+        InputError: if a number is out of range (names the field and the range).
     """
     for name, hint in get_type_hints(type(settings), include_extras=True).items():
         for note in get_args(hint)[1:]:

@@ -3,8 +3,8 @@
 Every function returns the axes of one figure, beginning at the upper left. A heat map has two axes:
 the map and its colour scale. Notebooks display the figure; in other programs, call
 `matplotlib.pyplot.show`. To write the figure, call `axes[0].figure.savefig`. If a report has
-several figures, the argument `name` is the name of the figure's file, without the suffix. Titles
-are on the left::
+several figures, `name` is the file name of one of them, without the suffix. Titles are on the
+left::
 
     bars, significance = contstim.plot.analysis(result, "accuracy-random-natural")
     bars.set_title("Random pairs", loc="left")
@@ -46,19 +46,12 @@ __all__ = [
 
 
 def agreement(scores: ScoreTable) -> list[Axes]:
-    """Plot the share of sentence pairs that two models order in the same way, by pair of models.
-
-    Args:
-        scores: scores from `score_sentences` or `ScoreTable.from_file`.
-    """
+    """Plot the share of sentence pairs that two models order in the same way, by pair of models."""
     return _draw(lambda: agreement_map(scores))
 
 
 def ranks(scores: ScoreTable) -> list[Axes]:
     """Plot the ranks of sentences under two models, one panel per pair (at most twelve panels).
-
-    Args:
-        scores: scores of two or more models.
 
     Raises:
         InputError: if there are fewer than two models.
@@ -73,9 +66,7 @@ def ranks(scores: ScoreTable) -> list[Axes]:
 def design(design: Design, text: Iterable[Sentence]) -> list[Axes]:
     """Plot trials by group and condition, sentences by source, and the balance of sides.
 
-    Args:
-        design: design from `build_design`.
-        text: sentences in which word frequencies are counted, such as the training text.
+    Word frequencies are counted in `text`, such as the training text.
     """
     from contstim.experiments.design.summary import summarise, summary_figure
     from contstim.words.frequencies import WordFrequencies
@@ -84,11 +75,7 @@ def design(design: Design, text: Iterable[Sentence]) -> list[Axes]:
 
 
 def power(power: DesignPower) -> list[Axes]:
-    """Plot the smallest detectable difference of accuracies by number of participants and scope.
-
-    Args:
-        power: power from `design_power`.
-    """
+    """Plot the smallest detectable difference of accuracies by number of participants and scope."""
     from contstim.experiments.design.power_report import power_figure
 
     return _draw(lambda: power_figure(power))
@@ -130,9 +117,7 @@ def analysis(
 def minimal_pairs(evaluation: MinimalPairEvaluation, name: str) -> list[Axes]:
     """Plot a figure of an evaluation on minimal pairs.
 
-    Args:
-        evaluation: evaluation from `evaluate_minimal_pairs`.
-        name: `phenomena-METHOD`, such as `phenomena-full-sentence`; `correlations`; `profile`.
+    `name` is `correlations`, `profile`, or `phenomena-METHOD`, such as `phenomena-full-sentence`.
 
     Raises:
         InputError: if the evaluation has no such figure.
@@ -145,10 +130,7 @@ def minimal_pairs(evaluation: MinimalPairEvaluation, name: str) -> list[Axes]:
 def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") -> list[Axes]:
     """Plot a figure of an evaluation on acceptability judgements.
 
-    Args:
-        evaluation: evaluation from `evaluate_acceptability`.
-        name: `scatter` (judgements against scores), or `correlations` (of differences within
-            pairs).
+    `name` is `scatter` (judgements against scores) or `correlations` (of differences within pairs).
 
     Raises:
         InputError: if there is no such figure.
@@ -159,18 +141,14 @@ def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") ->
 
 
 def desiderata(desiderata: Desiderata) -> list[Axes]:
-    """Plot the scores of each model against length, frequency and, if available, the reference.
-
-    Args:
-        desiderata: evaluation from `evaluate_desiderata`.
-    """
+    """Plot the scores of each model against length, frequency and, if available, the reference."""
     from contstim.evaluation.desiderata import desiderata_figure
 
     return _draw(lambda: desiderata_figure(desiderata))
 
 
 def _select_figure(name: str, figures: Iterable[tuple[str, Figure]]) -> Figure:
-    """Return the first figure with a name; later figures are not drawn."""
+    """Return the first figure with this name, without drawing later ones."""
     names = []
     for figure_name, figure in figures:
         if figure_name == name:
@@ -180,7 +158,7 @@ def _select_figure(name: str, figures: Iterable[tuple[str, Figure]]) -> Figure:
 
 
 def _draw(make: Callable[[], Figure]) -> list[Axes]:
-    """Draw a figure in the style of reports, register it with pyplot, and return its axes."""
+    """Draw a figure in the style of reports, and register it with pyplot."""
     from matplotlib import pyplot as plt
 
     with styled():

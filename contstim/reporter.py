@@ -17,7 +17,6 @@ class Reporter:
     """Receiver of messages and progress; this class ignores them, subclasses print them."""
 
     def __enter__(self) -> Self:
-        """Start to report a step."""
         return self
 
     def __exit__(self, *_raised: object) -> None:
@@ -51,7 +50,7 @@ class Reporter:
         """
 
     def show(self, tables: Callable[[], Iterable[Part]]) -> None:
-        """Offer preliminary results: a reporter that shows them calls `tables` to make them."""
+        """Offer preliminary results; only reporters that show them call `tables`."""
 
     def reading(self, task: str, items: Iterable[_Item]) -> Iterator[_Item]:
         """Yield the items, and report every 10,000 items how many have been read."""

@@ -1,4 +1,4 @@
-"""Format of numbers in messages, pages and tables, and helpers for messages and groups."""
+"""Format numbers and texts for messages, pages and tables; find duplicates; group values."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 def quantity(number: int, noun: str, plural: str = "") -> str:
     """Format a number with a noun: `1 group`, `1,200 groups`, `2 matrices`.
 
-    Args:
-        number: number of things.
-        noun: singular noun, which may have modifiers ("natural pair").
-        plural: plural noun; by default the singular with an s.
+    The plural is by default the singular with an s.
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 

@@ -19,8 +19,8 @@ How "Both women love Germany." is derived (`sample_tree(random.Random(5), words=
 2. QPRED becomes a verb in the present tense and its object. In the lexicon, "love" has
    obj=field|city|country, so the object is a name of one of these classes.
 3. `sampling` computes the probability of each length for every symbol. Here it assigns two words
-   to NP and two to QPRED. It continues with the children of each symbol, and finally draws the
-   words "both", "women", "love" and "Germany" in proportion to their weights.
+   to NP and two to QPRED, and then continues with their children. Finally, it draws the words
+   "both", "women", "love" and "Germany" in proportion to their weights.
 4. A `Derivation` writes the words as a sentence, with a capital, an end mark and "a" or "an".
 """
 

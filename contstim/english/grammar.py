@@ -3,16 +3,19 @@
 A rule is a production over categories with features (Gazdar, Klein, Pullum & Sag 1985,
 *Generalized Phrase Structure Grammar*). The notation is NLTK's notation of feature grammars:
 a variable (`?n`) has the same value at each occurrence in a rule. There are two additions: a weight
-in brackets at the end of every alternative, and `+H` on heads. If a variable can have several
-values, the weight of a value is proportional to the frequency of the head's words with this value.
+in brackets at the end of every alternative, and `+H` on heads. If a variable has several possible
+values, each value is weighted by the frequency of the head's words with this value.
 
-Starting from the root, each rule is expanded for every binding of its variables to values. The
-symbol on the left side binds its variables first. Variables of words then take the values in the
-lexicon, so that only existing combinations, such as verbs with their objects, are expanded. The
-remaining variables take all values that features of the same name have in the lexicon. Expansions
-that derive no words are dropped. The rules are not recursive (a clause inside a clause has a
-separate category). Every symbol therefore derives finitely many sentences, and the probabilities of
-their lengths are exact.
+Starting from the root, each rule is expanded for every binding of its variables to values:
+
+1. The symbol on the left side binds its variables.
+2. Variables of words take the values in the lexicon. So only existing combinations, such as verbs
+   with their objects, are expanded.
+3. The remaining variables take all values that features of the same name have in the lexicon.
+   Expansions that derive no words are dropped.
+
+The rules are not recursive: a clause inside a clause has a separate category. Therefore the
+probabilities of the lengths of sentences are exact.
 """
 
 from __future__ import annotations
@@ -60,33 +63,31 @@ GrammarRule: TypeAlias = tuple[Pattern, tuple[Pattern, ...], float]
 _Expansion: TypeAlias = tuple[float, tuple[Pattern, ...], tuple[Pattern, ...]]
 """A rule prepared for expansion: its weight, and its children in two orders.
 
-The first order is the order in which children bind variables: heads that are words, other words,
-phrases. With it, combinations that no word has are excluded early. The second order is that of the
-sentence. In the second order, children lack the features that no rule for their category uses,
-because such features would only multiply symbols.
+In the first order, children bind variables: heads that are words, then other words, then phrases.
+So combinations that no word has are excluded early. The second order is that of the sentence.
+There, children lack features that no rule for their category uses; these would multiply symbols.
 """
 
 
 def rules_text() -> str:
-    """Return the text of the rule file."""
+    """Return the text of `rules.fcfg`."""
     return resources.files("contstim.english").joinpath("rules.fcfg").read_text(encoding="utf-8")
 
 
 @functools.cache
 def rules() -> tuple[GrammarRule, ...]:
-    """Return the rules of the grammar, in the order of the file."""
+    """Return the rules of the grammar."""
     return tuple(map(_rule_of, productions(rules_text())))
 
 
 def further_rules(text: str) -> tuple[GrammarRule, ...]:
-    """Read additional rules in the same notation, with the abbreviations of the grammar.
+    """Read additional rules, which may use the abbreviations of the grammar.
 
     Raises:
         ValueError: if a line is not a rule, or a part of a rule is not a category.
     """
     from nltk.grammar import FeatStructNonterminal
 
-    # The new rules may use the definitions of the grammar
     definitions = [line for line in rules_text().splitlines() if line.startswith("$")]
     new_productions = productions("\n".join([*definitions, text]))
     for production in new_productions:
@@ -102,7 +103,6 @@ def _rule_of(production: Any) -> GrammarRule:
 
 
 def _convert(nonterminal: Any) -> Pattern:
-    """Convert a feature structure of NLTK to a pattern."""
     # NLTK stores the category as a feature named *type*, and +H as H=True
     values = {str(name): str(value) for name, value in nonterminal.items()}
     is_head = values.pop(HEAD, "False") == "True"
@@ -135,11 +135,9 @@ class Grammar:
     """A context-free grammar, expanded from rules on demand; caches every expanded symbol.
 
     Attributes:
-        lexicon: lexicon in which words are found by their features.
-        phrases: for each expanded phrase, its possible sequences of children and their
-            probabilities.
-        words: for each expanded lexical symbol, its entries.
-        mass: for each expanded symbol, the total weight of its derivations; 0 if there are none.
+        phrases: expanded phrase → possible sequence of children → its probability.
+        words: expanded lexical symbol → its entries.
+        mass: expanded symbol → total weight of its derivations; 0 if there are none.
     """
 
     def __init__(self, all_rules: Sequence[GrammarRule], words: Lexicon) -> None:
@@ -151,7 +149,7 @@ class Grammar:
         self._declared: dict[str, set[str]] = {}
         for pattern, *_ in all_rules:
             self._declared.setdefault(pattern.category, set()).update(dict(pattern.features))
-        # Category -> left sides and their rules; a left side is unified once for all its rules
+        # Category -> left sides and their rules
         self._rules: dict[str, list[tuple[Pattern, list[_Expansion]]]] = {}
         for pattern, alternatives in itertools.groupby(all_rules, key=itemgetter(0)):
             expansions = [self._expansion(right, weight) for _, right, weight in alternatives]
@@ -176,7 +174,6 @@ class Grammar:
 
     def expand(self, symbol: Symbol) -> float:
         """Expand a symbol and everything below it; return its mass, 0 if it derives nothing."""
-        # Each symbol is expanded once, because thousands of rules share the same noun phrases
         mass = self.mass.get(symbol)
         if mass is None:
             if symbol.category in self._rules:
@@ -200,13 +197,12 @@ class Grammar:
             # Variables of the left side that the symbol does not specify remain unbound
             absent = pattern.variables - binding.keys()
             for rule_weight, order, right in alternatives:
-                # The weight of a rule is divided among its bindings, in proportion to the mass of
-                # the heads
+                # Bindings share the weight of a rule in proportion to the mass of their heads
                 masses = dict(self._expand_rule(order, right, binding, absent))
                 total = sum(masses.values())
                 mass += rule_weight * total
                 for children, share in masses.items():
-                    # Two rules or bindings may have the same children; their shares add up
+                    # Shares of rules or bindings with the same children add up
                     weights[children] = weights.get(children, 0.0) + rule_weight * share / total
         norm = sum(weights.values())
         if norm:
@@ -220,7 +216,7 @@ class Grammar:
         binding: Binding,
         absent: frozenset[str],
     ) -> Iterator[tuple[tuple[Symbol, ...], float]]:
-        """Yield the children of a rule for each extension of a binding, with their heads' mass."""
+        """Yield the children for each extension of a binding, with the mass of the heads."""
         bindings = [binding]
         for pattern in order:
             bindings = self._widen(bindings, pattern, absent)
@@ -245,9 +241,9 @@ class Grammar:
     ) -> list[Binding]:
         """Extend bindings, which have the same variables, by the variables of another pattern.
 
-        Each binding is extended in every possible way. Variables of a word take values that some
-        word of its category has. Variables of a phrase take all combinations of values in the
-        lexicon; those without a derivation are dropped when the phrase is expanded.
+        Variables of a word take values that some word of its category has. Variables of a phrase
+        take all combinations of values in the lexicon; combinations without a derivation are
+        dropped when the phrase is expanded.
         """
         new_variables = pattern.variables - bindings[0].keys() - absent
         free = {value: name for name, value in pattern.features if value in new_variables}
@@ -257,8 +253,7 @@ class Grammar:
             return bindings
         wider = []
         for binding in bindings:
-            # If no variable is left to bind, a matching word gives one empty row, which keeps the
-            # binding
+            # Without free variables, a matching word gives one empty row, which keeps the binding
             rows = (
                 self.lexicon.combinations(names)
                 if is_phrase
@@ -269,10 +264,7 @@ class Grammar:
 
 
 def unify(pattern: Pattern, features: Mapping[str, str]) -> Binding | None:
-    """Bind the variables of a rule's left side to a symbol's features; None if they disagree.
-
-    A feature that only one side specifies is not a disagreement.
-    """
+    """Bind the variables of a rule's left side to a symbol's features; None if values differ."""
     binding: Binding = {}
     for name, value in pattern.features:
         actual = features.get(name)
@@ -289,10 +281,10 @@ def unify(pattern: Pattern, features: Mapping[str, str]) -> Binding | None:
 
 @contextlib.contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector, to save time while a grammar is expanded.
+    """Pause the cyclic garbage collector while a grammar is expanded.
 
-    An expansion creates a million permanent tuples. The collector would scan them repeatedly, which
-    takes a third of the time and frees nothing.
+    An expansion creates a million permanent tuples. Scanning them takes a third of the time and
+    frees nothing.
     """
     was_on = gc.isenabled()
     gc.disable()

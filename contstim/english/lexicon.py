@@ -42,20 +42,19 @@ BE_FORMS = {
 }
 # Features whose values are semantic classes; a value may also be the name of a group of classes.
 CLASS_FEATURES = ("sem", "subj", "obj", "place", "fits", "agr", "of")
-# A value may have alternatives: the object of "cook" is a "dish|baked". A word that denotes
-# something (noun, name, place) must have one of the alternatives. A word that describes something
-# must have all of them, because it must fit every noun that may be chosen; PREDICATES are the
-# categories of such words.
+# A value may have alternatives: the object of "cook" is a "dish|baked". Nouns, names and places
+# must have one of the alternatives. Words of the categories PREDICATES must have all of them,
+# because they must fit every noun that may be chosen.
 OR = "|"
 PREDICATES = frozenset({"V", "ADJ", "CMP", "LOOK", "RP"})
-# Features without alternatives: a variable has one value, on which several words must agree.
+# Features without alternatives: their variables have one value, on which several words agree.
 SEPARATE = frozenset({"agr", "num", "mode", "at", "by"})
 
 
 class Symbol(NamedTuple):
     """A category and its required features, sorted by name.
 
-    A named tuple and not a dataclass, because half a million symbols are hashed during expansion.
+    An expansion hashes half a million symbols; a named tuple is hashed faster than a dataclass.
     """
 
     category: str
@@ -63,7 +62,7 @@ class Symbol(NamedTuple):
 
     @classmethod
     def of(cls, category: str, **features: str) -> Symbol:
-        """Create a symbol with these features, in any order."""
+        """Create a symbol from features in any order."""
         return cls(category, tuple(sorted(features.items())))
 
     def __str__(self) -> str:
@@ -75,8 +74,8 @@ class Symbol(NamedTuple):
 class Entry:
     """One form of one word in one use; compared by identity.
 
-    `form` may contain a space ("last night", "looked at"). Each feature has one or more values. An
-    entry fits a symbol if each value that the symbol requires is among the entry's values.
+    `form` may contain a space ("last night", "looked at"). An entry fits a symbol if it has each
+    value that the symbol requires; it may have several values of a feature.
     """
 
     category: str
@@ -112,8 +111,7 @@ class Lexicon:
     def _index(self) -> dict[tuple[str, str, str], int]:
         """A bit mask for each category, feature and value: bit i is set if entry i has the value.
 
-        Masks of several features are combined by a bitwise operation. Masks of values with
-        alternatives are added on demand.
+        Masks of values with alternatives are added on demand.
         """
         index: dict[tuple[str, str, str], int] = {}
         for category, entries in self.entries.items():
@@ -125,7 +123,6 @@ class Lexicon:
         return index
 
     def _entry_bits(self, category: str, name: str, value: str) -> int:
-        """Return the bit mask of a value, which may have alternatives."""
         key = (category, name, value)
         if key not in self._index:
             combine = operator.and_ if category in PREDICATES else operator.or_
@@ -137,14 +134,12 @@ class Lexicon:
         """Return the entries of a symbol's category that have all of its features."""
         if symbol not in self._matches:
             candidates = self.entries.get(symbol.category, ())
-            # Bit i is entry i. Each feature clears the bits of the entries that lack it
             bits = (1 << len(candidates)) - 1
             for name, value in symbol.features:
                 bits &= self._entry_bits(symbol.category, name, value)
             entries = []
             while bits:
-                # Because of two's complement, this is the lowest set bit
-                lowest = bits & -bits
+                lowest = bits & -bits  # lowest set bit (two's complement)
                 entries.append(candidates[lowest.bit_length() - 1])
                 bits ^= lowest
             self._matches[symbol] = tuple(entries)
@@ -153,8 +148,8 @@ class Lexicon:
     def values(self, symbol: Symbol, names: tuple[str, ...]) -> Rows:
         """Return the distinct combinations of values of these features in a symbol's entries.
 
-        If an entry has several values of a feature, they are joined to one value with alternatives,
-        except for features in `SEPARATE`.
+        Several values of a feature in an entry are joined to one value with alternatives, except
+        for features in `SEPARATE`.
         """
         if (symbol, names) not in self._values:
             rows: dict[tuple[str, ...], None] = {}
@@ -185,10 +180,9 @@ def _ends_in_consonant_y(word: str) -> bool:
 
 
 def _double_last_letter(word: str) -> str:
-    """Double the last letter of a word if English spelling requires it.
+    """Double the last letter of a word of one syllable if it follows a single vowel: stop, plan.
 
-    It is doubled in words of one syllable that end in one vowel letter and one consonant letter,
-    such as stop, plan and chat. The letters w, x and y are never doubled, as in show, fix and play.
+    The letters w, x and y are never doubled: show, fix, play.
     """
     doubles = len(word) > 2 and word[-1] not in VOWELS + "wxy" and word[-2] in VOWELS
     return word + word[-1] if doubles and sum(map(VOWELS.__contains__, word)) == 1 else word
@@ -219,7 +213,7 @@ def add_ing(word: str) -> str:
 
 
 class _Reader:
-    """A parser of the table. It collects classes, inherited features, and entries."""
+    """Parser of the table."""
 
     def __init__(self, text: str) -> None:
         self.classes: dict[str, tuple[str, ...]] = {}
@@ -265,7 +259,7 @@ class _Reader:
         name, _, share = text.partition("/")
         lemma, _, irregular = name.replace("_", " ").partition(":")
         spellings = tuple(irregular.split(",")) if irregular else ()
-        # If a word has several rows, one for each use, the first row lists its irregular forms
+        # A word has a row for each use; only the first row lists its irregular forms
         spellings = self.irregular.setdefault((category, lemma), spellings)
         forms: Iterator[tuple[str, Features]] = iter([(lemma, features)])
         if category in ("N", "V"):
@@ -282,7 +276,7 @@ class _Reader:
         no = dict.fromkeys(("kin", "hum", "live", "shared"), ("no",))
         features = {"count": ("count",), **no, "by": PERSONS} | features
         for name in features.get("sem", ()):
-            # The later value wins: a row overrides these defaults, and a class overrides the row
+            # Precedence: features of the class, then of the row, then these defaults
             features = features | self.inherited.get(name, {})
         plural = irregular[0] if irregular else add_s(lemma)
         regular = "yes" if plural in (lemma + "s", lemma + "es", add_s(lemma)) else "no"
@@ -320,8 +314,7 @@ class _Reader:
         forms |= dict(zip(forms, irregular, strict=False))
         # "have" is the only verb except "be" with an irregular third person
         third = "has" if lemma == "have" else add_s(head) + space + particles
-        # Base form and present tense have the same spelling. After "to" or a modal, the base form
-        # fits all persons. The present tense does not fit he, she or it
+        # The base form ("to see", "can see") fits all persons, the present tense not he, she, it
         yield lemma, features | {"form": ("base",), "agr": PERSONS}
         yield lemma, features | {"form": ("pres",), "agr": OTHER_PERSONS}
         yield third, features | {"form": ("pres",), "agr": HE_SHE_IT}
@@ -330,11 +323,7 @@ class _Reader:
 
 
 def read_lexicon(text: str) -> Lexicon:
-    """Read a lexicon from the text of a table.
-
-    Raises:
-        InputError: if a row does not have three columns.
-    """
+    """Read a lexicon from the text of a table; refuse rows that do not have three columns."""
     entries = {category: tuple(entries) for category, entries in _Reader(text).entries.items()}
     return Lexicon(entries)
 

@@ -1,8 +1,8 @@
 """Generate minimal pairs: sentences of the embedded grammar, each with an ungrammatical twin.
 
-The grammar derives the good sentence; the paradigm (`paradigm`) defines the error in the bad one.
-Constituents that both sentences share are drawn once, so that the sentences differ only in what the
-paradigm changes.
+The grammar derives the good sentence. The paradigm (`paradigm`) defines the error in the bad one.
+Constituents that both sentences share are drawn once, so that the sentences differ only in the
+error.
 
 The file format and the division into paradigms follow Warstadt, Parrish, Liu, Mohananey, Peng, Wang
 & Bowman (2020), *BLiMP: The Benchmark of Linguistic Minimal Pairs for English*. Words and paradigms
@@ -42,17 +42,15 @@ class LabelledPair:
     """A sentence and its ungrammatical twin, with the fields of a line in BLiMP's files.
 
     Attributes:
-        sentence_good: grammatical sentence.
-        sentence_bad: ungrammatical sentence.
         field: field of linguistics, such as `syntax`.
         linguistics_term: phenomenon, such as `island_effects`.
         UID: name of the paradigm.
         pairID: number of the pair within the paradigm, from 0.
         lexically_identical: whether both sentences have the same lemmas, in any order and form.
-        one_prefix: common beginning, and the next word of the good and of the bad sentence; empty
-            if the method does not apply.
-        two_prefix: beginnings of the good and of the bad sentence, and the word that follows both;
+        one_prefix: common beginning, next word of the good sentence, and next word of the bad one;
             empty if the method does not apply.
+        two_prefix: beginning of the good sentence, beginning of the bad one, and the word that
+            follows both; empty if the method does not apply.
     """
 
     sentence_good: str
@@ -67,7 +65,7 @@ class LabelledPair:
 
     @property
     def row(self) -> dict[str, Any]:
-        """The fields of a line in BLiMP's files, without those of methods that do not apply."""
+        """The fields of a line in BLiMP's files; without fields of methods that do not apply."""
         row = asdict(self) | {"simple_LM_method": True}
         for method, names in PREFIX_FIELDS.items():
             values = row.pop(method)
@@ -77,25 +75,25 @@ class LabelledPair:
 
 
 class Generator:
-    """A sampler of pairs. It expands the necessary part of the grammar once for all paradigms.
+    """A sampler of pairs, which expands the necessary part of the grammar once.
 
     Args:
         paradigms: paradigms with the same additional rules (`Paradigm.rules`).
 
     Raises:
-        InputError: if a constituent is not a category of the grammar or the lexicon, or a rule
-            cannot be read (names the paradigm).
+        InputError: if a constituent is not a category, or a rule cannot be read (names the
+            paradigm).
     """
 
     def __init__(self, paradigms: Sequence[Paradigm]) -> None:
-        # All constituents of a version are the right side of one rule, so that a variable has one
-        # value in all of them, as in "NP[agr=?a] V[agr=?a]".
+        # The constituents of a version are the right side of one rule, so that a variable has the
+        # same value in all of them, as in "NP[agr=?a] V[agr=?a]"
         self._tops: dict[tuple[str, int], Symbol] = {}
         tops = []
         for paradigm in paradigms:
             for number, version in enumerate(paradigm.versions):
                 patterns = [item.pattern for item in _constituents(version)]
-                for pattern in patterns:  # separately, so that an error names one constituent
+                for pattern in patterns:  # so that an error names one constituent
                     _right_side(paradigm, pattern)
                 # No other category has this name, because the notation does not allow spaces
                 top = Pattern(f"PAIR {paradigm.uid} {number}", ())
@@ -127,7 +125,7 @@ class Generator:
         """
         if n < 1:
             raise InputError(f"The number of pairs per paradigm must be at least 1, got {n}.")
-        rng = random.Random(f"{seed} {paradigm.uid}")  # so pairs do not depend on other paradigms
+        rng = random.Random(f"{seed} {paradigm.uid}")  # independent of other paradigms
         pairs: dict[tuple[str, str], LabelledPair] = {}
         misses = 0  # consecutive draws without a new pair
         with collector_paused():
@@ -162,10 +160,9 @@ class Generator:
                 f"{' '.join(item.pattern for item in constituents)}. Check that the "
                 "categories have these features, and that each variable can have one value."
             )
-        # The children have the order of the constituents: good ones, then bad ones.
         children = self._sampler.draw(rng, symbol=top).children
         drawn = {item.name: child for item, child in zip(constituents, children, strict=True)}
-        # The bad sentence reuses the words that are drawn for the good one.
+        # `drawn` keeps the words of the good sentence for the bad one
         good_items, bad_items, _ = version
         good = self._realise(good_items, drawn, rng, top)
         bad = self._realise(bad_items, drawn, rng, top) if good else None
@@ -192,7 +189,7 @@ class Generator:
     ) -> Derivation | None:
         """Build a sentence from items; draw literal words, and add them to `drawn`.
 
-        None if a word lacks the required form, or the sentence is not sensible.
+        Return None if a word lacks the required form, or the sentence is not sensible.
         """
         children = []
         for item in items:
@@ -212,7 +209,7 @@ class Generator:
     def _inflect(self, word: Derivation, changes: dict[str, str]) -> Derivation | None:
         """Return the form of the same lemma with changed features; None if there is no such form.
 
-        A function word becomes the word of the same rank among the words with those features.
+        A function word is replaced by the word with the same index among words with these features.
         """
         if word.entry is None:
             raise InputError(f"{word.symbol} is a phrase, but only single words have other forms.")
@@ -231,11 +228,7 @@ def _prefix(
     twins: Sequence[Sentence],
     items_and_trees: Iterable[tuple[Sequence[Item], Derivation]],
 ) -> tuple[str, ...]:
-    """Return the fields of the paradigm's prefix method; empty without such a method.
-
-    Raises:
-        InputError: if the method does not apply to the sentences.
-    """
+    """Return the fields of the paradigm's prefix method; empty without such a method."""
     good, bad = (sentence.words for sentence in twins)
     if paradigm.prefix == "one":
         # First index at which the words differ; 0 if one sentence is the beginning of the other
@@ -246,7 +239,6 @@ def _prefix(
     elif paradigm.prefix == "two":
         parts = []
         for (items, tree), sentence in zip(items_and_trees, twins, strict=True):
-            # The prefix consists of all constituents before the critical one
             index = [item.name for item in items].index(paradigm.critical)
             lengths = [sum(len(e.words) for e in child.entries()) for child in tree.children]
             start, end = sum(lengths[:index]), sum(lengths[: index + 1])
@@ -276,16 +268,15 @@ def generate_pairs(
         n: number of pairs of each paradigm.
         seed: any integer.
         paradigms: paradigms to use; by default all that ship with contstim.
-        progress: callback that receives the number of finished paradigms and their total number.
+        progress: callback with the completed and the total number of paradigms.
 
     Raises:
-        InputError: if two paradigms have the same name; see also `Generator` and
-            `Generator.pairs`.
+        InputError: if two paradigms have the same name; see also `Generator.pairs`.
     """
     selected = shipped_paradigms() if paradigms is None else list(paradigms)
     if twice := sorted(find_duplicates(paradigm.uid for paradigm in selected)):
         raise InputError(f"Several paradigms have the name {', '.join(twice)}. Rename them.")
-    # Paradigms of one file share its rules, so that their grammar is expanded once.
+    # The grammar is expanded once for paradigms with the same rules
     by_rules = grouped((paradigm.rules, paradigm) for paradigm in selected)
     generators = {text: Generator(group) for text, group in by_rules.items()}
     pairs = []
@@ -320,13 +311,13 @@ def _read_rules(text: str, problem: str) -> tuple[GrammarRule, ...]:
     try:
         return further_rules(text)
     except ValueError as error:
-        # The last line of NLTK's message is the reason; the lines above repeat the rule
+        # The last line of NLTK's message is the reason
         reason = str(error).splitlines()[-1].strip(" ^")
         raise InputError(f"{problem}: {reason}.") from error
 
 
 def write_pairs(folder: Path | str, pairs: Iterable[LabelledPair]) -> list[Path]:
-    """Write a file UID.jsonl for each paradigm; existing files of these names are replaced.
+    """Write a file UID.jsonl for each paradigm, replacing existing files.
 
     Raises:
         InputError: if a file cannot be written.
@@ -341,12 +332,7 @@ def write_pairs(folder: Path | str, pairs: Iterable[LabelledPair]) -> list[Path]
 
 
 def refuse_other_pairs(folder: Path | str, paradigms: Sequence[str]) -> None:
-    """Refuse an output folder with files of other paradigms, which an evaluation would also read.
-
-    Raises:
-        InputError: if the folder has a file of another paradigm.
-    """
-    # Files of the same paradigms will be replaced, so the same command may be repeated.
+    """Refuse an output folder with files of other paradigms, which evaluations would also read."""
     expected = {f"{uid}.jsonl" for uid in paradigms}
     extra = sorted({path.name for path in Path(folder).glob("*.jsonl")} - expected)
     if extra:

@@ -7,12 +7,7 @@ A file begins with a `field` and a `phenomenon`, and has a table for each paradi
     bad = "NP V DEM N{num=pl}"
     prefix = "one"
 
-`either` is a list of versions, which replace "$name" in the sentences by a text. `with` lists
-constituents that are drawn but do not occur in the sentences, `end` is the end mark, and `prefix`
-is BLiMP's prefix method. `prefix = "two"` requires `critical`, the name of the word that follows
-both prefixes. `rules` are additional phrases of the file, in the notation of the grammar.
-
-The good sentence is a sequence of
+`Paradigm` describes all keys. The good sentence is a sequence of
 
     CATEGORY[feature=value, feature=?variable]    a constituent in the notation of the grammar
     name:CATEGORY[...]                            a constituent with a name
@@ -56,9 +51,9 @@ class Item(NamedTuple):
 
     Attributes:
         name: unique name; for a reference, the name of the item of the good sentence.
-        pattern: constituent in the notation of the grammar; empty for words and references.
-        alternatives: literal words, one of which is drawn; empty for constituents and references.
-        changes: for a reference, features that replace those of the item; empty for no change.
+        pattern: constituent in the notation of the grammar, if the item is a constituent.
+        alternatives: alternative literal words, if the item consists of words.
+        changes: for a reference, features that replace those of the item.
     """
 
     name: str
@@ -68,12 +63,12 @@ class Item(NamedTuple):
 
     @property
     def is_reference(self) -> bool:
-        """True for a reference to an item of the good sentence."""
+        """Whether the item refers to an item of the good sentence."""
         return not (self.pattern or self.alternatives)
 
 
 Version: TypeAlias = tuple[tuple[Item, ...], tuple[Item, ...], tuple[Item, ...]]
-"""Items of the good sentence, of its bad twin, and items that are drawn but not displayed."""
+"""Items of the good sentence, items of the bad sentence, and items that are not displayed."""
 
 
 class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
@@ -81,11 +76,11 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
 
     Attributes:
         uid: name of the paradigm, as in BLiMP.
-        phenomenon: phenomenon that the paradigm belongs to, such as `island_effects`.
+        phenomenon: phenomenon, such as `island_effects`.
         field: field of linguistics, such as `syntax`.
         good: items of the good sentence.
         bad: items of the bad sentence.
-        hidden: items that are drawn but do not occur in the sentences (`with`).
+        hidden: items that are drawn but do not occur in the sentences (key `with`).
         either: for each version, name → text that replaces "$name" in `good`, `bad` and `hidden`.
         end: end mark of both sentences.
         prefix: BLiMP's prefix method that applies: "one", "two", or "" for none.
@@ -99,7 +94,6 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
     good: str
     bad: str
     hidden: str = Field("", alias="with")
-    # By default there is one version without replacements
     either: list[dict[str, Any]] = Field([{}], min_length=1)
     end: Literal[".", "!", "?"] = "."
     prefix: Literal["", "one", "two"] = ""
@@ -108,7 +102,7 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
 
     @cached_property
     def versions(self) -> tuple[Version, ...]:
-        """Items of all versions, which are equally likely."""
+        """Items of each version; all versions are equally likely."""
         return tuple(map(self._version, self.either))
 
     @model_validator(mode="after")
@@ -120,10 +114,9 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
         for *good_and_bad, hidden in self.versions:
             for which, items in zip(("good", "bad"), good_and_bad, strict=True):
                 names = [item.name for item in items]
-                # The bad sentence may refer to items of the good one; hidden items need other names
                 if twice := sorted({*names} & {item.name for item in hidden}):
                     raise ValueError(f"'{which}' and 'with' both name {', '.join(twice)}.")
-                # A prefix precedes the critical word, so this cannot be the first item
+                # A prefix precedes the critical word, so this is not the first item
                 if self.critical and self.critical not in names[1:]:
                     raise ValueError(
                         f"critical = {self.critical!r} does not follow anything in the {which} "
@@ -147,7 +140,7 @@ def read_paradigms(path: Path | str) -> list[Paradigm]:
         InputError: if the file cannot be read or an entry is invalid (names the entry).
     """
     content = read_toml(path)
-    # Keys above the first table of the file apply to all its paradigms.
+    # Keys above the first table apply to all paradigms of the file
     tables = {name: value for name, value in content.items() if isinstance(value, dict)}
     common = {name: value for name, value in content.items() if name not in tables}
     if not tables:
@@ -171,7 +164,7 @@ def shipped_paradigms() -> list[Paradigm]:
 
 
 def choose_paradigms(paradigms: Sequence[Paradigm], names: Sequence[str]) -> list[Paradigm]:
-    """Select the paradigms whose name or phenomenon is among the names; all if there are no names.
+    """Select the paradigms with these names or phenomena; without names, all.
 
     Raises:
         InputError: if a name is neither a paradigm nor a phenomenon.
@@ -187,7 +180,6 @@ def choose_paradigms(paradigms: Sequence[Paradigm], names: Sequence[str]) -> lis
 
 
 def _read_good(text: str) -> tuple[Item, ...]:
-    """Parse a good sentence and give each item a unique name."""
     items = _require_distinct_names(_parse_items(text, "good"))
     if changed := [item.name for item in items if item.is_reference]:
         raise ValueError(f"{changed[0]}{{...}} is allowed in the bad sentence only.")
@@ -211,7 +203,7 @@ def _read_bad(text: str, good: Sequence[Item]) -> tuple[Item, ...]:
                 f"bad sentence another name, as in new:{item.name}[...]."
             )
         items.append(Item(item.name) if is_bare else item)
-    # A constituent of the good sentence may be used twice; items of the bad sentence may not.
+    # The bad sentence may repeat a constituent of the good one, but not its own items
     _require_distinct_names([item for item in items if not item.is_reference])
     return tuple(items)
 
@@ -231,7 +223,7 @@ def _parse_items(text: str, which: str) -> list[Item]:
             alternatives = tuple(words.strip() for words in quoted.split("|"))
             if not all(alternatives):
                 raise ValueError(f'"{quoted}" has an empty alternative.')
-            # Unnamed words get a name with spaces, which no constituent can have.
+            # Unnamed words get a name with spaces, which no constituent can have
             items.append(Item(name or f"{which} word {len(items) + 1}", "", alternatives))
         elif changes is not None:
             pairs = [tuple(map(str.strip, change.split("="))) for change in changes.split(",")]
@@ -239,7 +231,7 @@ def _parse_items(text: str, which: str) -> list[Item]:
                 raise ValueError(f"{{{changes}}} must be {{feature=value}} or {{a=b, c=d}}.")
             items.append(Item(word, changes=tuple((pair[0], pair[1]) for pair in pairs)))
         else:
-            # N and N[] are both nouns, but only N can refer to the good sentence.
+            # N and N[] are both nouns, but only N can refer to the good sentence
             pattern_text = word if pattern is None else f"{word}[{pattern}]"
             items.append(Item(name or word, pattern_text))
         position = match.end()

@@ -56,7 +56,7 @@ class Derivation:
 
     @property
     def category(self) -> str:
-        """Category of the node, such as "NP"."""
+        """Category, such as "NP"."""
         return self.symbol.category
 
     def entries(self) -> Iterator[Entry]:
@@ -70,18 +70,17 @@ class Derivation:
     def sentence(self) -> Sentence:
         """The sentence with an initial capital, an end mark, and "an" before vowel sounds."""
         words = [word for entry in self.entries() for word in entry.words]
-        # The rules always derive "a", because the sound of the next word is not a feature
+        # The rules always derive "a"
         for position, word in enumerate(words[:-1]):
             if word == "a":
                 words[position] = indefinite_article(words[position + 1])
-        # After the articles, because the first word may be an article. Not `capitalize`, which
-        # changes the case of the other letters
+        # Not `capitalize`, which changes the case of the other letters
         words[0] = words[0][0].upper() + words[0][1:]
         question = any(child.category == QUESTION for child in self.children)
         return Sentence(tuple(words), "?" if question else ".")
 
     def tree(self) -> Tree:
-        """Return the derivation as a tree of NLTK, for drawing and searching."""
+        """Return the derivation as a tree of NLTK."""
         from nltk import Tree
 
         if self.entry is not None:
@@ -91,7 +90,7 @@ class Derivation:
 
 @dataclass(frozen=True)
 class Sampler:
-    """A sampler of derivations from a grammar. It caches distributions of lengths."""
+    """A sampler of derivations from a grammar; caches distributions of lengths."""
 
     grammar: Grammar
     _lengths: dict[Symbol, Lengths] = field(default_factory=dict)
@@ -106,7 +105,6 @@ class Sampler:
                 entries = self.grammar.words[symbol]
                 total = sum(entry.weight for entry in entries)
                 for entry in entries:
-                    # An entry may have several words ("last night")
                     counts[len(entry.words)] += entry.weight / total
             else:
                 for children, probability in self.grammar.phrases[symbol].items():
@@ -120,7 +118,7 @@ class Sampler:
         if len(children) == 1:
             return self.lengths(children[0])
         if children not in self._suffixes:
-            # Many rules have the same last children, so the result is cached for each suffix
+            # Cached, because many rules have the same last children
             first, later_lengths = self.lengths(children[0]), self.suffix(children[1:])
             self._suffixes[children] = convolve(first, later_lengths)
         return self._suffixes[children]
@@ -128,10 +126,7 @@ class Sampler:
     def draw(
         self, rng: random.Random, words: int | None = None, symbol: Symbol = START
     ) -> Derivation:
-        """Draw a derivation of exactly `words` words, or of any length if `words` is None.
-
-        The symbol must have a derivation of that length.
-        """
+        """Draw a derivation of exactly `words` words, which must exist; None for any length."""
         if (symbol, words) not in self._options:
             self._options[symbol, words] = self._weighted_options(symbol, words)
         options, totals = self._options[symbol, words]
@@ -148,8 +143,8 @@ class Sampler:
     ) -> tuple[Sequence[Any], list[float]]:
         """Return the possible expansions of a symbol and their cumulative weights.
 
-        Expansions of a lexical symbol are entries. Expansions of a phrase are children with their
-        numbers of words. Both are drawn together, so that the numbers always add up to `words`.
+        Expansions of a lexical symbol are entries. Expansions of a phrase are children with numbers
+        of words, which add up to `words`.
         """
         if symbol in self.grammar.words:
             entries = [e for e in self.grammar.words[symbol] if words in (None, len(e.words))]
@@ -169,7 +164,7 @@ class Sampler:
     def _splits(
         self, children: tuple[Symbol, ...], words: int
     ) -> list[tuple[tuple[int, ...], float]]:
-        """Return the possible numbers of words of each child, with their probability."""
+        """Return the possible numbers of words of the children, with their probabilities."""
         first = self.lengths(children[0])
         if len(children) == 1:
             return [((words,), first[words])] if first[words] else []
@@ -177,7 +172,7 @@ class Sampler:
             return []
         return [
             ((n_first, *later_lengths), first[n_first] * weight)
-            # Every symbol derives at least one word, so the first cannot have all of them
+            # Every symbol derives at least one word
             for n_first in range(1, words)
             if first[n_first]
             for later_lengths, weight in self._splits(children[1:], words - n_first)
@@ -196,25 +191,26 @@ def convolve(first: Lengths, second: Lengths) -> Lengths:
 
 @functools.cache
 def sampler() -> Sampler:
-    """Return the sampler of the embedded English, whose cached tables all callers share."""
+    """Return the sampler of the embedded English, with tables that all callers share."""
     return Sampler(grammar())
 
 
 def is_sensible(derivation: Derivation) -> bool:
-    """Return True if a sentence meets constraints on distant words, which rules cannot express.
+    """Return True if a sentence satisfies constraints that the rules cannot express.
 
-    No content word occurs twice in any form or part of speech ("works at work"), except short words
-    (`SHORT_WORD`). No two words of one family ("husband", "wife") occur together. No word follows
-    itself. There is at most one describing word. Words that clash do not occur together, as in
-    "writes an old book".
+    * No content word occurs twice in any form or part of speech ("works at work"), except short
+      words (`SHORT_WORD`).
+    * No two words of one family ("husband", "wife") occur together.
+    * No word follows itself.
+    * At most one word is a describing word.
+    * No two words clash, as "writes" and "old" in "writes an old book".
     """
     entries = tuple(derivation.entries())
     words = [word for entry in entries for word in entry.words]
     if any(word == following for word, following in itertools.pairwise(words)):
         return False
     content = [entry for entry in entries if entry.category in CONTENT]
-    # The feature "same" names a family of words, such as husband and wife; by default, it is the
-    # lemma
+    # The feature "same" names a family of words, by default the lemma
     families = [entry.features.get("same", (entry.lemma,))[0] for entry in content]
     long = [w for e in content for w in {*e.words, *e.lemma.split()} if len(w) > SHORT_WORD]
     clashes = [(e.category, *e.features["clash"]) for e in content if "clash" in e.features]
@@ -224,18 +220,16 @@ def is_sensible(derivation: Derivation) -> bool:
 
 
 def sample_tree(rng: random.Random, words: int | None = None) -> Derivation:
-    """Sample one derivation; its attribute `sentence` is the sentence.
+    """Sample one derivation, whose attribute `sentence` is the sentence.
 
-    Args:
-        rng: random number generator.
-        words: number of words; by default drawn from `LENGTH_SHARES`.
+    The number of words is by default drawn from `LENGTH_SHARES`.
 
     Raises:
         InputError: if no sentence has that many words.
     """
     if words is None:
-        # The length is drawn before any rejection. Otherwise short sentences, which are rejected
-        # less often, would become more frequent
+        # Drawn before any rejection: short sentences are rejected less often, and would otherwise
+        # become more frequent
         (words,) = rng.choices(tuple(LENGTH_SHARES), tuple(LENGTH_SHARES.values()))
     if not SHORTEST <= words <= LONGEST:
         raise InputError(
@@ -255,9 +249,9 @@ def generate(n: int, *, seed: int, words: int | None = None) -> list[Sentence]:
     The sentences depend only on the seed and `words`: a larger n adds sentences at the end.
 
     Args:
-        n: number of sentences, at least 1.
+        n: number of sentences.
         seed: any integer.
-        words: exact number of words of every sentence; by default 3 to 16, 8 on average.
+        words: number of words of every sentence; by default 3 to 16, 8 on average.
 
     Raises:
         InputError: if n is below 1, no sentence has that many words, or there are fewer than n.
@@ -265,8 +259,7 @@ def generate(n: int, *, seed: int, words: int | None = None) -> list[Sentence]:
     if n < 1:
         raise InputError(f"The number of sentences must be at least 1, got {n}.")
     rng = random.Random(seed)
-    # A dictionary serves as a set in the order of the draws
-    sentences: dict[Sentence, None] = {}
+    sentences: dict[Sentence, None] = {}  # in the order of the draws
     repeats = 0  # consecutive draws without a new sentence
     with collector_paused():
         while len(sentences) < n:

@@ -38,9 +38,9 @@ _CONSONANT_SOUND = re.compile(
 _SPELLED = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Za-z](?![\w'’])|\d")
 _ELEVEN = re.compile(r"1[18](?!\d)")
 
-# Start of a C5 tag -> letter, so that patterns can be matched with the tags of a sentence. Nouns
-# are N, S (person) or T (time), with a full stop after plurals. Pronouns are I (subject), O (other
-# pronoun for a person) or P. Adverbs have no letter.
+# Start of a C5 tag -> letter for patterns of tags. Nouns are N, S (person) or T (time), with a full
+# stop after plurals. Pronouns are I (subject), O (other pronoun for a person) or P. Adverbs have no
+# letter.
 _LETTERS = dict(
     pair.split(":")
     for pair in (
@@ -62,13 +62,13 @@ _AFTER = {
     r"[DCA]*[NST]*S(?![NS])|O": "somebody",
     _PHRASE: "something",
 } | {"t": "to", "2": "infinitive", "A": "adjective", "g": "ing", "": "nothing"}
-# Pattern of the tags before a verb in a relative clause, whose object is the noun before the
-# clause: "the book (that) my wife wrote" and "the book that Ann wrote"
+# Pattern of the tags before the verb of a relative clause. The object of the verb is the noun
+# before the clause: "the book (that) my wife wrote", "the book that Ann wrote"
 _OBJECT_BEFORE = r"[NS]\.?(?:w[DCA]*[NST]++\.?|D[CA]*[NST]++\.?|w?[OPI])[bhm2]*$"
 
 
 def indefinite_article(next_word: str) -> str:
-    """Return the indefinite article before a word: "an" before a vowel sound, else "a"."""
+    """Return "an" if the next word begins with a vowel sound, otherwise "a"."""
     if _SPELLED.match(next_word):  # an FBI agent, a US senator, an x-ray, an 8-year-old
         return "an" if next_word[0].lower() in "aefhilmnorsx8" or _ELEVEN.match(next_word) else "a"
     if next_word[0].lower() in "aeiou":
@@ -86,7 +86,7 @@ def english_rules(
     """Return the rules for English words.
 
     Args:
-        blocked: offensive words to exclude from experiments, in lower case; by default `BLOCKED`.
+        blocked: offensive words to exclude, in lower case; by default `BLOCKED`.
         excluded: further words to exclude, in lower case.
         names: whether names are allowed.
         zipf: minimum and maximum frequency on the Zipf scale.
@@ -122,7 +122,7 @@ def english_tags() -> TagTable:
 def tag_table(path: Path | str | None) -> TagTable:
     """Return the table of tags in a file; without a file, the embedded table of English tags.
 
-    The last two tables are cached. A file is read again only if it has changed.
+    Two tables are cached; a file that has changed is read again.
 
     Raises:
         InputError: if the file cannot be read.
@@ -143,12 +143,8 @@ def verb_uses(
     """Infer the complement of each verb of a sentence: index of the verb (from 0) → complement.
 
     Complements are: something, somebody, two (objects), something-to (somebody), to (somewhere),
-    clause, infinitive, object-infinitive, ing, adjective, passive, nothing.
-
-    Args:
-        words: words of the sentence.
-        tags: C5 tags of the words.
-        kind: function that returns the main kind of a word with a tag.
+    clause, infinitive, object-infinitive, ing, adjective, passive, nothing. `tags` are C5 tags;
+    `kind` is a function that returns the main kind of a word with a tag.
     """
     letters = [_letter(w.lower(), tag, kind(w, tag)) for w, tag in zip(words, tags, strict=True)]
     uses = {}

@@ -1,9 +1,9 @@
 """Evaluations of models and scoring rules on benchmarks, without participants.
 
-Every evaluation reads items, scores them, and computes tables of measures. It writes the tables,
-figures and a page into a folder.
+Every evaluation reads items, scores them, and writes tables of measures, figures and a page into a
+folder.
 
-    scores          score sentences and pairs, without those that a model cannot read
+    scores          score the sentences and pairs that all models can read
     folder          write tables, figures and a page into a folder
 
     minimal pairs   minimal_pairs (pair_columns) -> scores -> accuracies

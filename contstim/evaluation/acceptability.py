@@ -71,9 +71,9 @@ class JudgedPair:
 
     Attributes:
         acceptable: identifier of the sentence that experts judge acceptable.
-        unacceptable: identifier of the sentence that experts judge unacceptable.
+        unacceptable: identifier of the other sentence.
         phenomenon: phenomenon that the pair tests.
-        source: collection that the pair belongs to; empty if the data do not name one.
+        source: collection of the pair; may be empty.
         discarded: whether the authors of the collection excluded the pair.
     """
 
@@ -90,10 +90,9 @@ class Judgements:
 
     Attributes:
         sentences: sentences by identifier.
-        values: mean acceptability of each sentence, shape (n_sentences,); higher is better; nan if
-            unknown.
+        values: mean acceptability, (n_sentences,); higher is better; nan if unknown.
         pairs: distinct pairs of these sentences; empty for plain ratings.
-        files: files from which the sentences and pairs were read.
+        files: files of the sentences and pairs.
         has_ids: whether the identifiers come from the data; otherwise they are row numbers.
 
     Raises:
@@ -126,18 +125,20 @@ def _refuse(problem: str, names: Iterable[str]) -> None:
 def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgements:
     """Read judged sentences, and their minimal pairs if there are any.
 
+    Without the table `pairs`, the pairs come from the columns `item` and `label` of `data`: each
+    acceptable sentence of an item forms a pair with each unacceptable one. Labels are experts'
+    verdicts, such as 1 or 0, acceptable or unacceptable, g or *.
+
+    Without `pairs`, `data` may also have plain ratings, which form no pairs. Ratings are plain if
+    `data` lacks both `item` and `label`. They are also plain if `data` lacks one of these, and the
+    column of ratings has another name than `judgement` (see `JUDGEMENT`). Plain ratings without
+    `id` are averaged for each sentence.
+
     Args:
         data: LI-Adger's folder (or its folder `data`), or a table with the columns `sentence` and
             `judgement`, optionally `id`. Unknown judgements are empty or #N/A.
         pairs: table with the columns `gramm_id` and `ungramm_id`, optionally `phenomenon`,
-            `dataset` and `discard` (0, false, no or empty keeps the pair). Without this table,
-            pairs are built from the columns `item` and `label` of `data`: each acceptable sentence
-            of an item forms a pair with each unacceptable one. Labels are experts' verdicts, such
-            as 1 or 0, acceptable or unacceptable, g or *. If `data` has neither `item` nor `label`,
-            its judgements are plain ratings without pairs. They are also plain ratings if `data`
-            has one of the two columns, and the column of judgements has another name than
-            `judgement` (see `JUDGEMENT`). Plain ratings without `id` are averaged for each
-            sentence.
+            `dataset` and `discard` (0, false, no or empty keeps the pair).
 
     Raises:
         InputError: if a file or a column is missing (names it and the existing ones), a value has
@@ -172,7 +173,7 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
 def judgement_files(data: Path | str, pairs: Path | str | None = None) -> tuple[Path, Path | None]:
     """Return the paths of the tables of judged sentences and of pairs.
 
-    If `data` is a folder, these are LI-Adger's files in it, except for `pairs` if it is passed.
+    If `data` is a folder, these are LI-Adger's files in it; `pairs` replaces its table of pairs.
 
     Raises:
         InputError: if `data` is a folder without LI-Adger's files.
@@ -197,7 +198,7 @@ def number_or_nan(cell: object) -> float:
 
 
 def is_missing(cell: object) -> bool:
-    """Return true if a cell is empty, as written by spreadsheets, R or pandas."""
+    """Return True if a cell is empty, as written by spreadsheets, R or pandas."""
     return cell is None or str(cell).strip() in MISSING
 
 
@@ -236,7 +237,6 @@ def _read_sentences(
 def _average_repetitions(
     sentences: Mapping[str, Sentence], values: FloatArray
 ) -> tuple[dict[str, Sentence], FloatArray]:
-    """Average the known judgements of each distinct sentence."""
     judged: dict[Sentence, list[float]] = {}
     for sentence, value in zip(sentences.values(), values.tolist(), strict=True):
         judged.setdefault(sentence, []).extend([] if math.isnan(value) else [value])
@@ -249,7 +249,7 @@ def _pairs_of_table(path: Path, table: Table) -> tuple[JudgedPair, ...]:
     good, bad = parsed_columns(path, table, readers)
     nothing = [""] * len(good)
     optional_columns = (table.get(name, nothing) for name in ("phenomenon", "dataset", "discard"))
-    # Without a phenomenon, the two sentence types of a pair serve as its name
+    # By default, the phenomenon is named by the two sentence types of the pair
     return tuple(
         JudgedPair(
             acceptable=a,
@@ -263,7 +263,7 @@ def _pairs_of_table(path: Path, table: Table) -> tuple[JudgedPair, ...]:
 
 
 def _sentence_type(identifier: str) -> str:
-    """Return LI-Adger's sentence type: an identifier without the number of the lexicalisation."""
+    """Return LI-Adger's sentence type: an identifier without its last number."""
     stem, _, last = identifier.rpartition(".")
     return stem if stem and last.isdigit() else identifier
 

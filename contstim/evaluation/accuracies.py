@@ -50,12 +50,11 @@ class Accuracies:
 
     Attributes:
         paradigms: names of paradigms, sorted by phenomenon.
-        phenomena: phenomenon of each paradigm.
         n_pairs: number of pairs with different sides, shape (n_paradigms,).
         columns: names of the scored models, then of external results (people, published models).
         values: accuracies from 0 to 1, shape (n_paradigms, n_columns); nan if unknown.
-        n_external: number of external columns. These may be based on other pairs, so they have no
-            intervals.
+        n_external: number of external columns. They have no intervals, because they may be based on
+            other pairs.
     """
 
     paradigms: tuple[str, ...]
@@ -79,12 +78,9 @@ class Accuracies:
         return groups
 
     def with_column(self, name: str, accuracy: Mapping[str, float]) -> Accuracies:
-        """Append an external column.
+        """Append an external column; paradigms without an accuracy are nan.
 
-        Args:
-            name: name of the column.
-            accuracy: accuracy by paradigm; a paradigm that it lacks is nan. If it has none of these
-                paradigms, no column is appended.
+        If `accuracy` has none of the paradigms, no column is appended.
         """
         if accuracy.keys().isdisjoint(self.paradigms):
             return self
@@ -106,10 +102,7 @@ class Accuracies:
         return means
 
     def limits(self) -> FloatArray:
-        """Compute Wilson's 95 % intervals, (2, n_paradigms, n_columns).
-
-        External columns are nan.
-        """
+        """Compute Wilson's 95 % intervals, (2, n_paradigms, n_columns), nan in external columns."""
         from statsmodels.stats.proportion import proportion_confint
 
         pairs = np.broadcast_to(self.n_pairs[:, None], self.values.shape)
@@ -122,14 +115,13 @@ class Accuracies:
         return limits
 
     def interval(self, paradigms: Sequence[str] | None = None) -> FloatArray:
-        """Compute the 95 % interval of `mean`, (2, n_columns), for other pairs of these paradigms.
+        """Compute the 95 % interval of `mean`, (2, n_columns).
 
-        The method of variance estimates recovery combines Wilson's intervals of the paradigms
-        (Newcombe 1998; Zou & Donner 2008). For one paradigm, the result is Wilson's interval.
+        It generalises to other pairs of these paradigms. The method of variance estimates recovery
+        combines Wilson's intervals of the paradigms (Newcombe 1998; Zou & Donner 2008).
         """
         rows = self._rows(paradigms)
-        # The variance of a mean of k independent accuracies is the sum of their variances divided
-        # by k². The distance of a limit from the accuracy replaces the standard deviation
+        # SD(mean) = √(Σ SD²) / k, with the distance of a limit from the accuracy in place of SD
         distances = self.limits()[:, rows] - self.values[rows]  # (2, k, n_columns)
         low, high = np.sqrt((distances**2).sum(axis=1)) / len(rows)
         mean = self.mean(paradigms)
@@ -149,9 +141,7 @@ class Accuracies:
     def cells(self, values: FloatArray, limits: FloatArray) -> Row:
         """Return a cell for each column, then `MODEL: low` and `MODEL: high` of each scored model.
 
-        Args:
-            values: accuracies, shape (n_columns,).
-            limits: ends of their intervals, shape (2, n_columns).
+        Accuracies have shape (n_columns,), their limits (2, n_columns).
         """
         cells = dict(zip(self.columns, values.tolist(), strict=True))
         for name, low, high in zip(self.judged, *limits.tolist(), strict=False):
@@ -167,7 +157,6 @@ class Accuracies:
         }
 
     def _rows(self, paradigms: Sequence[str] | None) -> list[int]:
-        """Return the row numbers of paradigms; all row numbers for None."""
         chosen = self.paradigms if paradigms is None else paradigms
         return [self.paradigms.index(paradigm) for paradigm in chosen]
 
@@ -222,20 +211,14 @@ def profile(
 ) -> list[Row]:
     """Compute accuracy as a function of `FEATURES`, with a row for each model, feature and bin.
 
-    Up to ten bins contain about equally many pairs; pairs with the same value share a bin.
-    Perplexity is exp(-log p / number of words). It is not divided by the number of tokens, so that
-    models with different tokenizers can be compared. Pairs with an infinite value of a feature
-    (because a sentence has probability zero) are left out of its bins.
-
-    Args:
-        scores: scores of full sentences.
-        ties: rule for ties.
-        relative: models whose scores are not log-probabilities of sentences; for these, perplexity
-            and log-probability are omitted.
+    Up to ten bins contain about equally many pairs; pairs with the same value share a bin. Infinite
+    values are left out. Perplexity is exp(-log p / number of words). Words are counted instead of
+    tokens, so that models with different tokenizers can be compared. Perplexity and log-probability
+    are omitted for `relative` models, whose scores are not log-probabilities of sentences.
 
     Returns:
-        Rows with the fields `BIN`: `low`, `high` and `mean` describe the values in the bin;
-        `accuracy_low` and `accuracy_high` are the ends of Wilson's 95 % interval.
+        Rows with the fields `BIN`. `low`, `high` and `mean` describe the feature's values in the
+        bin; `accuracy_low` and `accuracy_high` are Wilson's 95 % interval.
     """
     counts = scores.decisions
     correct, margins = scores.correct(ties)[counts], np.abs(scores.margins)[counts]
@@ -245,7 +228,7 @@ def profile(
         good = scores.log_probs[counts, 0, column]  # (n_pairs,), good side
         features = {"length": lengths, "confidence": margins[:, column]}
         if model not in relative:
-            with np.errstate(over="ignore"):  # infinite values are left out of the bins
+            with np.errstate(over="ignore"):
                 features["perplexity"] = np.exp(-good / lengths)
             features["log_prob"] = good
         for name in filter(features.__contains__, FEATURES):
@@ -263,8 +246,7 @@ def _bin_accuracies(values: FloatArray, correct: FloatArray) -> Iterator[tuple[f
     values, correct = values[finite], correct[finite]
     if not len(values):
         return
-    # Nine deciles divide the values into ten bins. Equal deciles count once, so that ties share a
-    # bin; a value belongs to the bin of the first decile that is not below it
+    # Bins are (lower decile, upper decile]. Equal deciles count once, so that ties share a bin
     deciles = np.quantile(values, np.arange(1, _BINS) / _BINS, method="inverted_cdf")
     bin_of_pair = np.searchsorted(np.unique(deciles), values, side="left")
     for number in np.unique(bin_of_pair):
@@ -280,11 +262,11 @@ class MinimalPairEvaluation:
     """Results of an evaluation on minimal pairs.
 
     Attributes:
-        scoring: scores of both sides of all pairs under all models.
+        scoring: scores of both sides of all pairs.
         settings: settings of the evaluation, such as the rule for ties.
         accuracies: accuracies by method, with columns of people and published models.
-        profile: accuracy on full sentences in bins of features; see the function `profile`.
-        people: people's agreement with the labels, by paradigm; see `read_human_agreement`.
+        profile: result of the function `profile` for full sentences.
+        people: result of `read_human_agreement`.
     """
 
     scoring: PairScoring
@@ -299,7 +281,7 @@ class MinimalPairEvaluation:
         return self.accuracies.get(Method.FULL_SENTENCE)
 
     def paradigms(self) -> list[Row]:
-        """Return the accuracies in rows, one for each method and paradigm."""
+        """Return a row of accuracies for each method and paradigm."""
         rows: list[Row] = []
         for scores in self.scoring.by_method:
             table = self.accuracies[scores.method]
@@ -320,7 +302,7 @@ class MinimalPairEvaluation:
         return rows
 
     def to_frame(self) -> DataFrame:
-        """Return a data frame with a row for each method and paradigm, as in paradigms.csv."""
+        """Return the table of paradigms.csv as a data frame."""
         return frame_of(table_of(self.paradigms()))
 
 
@@ -335,12 +317,12 @@ def evaluate_minimal_pairs(
     """Compute accuracies by method, and the profile of full sentences, from the scores of pairs.
 
     Args:
-        scoring: scores; see `score_pairs`.
+        scoring: result of `score_pairs`.
         settings: settings of the evaluation, such as the rule for ties.
-        models: scored models. Perplexities are computed for all scores except those of models in
-            this list whose scores are not log-probabilities.
-        people: people's agreement with the labels, by paradigm; see `read_human_agreement`.
-        published: accuracies of published models on full sentences, by model and paradigm.
+        models: scored models. Those whose scores are not log-probabilities are `relative` in
+            `profile`.
+        people: result of `read_human_agreement`.
+        published: result of `read_published_accuracies`.
 
     Raises:
         InputError: if a model has the name of a column of the tables, or all pairs of a method have
@@ -357,7 +339,6 @@ def evaluate_minimal_pairs(
         table = accuracies(scores, settings.ties)
         if scores.method is Method.FULL_SENTENCE:
             bins = profile(scores, settings.ties, relative=relative)
-            # Published accuracies are for full sentences only
             for model, accuracy in (published or {}).items():
                 table = table.with_column(model + _PUBLISHED_SUFFIX, accuracy)
         shares = {paradigm: agreement["individual"] for paradigm, agreement in people.items()}

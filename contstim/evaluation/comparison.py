@@ -66,11 +66,10 @@ def gather(
         progress: see `score_sentences`.
 
     Returns:
-        Scores of the sentences that all models and tables have in common; and the reasons why the
-        other sentences are left out, by text of the sentence.
+        Joined scores of the common sentences; and text of another sentence → why it is left out.
 
     Raises:
-        InputError: if there are fewer than two models in all, or models without sentences.
+        InputError: if there are fewer than two models in all, or no sentences for the models.
         ScoreError: see `join_tables`.
         ModelError, StoreError: see `score_sentences`.
     """
@@ -90,7 +89,7 @@ def gather(
         )
         reasons = {o.sentence: f"{o.model}: {o.reason}" for o in refused}
     table, missing_by_table = join_tables(all_tables)
-    # A model's reason for refusing a sentence has precedence, because it is more informative
+    # The reason of a model that refuses a sentence is more informative, so it has precedence
     for name, missing_texts in missing_by_table.items():
         for text in missing_texts:
             reasons.setdefault(text, f"not among the sentences of {name}")
@@ -102,9 +101,6 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
 
     Sentences are identical if their `Sentence.text` is equal. If several tables have a model of the
     same name, each column of this model is named `table:model`.
-
-    Args:
-        tables: tables of scores, by name.
 
     Returns:
         The joined table; and for each table the sentences of other tables that it lacks.
@@ -120,7 +116,7 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
         name: tuple(sentence.text for sentence in union if sentence not in table.rows)
         for name, table in tables.items()
     }
-    # Ranks under different models are only comparable for the same set of sentences
+    # Ranks are only comparable for the same set of sentences
     common = [s for s in union if all(s in table.rows for table in tables.values())]
     if len(common) < 2:
         raise ScoreError(
@@ -152,8 +148,7 @@ def model_agreements(table: ScoreTable) -> list[Row]:
             "model_1": table.models[i],
             "model_2": table.models[j],
             "spearman": pearson(ranks[:, i], ranks[:, j]),
-            # A pair of sentences in the same order counts 1 in both means, one in the opposite
-            # order -1 in tau-a and 0 in the agreement
+            # For sentences in the opposite order, tau-a counts -1 and the agreement 0
             "kendall": float(2 * agreement[i, j] - 1),
             "pearson": pearson(scores[:, i], scores[:, j]),
             "agreement": float(agreement[i, j]),
@@ -165,12 +160,8 @@ def model_agreements(table: ScoreTable) -> list[Row]:
 def disagreements(table: ScoreTable, top: int) -> list[Row]:
     """List the sentences that model_2 ranks higher than model_1, for each ordered pair of models.
 
-    Ranks are divided by the number of sentences, (0, 1]. Scores have the unit of the model.
-
-    Args:
-        table: scores of two models or more.
-        top: maximum number of sentences for each ordered pair, those with the greatest difference
-            in rank first.
+    Ranks are divided by the number of sentences, (0, 1]. Scores have the unit of the model. For
+    each ordered pair, the `top` sentences with the greatest difference in rank are listed.
     """
     # Ranks instead of scores, because models may have different units or scales
     ranks, texts, models = table.ranks(), list(map(str, table.sentences or ())), table.models
@@ -189,16 +180,12 @@ def select_command(folder: Path, table: ScoreTable) -> str:
     """Return the command that selects controversial natural pairs from the scores of a comparison.
 
     The command requests ten pairs of sentences for each pair of models, or fewer if few sentences
-    distinguish two models.
-
-    Args:
-        folder: output folder of the comparison, which contains scores.csv.
-        table: scores of all models.
+    distinguish two models. `folder` is the output folder of the comparison.
     """
     (stratum,) = strata(table, NaturalQuestion())
     least = int(stratum.admissible().min())
-    # A sentence is a candidate for each pair of a model that rejects it and a model that accepts
-    # it. With M models, these are at most M²/4 pairs
+    # With M models, a sentence is a candidate for at most M²/4 ordered pairs (rejecting, accepting
+    # model). So each pair can get least / (M²/4) sentences that no other pair needs
     per_pair = max(1, min(10, least // (len(table.models) ** 2 // 4)))
     scores, out = folder / "scores.csv", folder / "pairs.csv"
     command = f"contstim select natural --scores {{}} --per-pair {per_pair} --out {{}}"
@@ -206,7 +193,7 @@ def select_command(folder: Path, table: ScoreTable) -> str:
 
 
 def diff_command(models: Sequence[Scorer]) -> str:
-    """Return the command that finds where models part."""
+    """Return the `contstim diff` command for these models."""
     specifications = (with_name(m.name, m.specification or m.name) for m in models)
     return shlex.join(["contstim", "diff", *specifications])
 
@@ -216,11 +203,8 @@ def comparison_findings(
 ) -> Findings:
     """Prepare a comparison as a page, two figures, and tables.
 
-    Args:
-        table: scores of two models or more.
-        top: number of sentences to list for each ordered pair of models.
-        left_out: excluded sentences, with the reason.
-        commands: commands to list on the page, such as `diff_command`.
+    At most `top` sentences are listed for each ordered pair of models. `left_out` is the text of
+    each excluded sentence → the reason. The page lists the `commands`, such as `diff_command`.
 
     Raises:
         ScoreError: if there are fewer than two sentences.
@@ -267,7 +251,7 @@ def _parts(
 
 
 def ranks_figure(table: ScoreTable) -> Figure:
-    """Draw a panel for each pair of models (at most twelve), with a dot for each sentence."""
+    """Draw a panel for each of up to twelve pairs of models, with a dot for each sentence."""
     pairs = list(combinations(range(len(table.models)), 2))[:_MAX_PANELS]
     # Fractional ranks, (n_sentences, n_models), 1 for the most likely sentence
     ranks, names = table.ranks(), short_names(table.models)

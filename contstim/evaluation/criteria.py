@@ -53,8 +53,7 @@ _EXCLUDED = (
 def z_scores(values: FloatArray) -> FloatArray:
     """Standardize columns: subtract the mean, divide by the population standard deviation.
 
-    Args:
-        values: values of shape (n,) or (n, m); nan is ignored and returned as nan.
+    Values have shape (n,) or (n, m); nan is ignored and returned as nan.
 
     Raises:
         InputError: if all values of a column are equal.
@@ -69,9 +68,8 @@ def z_scores(values: FloatArray) -> FloatArray:
 def criterion_met(delta: float | None, people: FloatArray, model: FloatArray) -> BoolArray:
     """Return a mask of pairs that meet the BLiMP criterion or Acceptability Delta Criterion (ADC).
 
-    The BLiMP criterion requires a positive delta of the model (Warstadt et al. 2020). The ADC
-    requires that the deltas of people and model have the same sign and differ by less than δ
-    (Vázquez Martínez 2021).
+    BLiMP criterion: model > 0 (Warstadt et al. 2020). ADC: sign(people) = sign(model) and
+    |people - model| < δ (Vázquez Martínez 2021).
 
     Args:
         delta: δ; None for the BLiMP criterion.
@@ -79,7 +77,7 @@ def criterion_met(delta: float | None, people: FloatArray, model: FloatArray) ->
         model: deltas of the z-scores of one or several models.
 
     Raises:
-        InputError: if δ is not above 0, or infinite.
+        InputError: if δ is not positive and finite.
     """
     if delta is None:
         return model > 0
@@ -95,19 +93,16 @@ class AcceptabilityEvaluation:
     """Minimal pairs with their deltas, and the criteria that models meet.
 
     Attributes:
-        judgements: sentences and pairs.
         scores: original scores of the sentences.
-        settings: settings of the evaluation.
-        sentence_scores: z-scores of the scores, (n_sentences, n_models), or the original scores
-            with the setting `scores_as_given`; nan if missing.
-        sentence_judgements: original judgements, (n_sentences,), or their z-scores with the setting
-            `human_z_scores`; nan if missing.
+        sentence_scores: z-scores, (n_sentences, n_models); with the setting `scores_as_given` the
+            original scores; nan if missing.
+        sentence_judgements: original judgements, (n_sentences,); with the setting `human_z_scores`
+            their z-scores; nan if missing.
         pairs: evaluated pairs.
         excluded: excluded pairs, with the reason.
         people: deltas of human judgements, (n_pairs,).
         deltas: deltas of the models' scores, (n_pairs, n_models).
-        met: name of a criterion (`blimp`, or `adc-0.5` for a δ of 0.5) → mask of the pairs that
-            meet it, (n_pairs, n_models).
+        met: criterion (`blimp`, or `adc-0.5` for a δ of 0.5) → mask, (n_pairs, n_models).
     """
 
     judgements: Judgements
@@ -128,7 +123,7 @@ class AcceptabilityEvaluation:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Files from which judgements and scores were read."""
+        """Files of judgements and scores."""
         return (*self.judgements.files, *self.scores.files)
 
     @property
@@ -142,7 +137,7 @@ class AcceptabilityEvaluation:
         return {reason: counts[reason] for reason in _EXCLUDED}
 
     def pair_columns(self, rows: Sequence[int]) -> dict[str, list[Any]]:
-        """Return columns about the pairs of these rows: identifiers, texts, and people's deltas."""
+        """Return identifiers, texts, and people's deltas of the pairs in these rows."""
         sentences, pairs = self.judgements.sentences, [self.pairs[row] for row in rows]
         return {
             "source": [pair.source for pair in pairs],
@@ -156,7 +151,7 @@ class AcceptabilityEvaluation:
         }
 
     def table(self) -> dict[str, list[Any]]:
-        """Return columns about all pairs: `pair_columns`, deltas, and criteria (1 if met)."""
+        """Return `pair_columns` of all pairs, and the models' deltas and criteria (1 if met)."""
         columns = self.pair_columns(range(len(self.pairs)))
         by_name = {"delta": self.deltas, **{n: met.astype(int) for n, met in self.met.items()}}
         for name, values in by_name.items():  # (n_pairs, n_models) each
@@ -175,19 +170,13 @@ def evaluate_acceptability(
     """Compute the deltas of people and models for all pairs, and the criteria that models meet.
 
     Unless `scores_as_given` is set, scores are standardized over all sentences with a score,
-    including those of excluded pairs. A pair is excluded if the authors of the collection discarded
-    it, or if one of its sentences lacks a judgement, or a score under any model.
-
-    Args:
-        judgements: sentences and pairs.
-        scores: scores of these sentences.
-        settings: δ values of the ADC; `scores_as_given`, if the scores are z-scores already; and
-            `human_z_scores`, to standardize the judgements, too; this is not necessary for
-            LI-Adger's judgements.
+    including those of excluded pairs. Excluded are pairs that the authors of the collection
+    discarded, and pairs with a sentence that lacks a judgement or a score under any model.
+    LI-Adger's judgements need no `human_z_scores`.
 
     Raises:
-        InputError: if all pairs are excluded, a δ is not above 0, all scores of a model are equal
-            or missing, the name of a model is empty or `people`, or judgements to standardize are
+        InputError: if all pairs are excluded; a δ is not above 0; all scores of a model are equal
+            or missing; the name of a model is empty or `people`; or judgements to standardize are
             all equal.
     """
     for model, column in zip(scores.models, scores.values.T, strict=True):
@@ -204,7 +193,7 @@ def evaluate_acceptability(
     included, excluded, rows = [], [], []
     for pair in judgements.pairs:
         both = [row_of[pair.acceptable], row_of[pair.unacceptable]]
-        # A pair has only the first reason that applies, so that `excluded_for` adds up
+        # Only the first reason counts, so that the numbers of `excluded_for` add up
         exclusions = (pair.discarded, *(bool(mask[both].any()) for mask in missing_values))
         if any(exclusions):
             excluded.append((pair, _EXCLUDED[exclusions.index(True)]))
@@ -237,14 +226,9 @@ def evaluate_acceptability(
 def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Iterator[Row]:
     """Yield the share of pairs that meet a criterion, by group of pairs, model and criterion.
 
-    `share` is `met / pairs`. `disputed` is the number of pairs in which people do not prefer the
-    sentence that experts accept.
-
-    Args:
-        evaluation: evaluation of pairs.
-        by: `source`, to group pairs by source; `phenomenon`, to group them by source and
-            phenomenon; or empty for one group of all pairs. The columns `source` and `phenomenon`
-            are empty if pairs are not grouped by them.
+    Pairs are grouped `by` "source", "phenomenon" (source and phenomenon), or "" (one group).
+    `disputed` is the number of pairs in which people do not prefer the sentence that experts
+    accept.
     """
     groups = grouped(
         ((pair.source if by else "", pair.phenomenon if by == "phenomenon" else ""), row)
@@ -267,7 +251,7 @@ def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Itera
 
 
 def delta_correlations(evaluation: AcceptabilityEvaluation) -> tuple[tuple[str, ...], FloatArray]:
-    """Return the names of people and models, and Pearson's r between their deltas over pairs.
+    """Return the names of people and models, and Pearson's r between their deltas.
 
     The correlations have shape (1 + n_models, 1 + n_models), people first. They are nan for
     constant deltas, and for fewer than two pairs.
@@ -279,9 +263,8 @@ def delta_correlations(evaluation: AcceptabilityEvaluation) -> tuple[tuple[str, 
 def fits(evaluation: AcceptabilityEvaluation | RatingEvaluation) -> Iterator[Row]:
     """Regress judgements on the scores of each model, over all sentences that have both.
 
-    Rows contain the slope (units of judgement per unit of score) and intercept of the least-squares
-    line, and Pearson's and Spearman's correlation; all are nan if scores or judgements are
-    constant.
+    The slope has units of judgement per unit of score. Slope, intercept and correlations are nan
+    if scores or judgements are constant.
     """
     from scipy.stats import linregress
 
@@ -290,7 +273,7 @@ def fits(evaluation: AcceptabilityEvaluation | RatingEvaluation) -> Iterator[Row
         both = ~(np.isnan(scores) | np.isnan(judgements))  # (n_sentences,)
         x, y = scores[both], judgements[both]
         r, slope, intercept = pearson(x, y), math.nan, math.nan
-        if not math.isnan(r):  # otherwise a column is constant, and the line is undefined
+        if not math.isnan(r):  # otherwise the line is undefined, too
             slope, intercept = map(float, linregress(x, y)[:2])
         yield {
             "model": model,
@@ -305,8 +288,8 @@ def fits(evaluation: AcceptabilityEvaluation | RatingEvaluation) -> Iterator[Row
 def models_apart(evaluation: AcceptabilityEvaluation) -> Apart:
     """Find pairs that meet a criterion under one model and not under another.
 
-    Keys are the criterion, the model under which the pairs meet it, and the other model. Values are
-    row numbers of pairs.
+    Returns:
+        (criterion, model with the criterion met, other model) → row numbers of pairs.
     """
     models = tuple(enumerate(evaluation.models))
     return {
@@ -319,8 +302,8 @@ def models_apart(evaluation: AcceptabilityEvaluation) -> Apart:
 def criteria_apart(evaluation: AcceptabilityEvaluation) -> Apart:
     """Find pairs that meet the BLiMP criterion and not the ADC, or vice versa.
 
-    Keys are the model, the criterion that the pairs meet, and the criterion that they do not meet.
-    Values are row numbers of pairs.
+    Returns:
+        (model, criterion that is met, other criterion) → row numbers of pairs.
     """
     met = evaluation.met
     return {
@@ -342,7 +325,7 @@ def acceptability_findings(
     """Prepare the results as a page, figures, and tables.
 
     criteria        number and share of pairs that meet each criterion under each model
-    phenomena       the same by source and phenomenon
+    phenomena       these numbers by source and phenomenon
     pairs           deltas of each pair, and criteria that it meets
     models_apart    pairs that meet a criterion under one model and not under another
     criteria_apart  pairs that meet the BLiMP criterion and not the ADC, or vice versa
@@ -380,7 +363,7 @@ def acceptability_findings(
 
 
 def acceptability_tables(evaluation: AcceptabilityEvaluation) -> dict[str, Columns]:
-    """Compute all tables, by name."""
+    """Compute the tables of `acceptability_findings`, by name."""
     names, matrix = delta_correlations(evaluation)
     rows = zip(names, matrix.tolist(), strict=True)
     return {
@@ -409,11 +392,8 @@ def _difference_rows(
 ) -> Columns:
     """Build the columns of models_apart.csv or criteria_apart.csv, with a row for each pair.
 
-    Args:
-        evaluation: evaluation of the pairs.
-        pairs_by_kind: result of `models_apart` or `criteria_apart`.
-        at: name of the first column: `criterion` or `model`, the first element of the keys.
-        deltas_of: columns that name models; the delta of each of these models is a further column.
+    `at` is the content of the keys' first element: `criterion` or `model`. `deltas_of` are columns
+    that name models; the deltas of these models are further columns.
     """
     rows: list[dict[str, Any]] = []
     for kind, pairs in pairs_by_kind.items():
@@ -465,10 +445,7 @@ def _parts(
 
 
 def criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:
-    """Build a table with a row for each group of pairs and model, and a column for each criterion.
-
-    See `criterion_shares` for `by`.
-    """
+    """Tabulate `criterion_shares`, with a row for each group of pairs and model."""
     about = ["source", "phenomenon"] if by == "phenomenon" else [by] if by else []
     if {pair.source for pair in evaluation.pairs} == {""}:
         about = [name for name in about if name != "source"]
@@ -476,14 +453,13 @@ def criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:
     rows: dict[tuple[str, ...], list[str]] = {}
     for share in criterion_shares(evaluation, by):
         cell = f"{share['met']:,} of {share['pairs']:,} ({share['share']:.1%})"
-        # `criterion_shares` yields the criteria of a model in the order of `evaluation.met`
         rows.setdefault(tuple(share[name] for name in about), []).append(cell)
     header = [*about, *evaluation.met]
     return Table(header, [[*row, *cells] for row, cells in rows.items()], len(about))
 
 
 def acceptability_figures(evaluation: AcceptabilityEvaluation) -> dict[str, Figure]:
-    """Draw a heat map of correlations and a scatter plot, and return both by file name."""
+    """Draw a heat map of correlations and a scatter plot; return both by file name."""
     return {"correlations": correlation_figure(evaluation), "scatter": scatter_figure(evaluation)}
 
 
@@ -503,10 +479,7 @@ def scatter_figure(
 ) -> Figure:
     """Draw a panel for each model with a dot for each sentence, and the least-squares line.
 
-    Args:
-        evaluation: scores and judgements of the same sentences.
-        unit: label of the axis of scores.
-        judgement: label of the axis of judgements.
+    `unit` and `judgement` are the labels of the axes.
     """
     names = short_names(evaluation.models)
     side = max(2.2, 0.5 + widest(names))
@@ -517,7 +490,6 @@ def scatter_figure(
         scores = evaluation.sentence_scores[:, column]
         axes.plot(scores, judgements, ".", ms=dot, color=BLUE, alpha=0.35, mew=0, rasterized=True)
         if np.isfinite(line["slope"]):
-            # The line covers the range of the scores; missing scores are nan
             ends = np.array([np.nanmin(scores), np.nanmax(scores)])
             axes.plot(ends, line["intercept"] + line["slope"] * ends, color=ORANGE, lw=1.2)
         axes.set_title(f"{names[column]}\nr = {line['pearson']:.2f}", loc="left", fontsize="small")

@@ -69,25 +69,21 @@ class Desiderata(ShownAsTable):
     """Results of the evaluation, and the data from which they were computed.
 
     Attributes:
-        rows: rows of desiderata.csv, one for each model. Columns with the prefix `length_` describe
-            the correlation of the negative score with the number of tokens, over sentences. Those
-            with `reference_` describe the correlation of the score with the score under the causal
-            model, over sentences. Those with `frequency_` describe the correlation of a word's mean
-            score over the carriers with the word's frequency, over words. `split_in_text` is the
-            share of split words in the sentences, where repeated words count repeatedly. For other
-            columns, see `split_effect`.
+        rows: rows of desiderata.csv, one for each model. `length_…`: correlation over sentences of
+            the negative score with the number of tokens. `reference_…`: correlation over sentences
+            of the score with the reference's score. `frequency_…`: correlation over words of the
+            mean score in the carriers with the frequency. `split_in_text`: share of split words
+            among all words of the sentences. Other columns: see `split_effect`.
         by_carrier: rows of carriers.csv, the correlation with frequency in each carrier.
-        models: names of the models.
         reference: name of the causal model, or None.
-        carriers: carriers of the words.
-        scores: scores of sentences by model, including a reference that is not in `models`.
+        scores: scores of sentences, including those of a reference that is not in `models`.
         tokens: numbers of tokens of the sentences, (n_sentences, n_models).
         words: words that every model can score.
-        zipfs: the words' frequencies on the Zipf scale, (n_words,).
-        word_scores: scores of words in each carrier, (n_models, n_words, n_carriers), nats.
+        zipfs: frequencies of the words on the Zipf scale, (n_words,).
+        word_scores: scores of the words, (n_models, n_words, n_carriers), nats.
         word_tokens: number of tokens of each word in the first carrier, (n_words, n_models).
         left_out: sentences that a model cannot score.
-        words_left_out: words that a model does not know or cannot score, with the reason.
+        words_left_out: word → reason why a model does not know it or cannot score it.
     """
 
     rows: tuple[Row, ...]
@@ -105,15 +101,12 @@ class Desiderata(ShownAsTable):
     words_left_out: dict[str, str]
 
     def to_frame(self) -> DataFrame:
-        """Table of desiderata.csv as a data frame."""
+        """Return the table of desiderata.csv as a data frame."""
         return frame_of(table_of(self.rows))
 
 
 def with_reference(models: Sequence[str], reference: str | None) -> tuple[list[str], int | None]:
-    """Return the models to load, including the reference, and the index of the reference.
-
-    A reference that is one of the models is loaded once.
-    """
+    """Return the models to load, including the reference once, and the index of the reference."""
     from contstim.models.specifications import parse_model
 
     if reference is None:
@@ -141,14 +134,13 @@ def evaluate_desiderata(
 
     Args:
         models: models to evaluate.
-        sentences: sentences for the correlations with length and with the reference; a repeated
-            sentence counts once.
+        sentences: sentences for the correlations with length and with the reference.
         words: words for the correlation with frequency and for the effect of splitting.
         frequencies: frequencies of the words.
         carriers: sentences with a gap for a word.
         reference: causal model; None for no correlation with another model.
         store: cache of scores.
-        progress: callback that receives the model and the number of newly scored sentences.
+        progress: callback with the model and the number of newly scored sentences.
 
     Raises:
         InputError: if carriers are invalid (see `check_carriers`), or fewer than four sentences or
@@ -156,10 +148,8 @@ def evaluate_desiderata(
         ModelError, ScoreError, StoreError: see `score_readable` and `score_words`.
     """
     check_carriers(carriers)
-    # The reference is scored once, even if it is one of the models
     others = [reference] if reference and reference.name not in {m.name for m in models} else []
     table, left_out = score_readable([*models, *others], sentences, store=store, progress=progress)
-    # A word must be known to every model, and readable in every carrier
     reasons = unreadable(models, words, carriers)
     usable = [word for word in dict.fromkeys(words) if word not in reasons]
     for kind, n_usable, n_left_out in (
@@ -177,7 +167,7 @@ def evaluate_desiderata(
     tokens = np.stack([m.token_counts(readable) for m in models], axis=1).astype(np.float64)
     rows, by_carrier = [], []
     for column, (model, (word_scores, word_tokens)) in enumerate(zip(models, scored, strict=True)):
-        # Scores of sentences (n_sentences,), and of words (n_words,), averaged over the carriers
+        # (n_sentences,), (n_words,)
         scores, means = table.column(model.name), word_scores.mean(axis=1)
         row: Row = {"model": model.name, **_cells("length", -scores, tokens[:, column])}
         if reference:
@@ -208,7 +198,7 @@ def evaluate_desiderata(
 
 
 def _cells(name: str, x: FloatArray, y: FloatArray) -> Row:
-    """Compute the cells NAME_r, NAME_low, NAME_high and NAME_n: r, its interval, and n."""
+    """Compute Pearson's r (NAME_r), its interval (NAME_low, NAME_high) and n (NAME_n)."""
     return {f"{name}_{part}": value for part, value in pearson_with_interval(x, y).items()}
 
 
@@ -225,7 +215,7 @@ def check_carriers(carriers: Sequence[str]) -> None:
     """Refuse carriers that do not contain exactly one gap.
 
     Raises:
-        InputError: if there is no carrier, or one has no gap or several.
+        InputError: if there is no carrier, or a carrier has no gap or several.
     """
     if not carriers:
         raise InputError("Words need a carrier, such as 'My word is _'.")
@@ -254,7 +244,7 @@ def score_words(
 ) -> tuple[FloatArray, IntArray]:
     """Score words in carriers, and count their tokens.
 
-    Scores are cached after each block, so that an interrupted run continues with the next block.
+    The store caches each block of scores, so that an interrupted run continues with the next block.
 
     Returns:
         Scores, (n_words, n_carriers), nats; and number of tokens of each word in the first carrier,
@@ -290,7 +280,7 @@ def score_words(
 def unreadable(
     models: Sequence[Scorer], words: Sequence[str], carriers: Sequence[str]
 ) -> dict[str, str]:
-    """Return words that a model cannot score or does not know, with the reason."""
+    """Return word → reason why a model does not know it or cannot score it."""
     reasons: dict[str, str] = {}
     for model in models:
         for word, is_known in zip(words, model.knows(words), strict=True):
@@ -309,17 +299,13 @@ def split_effect(
 ) -> tuple[float, float, float, float, float]:
     """Estimate the effect of splitting into several tokens on a word's score.
 
-    Args:
-        scores: scores of words, (n_words,).
-        zipfs: frequencies of the words on the Zipf scale, (n_words,).
-        split: whether words are split, (n_words,).
+    Scores, frequencies on the Zipf scale, and the mask of split words have shape (n_words,).
 
     Returns:
-        The share of split words (`split_words`); the mean scores of words of one token and of split
-        words (`score_of_single`, `score_of_several`); and how much higher a split word scores than
-        an equally frequent word of one token, with the standard error (`advantage_of_several`,
-        `advantage_error`). The last two are the coefficient of splitting in a regression of the
-        score on frequency and splitting; they are nan if the coefficient is undefined.
+        `split_words`: share of split words. `score_of_single`, `score_of_several`: mean scores of
+        words of one token and of split words. `advantage_of_several`, `advantage_error`: b and its
+        standard error in the regression score = a + b·split + c·frequency, nan if undefined. So b
+        is how much higher a split word scores than an equally frequent word of one token.
     """
     share = float(split.mean())
     single, several = (
@@ -329,8 +315,8 @@ def split_effect(
 
     # (n_words, 3): constant, frequency, 1 for a split word
     design = add_constant(np.stack([zipfs, split], axis=1), has_constant="add")
-    # Undefined if splitting is constant or collinear with frequency, or without residual degrees of
-    # freedom
+    # b is undefined if splitting is constant or collinear with frequency. Its standard error is
+    # undefined without residual degrees of freedom
     if np.linalg.matrix_rank(design) < 3 or len(scores) <= 3:
         return share, single, several, math.nan, math.nan
     fit = OLS(scores, design).fit()
@@ -338,7 +324,7 @@ def split_effect(
 
 
 def _split_in_text(model: Scorer, sentences: Sequence[Sentence]) -> float:
-    """Return the share of split words in running text; 0 for models without subword tokens."""
+    """Return the share of split words among all words; 0 for models without subword tokens."""
     counts: list[int] = []
     for initial in (True, False):  # a tokenizer may split the first word of a sentence differently
         words = [w for s in sentences for w in (s.words[:1] if initial else s.words[1:])]
@@ -351,17 +337,17 @@ def _split_in_text(model: Scorer, sentences: Sequence[Sentence]) -> float:
 def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
     """Test the findings of Kauf & Ivanova (2023) about the rules `pll-original` and `pll-word-l2r`.
 
-    Each checkpoint that was evaluated under both rules is tested. The paper reports that scores
-    under `pll-original` correlate less with length, word frequency and the scores of a causal model
-    than those under `pll-word-l2r`. It also reports that `pll-original` assigns higher scores to
-    words of several tokens.
+    Checkpoints that were evaluated under both rules are tested. The paper reports that scores under
+    `pll-original` correlate less with length, word frequency and the scores of a causal model than
+    scores under `pll-word-l2r`. It also reports that `pll-original` assigns higher scores to words
+    of several tokens.
 
     Yields:
-        `model` and `finding`; `original` and `adapted`, the values under `pll-original` and
-        `pll-word-l2r`; `low` and `high`, the 95 % bootstrap interval of `original` minus `adapted`,
-        over sentences or words; and `verdict`. The verdict is `undecided` if the interval contains
-        zero or is undefined. Otherwise it is `holds` if the difference has the published sign, and
-        `does not hold` if the difference has the opposite sign.
+        `original` and `adapted` are the values under `pll-original` and `pll-word-l2r`. `low` and
+        `high` are the 95 % bootstrap interval of `original` minus `adapted`, over sentences or
+        words. `verdict` is `undecided` if the interval contains zero or is undefined. Otherwise it
+        is `holds` if the difference has the published sign, and `does not hold` if it has the
+        opposite sign.
     """
     names = desiderata.models
     for original, name in enumerate(names):
@@ -371,7 +357,7 @@ def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
         both = [original, names.index(counterpart)]
         scores = np.stack([desiderata.scores.column(names[row]) for row in both])
         words = desiderata.word_scores[both].mean(axis=2)  # (2, n_words)
-        # Longer sentences should be less likely, so the negative score should grow with length
+        # Negative scores should grow with length
         correlated = {
             "correlates less with length": (-scores, desiderata.tokens[:, original]),
             "correlates less with word frequency": (words, desiderata.zipfs),
@@ -385,7 +371,7 @@ def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
             defined = rows.shape[1] >= _MIN_OBSERVATIONS and bool(np.ptp(rows, axis=1).all())
             result = _test_difference(rows, _correlations, defined=defined, published=-1)
             yield {"model": name, "finding": finding, **result}
-        # Only split words, because words of one token have the same score under both rules
+        # Only split words: other words have the same score under both rules
         rows = words[:, desiderata.word_tokens[:, original] > 1]
         result = _test_difference(rows, _means, defined=rows.shape[1] > 0, published=1)
         finding = "scores words of several tokens higher (nats)"
@@ -397,19 +383,15 @@ def _test_difference(
 ) -> dict[str, Any]:
     """Compute a measure under two rules, the interval of the difference, and the verdict.
 
-    Args:
-        rows: data, (n_rows, n). A bootstrap sample takes the same columns of all rows, so that
-            the variation that both rules share cancels out.
-        measures: function of an array (n_rows, ..., n) that returns the measure under the first
-            rule, under the second rule, and the difference, each (...,).
-        defined: whether the measures are defined for these rows.
-        published: sign of the difference in the paper.
+    The bootstrap resamples the columns of `rows`, (n_rows, n). For an array (n_rows, ..., n),
+    `measures` returns the measure under both rules and their difference, each (...,). `published`
+    is the sign of the difference in the paper.
     """
     a = b = low = high = math.nan
     if defined:
         a, b, _ = map(float, measures(rows))
         n = rows.shape[1]
-        # Columns of each bootstrap sample, (_SAMPLES, n); a fixed seed makes results repeatable
+        # Columns of each bootstrap sample, (_SAMPLES, n)
         resamples = np.random.default_rng(_SEED).integers(0, n, (_SAMPLES, n))
         low, high = map(float, np.nanpercentile(measures(rows[:, resamples])[2], (2.5, 97.5)))
     verdict = "undecided"
@@ -424,7 +406,7 @@ def _means(rows: FloatArray) -> FloatArray:
 
 
 def _correlations(rows: FloatArray) -> FloatArray:
-    """Pearson's r of the first two rows with the third, and the difference; nan if constant."""
+    """Compute Pearson's r of two rows with the third, and the difference; nan if constant."""
     *both, target = rows - rows.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         a, b = (
@@ -541,10 +523,7 @@ def _parts(desiderata: Desiderata, summary: Table, claims: Columns) -> Iterator[
 
 
 def desiderata_figure(desiderata: Desiderata) -> Figure:
-    """Draw the scores of each model against length, word frequency and the reference.
-
-    Each model has a column of panels. At most five columns are next to each other.
-    """
+    """Draw the scores of each model against length, word frequency and the reference."""
     titles = short_names(desiderata.models)
     reference = short_names([desiderata.reference])[0] if desiderata.reference else ""
     width = max(1.9, 0.5 + widest([*titles, reference]))
@@ -572,7 +551,6 @@ def desiderata_figure(desiderata: Desiderata) -> Figure:
 
 
 def _scatter(axes: Axes, x: FloatArray, y: FloatArray, r: float) -> None:
-    """Draw dots, the least-squares line, and r."""
     axes.plot(x, y, "o", ms=2, color=BLUE, alpha=0.5, mew=0)
     use = np.isfinite(x) & np.isfinite(y)
     if np.isfinite(r):

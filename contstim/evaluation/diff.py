@@ -6,9 +6,9 @@ models part on a change if one prefers the natural and the other one the changed
     The dog sleeps soundly  →  The idea sleeps soundly    both prefer the first: they do not part
     The dog sleeps soundly  →  The dog sleeps badly       only one prefers the first: they part
 
-The share of changes on which two models part, by properties of the replaced word, shows where they
-part. In the same way, they part on a minimal pair if only one of them prefers the good sentence.
-Shares depend on preferences alone, so that the scores of the models may have different units.
+Shares of changes are reported by properties of the replaced word, such as its part of speech. Two
+models part on a minimal pair if only one of them prefers the good sentence. Shares depend only on
+preferences, so that the scores may have different units.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from contstim.words.vocabulary import Vocabulary
 
 _RARE, _FREQUENT = 4.0, 5.0  # limits of the classes of word frequency, on the Zipf scale
-_MIN_SENTENCES = 10  # sentences that a value of a property needs to be reported
-_MIN_PAIRS = 5  # minimal pairs that a paradigm needs to be reported
+_MIN_SENTENCES = 10  # a value of a property is reported if it occurs in this number of sentences
+_MIN_PAIRS = 5  # a paradigm is reported if it has this number of minimal pairs
 _DRAWS = 2_000  # bootstrap samples
 
 
@@ -68,7 +68,7 @@ class Change:
 def sample_changes(
     sentences: Iterable[Sentence], vocabulary: Vocabulary, settings: SearchSettings, seed: int
 ) -> list[Change]:
-    """Replace each word of each sentence by a random one that the constraints of a search allow."""
+    """Replace each word of each sentence by a random word that the rules of a search allow."""
     rng, changes = np.random.default_rng(seed), []
     rules = [*filter(None, [no_repeats(vocabulary.repeatable), capitals(vocabulary)])]
     for natural in sentences:
@@ -87,9 +87,8 @@ class Parting:
     """Share of comparisons on which two models part.
 
     Attributes:
-        share: share of the comparisons.
         low, high: 95 % interval, which generalises to other sentences.
-        n: number of comparisons; 0 for none, whose share is nan.
+        n: number of comparisons; if it is 0, the share is nan.
         correct: share of comparisons in which each model prefers the first sentence.
     """
 
@@ -103,13 +102,9 @@ class Parting:
     def of(cls, one: FloatArray, other: FloatArray, clusters: IntArray) -> Parting:
         """Compute the share and its interval from the preferences of two models.
 
-        The interval is Wilson's (1927) with the effective sample size (Korn & Graubard 1998), since
-        comparisons of one sentence are not independent.
-
-        Args:
-            one: preferences of a model (`_preferences`), (n_comparisons,).
-            other: preferences of the other model, (n_comparisons,).
-            clusters: index of the natural sentence of each comparison, (n_comparisons,).
+        The interval is Wilson's (1927). It uses the effective sample size (Korn & Graubard 1998),
+        because comparisons of the same sentence are not independent. All arguments have shape
+        (n_comparisons,): preferences (`_preferences`), and indices of natural sentences.
         """
         from statsmodels.stats.proportion import proportion_confint
 
@@ -120,7 +115,7 @@ class Parting:
         n_parted, n = n_parted[n > 0], n[n > 0]
         share, k, total = float(parted.mean()), len(n), len(parted)
         variance = ((n_parted - share * n) ** 2).sum() * k / max(k - 1, 1) / total**2
-        # Without variance, the number of sentences is the cautious choice
+        # Without variance, each sentence counts as one observation
         effective = min(share * (1 - share) / variance if variance else k, total)
         low, high = proportion_confint(share * effective, effective, method="wilson")
         return cls(share, float(low), float(high), total, correct)
@@ -134,18 +129,16 @@ class Difference:
     """Where two models part.
 
     Attributes:
-        model_1, model_2: names of the models.
         spearman: correlation of ranks of the natural sentences.
         reordered: share of pairs of natural sentences that the models order differently.
         changes: share of changes on which they part.
         pairs: share of minimal pairs on which they part.
-        where: property → its values, the one with the highest share first → share of changes.
-        paradigms: paradigm → share of its minimal pairs, the one with the highest share first;
-            only paradigms on which they part.
-        ratio: ratio of the share of changes to that of the first model and the baseline, with its
-            95 % bootstrap interval over sentences; None without a baseline.
-        triplets: natural sentences, and synthetic ones that one of the models rejects; those with
-            the largest smaller drop first.
+        where: property → value → share of changes on which they part, highest share first.
+        paradigms: paradigm → share of minimal pairs on which they part, highest share first;
+            without paradigms on which they do not part.
+        ratio: `changes.share`, divided by the share for the first model and the baseline; and its
+            95 % bootstrap interval over sentences. None without a baseline.
+        triplets: triplets of the two models, sorted by the smaller of their drops, largest first.
     """
 
     model_1: str
@@ -170,17 +163,12 @@ def find_differences(
     baseline: str = "",
     seed: int = 0,
 ) -> list[Difference]:
-    """Compute where every two models part; the last difference is that from the baseline.
+    """Compute where every two models part.
 
-    Args:
-        scores: scores of the sentences of all other arguments, under two models or more.
-        natural: two natural sentences or more, all different.
-        changes: one or more changes of these sentences.
-        pairs: minimal pairs.
-        table: tags and frequencies of words.
-        triplets: triplets of pairs of models.
-        baseline: model of `scores` that is compared only with the first one; empty for none.
-        seed: seed of the bootstrap.
+    The baseline, if any, is only compared with the first model; this difference is the last one.
+    There must be at least two natural sentences, all different, and at least one change of them.
+    `scores` has a row for each sentence in the arguments, and a column for each model. The seed is
+    that of the bootstrap.
     """
     names = [name for name in scores.models if name != baseline]
     model_pairs = [*combinations(names, 2)] + [(names[0], baseline)] * bool(baseline)
@@ -226,7 +214,6 @@ def find_differences(
 
 
 def _with_first(triplet: Triplet, model: str) -> Triplet:
-    """Exchange the two models of a triplet if necessary, so that `model` is the first."""
     if triplet.model_1 == model:
         return triplet
     pairs = [
@@ -254,7 +241,7 @@ def _preferences(
 def _by_value(
     one: FloatArray, other: FloatArray, clusters: IntArray, values: Sequence[str], least: int
 ) -> dict[str, Parting]:
-    """Return the share of each value that occurs in at least `least` sentences, highest first."""
+    """Return value → share, highest first, of values that occur in at least `least` clusters."""
     of_values = grouped((value, row) for row, value in enumerate(values))
     partings = {
         value: Parting.of(one[rows], other[rows], clusters[rows])
@@ -272,11 +259,11 @@ def _ratio(
     rng = np.random.default_rng(seed)
     draws = rng.multinomial(n_sentences, [1 / n_sentences] * n_sentences, size=_DRAWS)
     counts = [np.bincount(clusters, mask, minlength=n_sentences) for mask in (parted, baseline)]
-    # The first row has all sentences once, so that its ratio is that of the sample
+    # The first row has each sentence once, so its ratio is that of the sample
     sums = np.vstack([np.ones(n_sentences), draws]) @ np.transpose(counts)  # (1 + draws, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, *of_draws = (sums[:, 0] / sums[:, 1]).tolist()
-    # Not interpolated: a ratio is infinite if the baseline does not part in a sample
+    # Interpolation would fail, because the ratio of a bootstrap sample may be infinite
     drawn = [value for value in of_draws if not isnan(value)] or [nan]
     low, high = np.quantile(drawn, (0.025, 0.975), method="inverted_cdf").tolist()
     return ratio, low, high

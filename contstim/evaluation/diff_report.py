@@ -35,14 +35,10 @@ def diff_report(
     natural_text: str,
     command: str,
 ) -> Report:
-    """Make the page of the differences between models.
+    """Make the page of the result of `find_differences`.
 
-    Args:
-        differences: differences of all pairs of models; the last one is that from the baseline.
-        scores: scores of the natural sentences.
-        baseline: name of the baseline; empty for none.
-        natural_text: description of the natural sentences.
-        command: command that makes a study of these models.
+    `scores` are those of the natural sentences, which `natural_text` describes. The page suggests
+    `command`, which makes a study of these models.
     """
     compared = differences[:-1] if baseline else differences
     parts: list[Part] = [
@@ -71,22 +67,21 @@ def diff_report(
 _MEANING = (
     "Rank correlation: Spearman's, over the scores of {} ({}). Reordered: share of all pairs of "
     "these sentences that the two models order differently. Both also depend on the lengths of the "
-    "sentences. Changes: {}, each with a random word of the same part of speech and of similar "
-    "length and frequency in place of one word; the share of changes for which one model "
-    "prefers the natural and the other model the changed sentence. Minimal pairs: {} of a "
-    "grammatical and an ungrammatical sentence; the share of pairs of which only one model prefers "
-    "the grammatical sentence. Brackets contain 95 % intervals, which generalise to other "
-    "sentences, for minimal pairs of the same paradigms (Wilson 1927, with the effective sample "
-    "size of Korn & Graubard 1998). They are not corrected for the number of values: one that is "
-    "just above the average may be there by chance."
+    "sentences. Changes: share of {} on which one model prefers the natural sentence and the other "
+    "model the changed one; in a changed sentence, one word is replaced by a random word of the "
+    "same part of speech and of similar length and frequency. Minimal pairs: share of {} in which "
+    "only one model prefers the grammatical to the ungrammatical sentence. Brackets contain 95 % "
+    "intervals, which generalise to other sentences; for minimal pairs, to other sentences of the "
+    "same paradigms (Wilson 1927, with the effective sample size of Korn & Graubard 1998). They "
+    "are not corrected for multiple comparisons: a value may be just above the average by chance."
 )
 
 
 _ITEMS = (
-    "Each group is a natural sentence and two sentences that a search made from it with few new "
-    "words, which are highlighted. A model rejects a sentence if it finds it much less likely than "
-    "the natural one, while the other model finds it at least as likely. Sentences that a model "
-    "prefers to the one that it rejects are in bold."
+    "Each group has a natural sentence and two sentences that a search made from it. New words are "
+    "highlighted. Each model rejects one of the two sentences: it finds this sentence much less "
+    "likely than the natural one, and the other model finds it at least as likely. Bold numbers "
+    "mark sentences that a model prefers to the one that it rejects."
 )
 
 
@@ -94,7 +89,8 @@ def _baseline_text(compared: Sequence[Difference], baseline: str) -> str:
     if not baseline:
         return (
             "No baseline was given. With --baseline, for example the same model trained with "
-            "another seed, this page also shows how much two models part that should agree."
+            "another seed, this page also shows how much two models part although they should "
+            "agree."
         )
     return " ".join(
         f"{d.model_1} and {d.model_2} part on {_ratio_text(d)} times as many changes as "
@@ -144,8 +140,8 @@ def paradigm_table(difference: Difference) -> Table:
 def where_text(difference: Difference) -> str:
     """Name the values for which two models part more often than on average.
 
-    The intervals of these values are above the share of all changes. They are not corrected for the
-    number of values.
+    The whole interval of each named value is above the share of all changes. Intervals are not
+    corrected for multiple comparisons.
     """
     most = []
     for name, shares in difference.where.items():
@@ -190,9 +186,7 @@ def _parts_of_pair(
 def where_figure(difference: Difference, baseline: Difference | None = None) -> Figure:
     """Draw the share of changes on which two models part, by properties of the replaced word.
 
-    Args:
-        difference: difference of the two models.
-        baseline: difference from the baseline, which is drawn in grey.
+    The shares of `baseline` are drawn in grey.
     """
     values = [(name, value) for name, shares in difference.where.items() for value in shares]
     n_rows = len(values) + 2 * len(difference.where) - 1
@@ -227,11 +221,7 @@ def item_rows(
 ) -> Iterator[dict[str, str | float]]:
     """Yield a row of diff.csv for each synthetic sentence.
 
-    Args:
-        difference: difference of two models.
-        scores: scores of the synthetic sentences under all models.
-        tags: table of tags.
-        units: unit of each model's scores.
+    `scores` are those of the synthetic sentences under all models.
     """
     names = [f"{'log_prob' if units[m] == NATS else 'score'}_{m}" for m in scores.models]
     for triplet in difference.triplets:

@@ -32,11 +32,9 @@ class Findings:
     """Results of an evaluation, ready to be printed and written.
 
     Attributes:
-        title: heading of the page.
         summary: table for the terminal.
         parts: content of the page.
-        tables: columns of each table by name. A table without rows is written with its header. A
-            table without columns is not written.
+        tables: columns of each table by name. A table without columns is not written.
         figures: function that draws the figures and returns them by name.
         facts: seeds, sample sizes, options and counts for the page and the record of the run.
     """
@@ -64,9 +62,9 @@ def write_findings(
 
     Args:
         findings: results to write.
-        folder: output folder, created when missing; files of the same names are replaced.
+        folder: output folder; existing files are replaced.
         models: scored models; empty if the scores came from a table.
-        data: input files; their hash is among the facts.
+        data: input files; their hash is recorded.
         facts: further facts for the page and the record of the run.
 
     Returns:
@@ -97,7 +95,6 @@ def write_findings(
 
 
 def _run_parts(models: Sequence[Scorer], facts: Mapping[str, Any]) -> list[Part]:
-    """Describe the run: models, command, versions and facts."""
     run = provenance()
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
     lines = [
@@ -111,7 +108,7 @@ def _run_parts(models: Sequence[Scorer], facts: Mapping[str, Any]) -> list[Part]
 
 
 def _models_table(models: Sequence[Scorer]) -> Table:
-    """Tabulate the scoring convention of each model; omit specifications equal to the names."""
+    """Tabulate the scoring conventions; without specifications if all are equal to the names."""
     header = ["model", "specification", "rule", "context", "unit", "fingerprint"]
     rows = [
         [m.name, m.specification or m.name, c.rule, repr(c.context), c.unit, c.fingerprint]
@@ -125,9 +122,7 @@ def _models_table(models: Sequence[Scorer]) -> Table:
 def table_of(rows: Iterable[Mapping[str, Any]], header: Iterable[str] = ()) -> Columns:
     """Convert rows to columns; missing cells are nan.
 
-    Args:
-        rows: cells by column name.
-        header: names of the first columns, included even without rows.
+    The columns of `header` come first, and exist even without rows.
     """
     row_list = list(rows)
     names = dict.fromkeys((*header, *(name for row in row_list for name in row)))
@@ -153,8 +148,8 @@ def page_table(
 
     Args:
         columns: columns of the table.
-        names: column → heading of the columns to show; by default all columns with their names.
-        max_rows: maximum number of rows; by default all.
+        names: columns to show → their headings; by default all columns with their names.
+        max_rows: maximum number of rows.
         having: column = value; only rows with these values are shown.
     """
     headings = names or {n: n for n in columns if not n.endswith((": low", ": high"))}
@@ -187,6 +182,6 @@ def data_hash(paths: Iterable[Path]) -> str:
     for path in sorted(paths, key=lambda path: path.name):
         with reading(path):
             content = path.read_bytes()
-        # The null byte and the length mark where a name and a content end
+        # The null byte and the length separate names and contents unambiguously
         digest.update(f"{path.name}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()

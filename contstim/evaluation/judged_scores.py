@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
     Table = Mapping[str, Sequence[Any]]
 
-# Numeric columns of published tables that are not scores; pandas writes row numbers under the first
-# two
+# Numeric columns that are not scores; pandas writes row numbers under the first two names
 _NOT_SCORES = frozenset(
     {"", "unnamed: 0", "index", "row", "length", "sent_length", "n_tokens"}
     | {"id", "sentence", "judgement", "item", "label", "phenomenon"}
@@ -50,7 +49,7 @@ class JudgedScores:
     Attributes:
         models: names of the models, all different.
         values: scores, (n_sentences, n_models); nan if a sentence has no score.
-        left_out: sentences without a score under a model, with the model and the reason.
+        left_out: sentences without a score, with model and reason.
         files: tables from which the scores were read.
     """
 
@@ -90,16 +89,13 @@ def model_scores(
     store: Store | None = None,
     progress: Callable[[Scorer, int], None] | None = None,
 ) -> JudgedScores:
-    """Score judged sentences by models.
-
-    The score is nan if the model cannot read the sentence, or gives it probability zero.
+    """Score judged sentences; nan if a model cannot read one, or assigns it probability zero.
 
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
     """
     table, left_out = score_readable(models, judgements.texts, store=store, progress=progress)
-    # Judged sentences may be repeated, the rows of the table are not. Unreadable sentences have no
-    # row; their index -1 selects the appended row of nan
+    # Unreadable sentences have no row in the table; their index -1 selects the appended row of nan
     rows = [table.rows.get(sentence, -1) for sentence in judgements.texts]
     values = np.vstack([table.log_probs, np.full(len(models), np.nan)])[rows]
     return _without_infinite(judgements, table.models, values, left_out)
@@ -110,19 +106,19 @@ def published_scores(
 ) -> JudgedScores:
     """Read the scores of judged sentences from a table with a column for each model.
 
-    Rows are matched with sentences by the column `id`, if it contains the identifier of at least
-    one judged sentence. Otherwise, and for judgements without identifiers, they are matched by the
-    column `sentence`. If a table has both columns, the texts of
-    matched sentences must be equal except for white space and end marks. Scores of -inf are
-    treated as missing. The format of LI-Adger's authors is also read: a table with a row for each
-    pair and the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and `NAME_ungramm`.
+    Rows are matched with judged sentences by the column `id`, if at least one identifier occurs in
+    both. Otherwise, they are matched by the column `sentence`. If a table has both columns,
+    sentences with the same `id` must have the same text, except for white space and end marks.
+    Scores of -inf count as missing. The format of LI-Adger's authors is also read: a row for each
+    pair, with the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and `NAME_ungramm`.
+
+    By default, all numeric columns are read except row numbers, lengths, labels, columns of the
+    judgements, and `NAME_zscores` next to `NAME`.
 
     Args:
         judgements: judged sentences.
         path: path of the table: .csv, .tsv, .parquet, .jsonl, or .npz (see `ScoreTable`).
-        settings: `column` names the columns to read. By default, all numeric columns are read
-            except row numbers, lengths, labels, columns of the judgements, and `NAME_zscores` next
-            to `NAME`. `allow_missing` permits sentences without a score.
+        settings: `column` names the columns to read; `allow_missing` permits missing scores.
 
     Raises:
         ScoreError: if a column is missing, a sentence has two different scores, a score is +inf,
@@ -141,8 +137,7 @@ def published_scores(
     if missing or not names:
         described = f"columns {', '.join(map(repr, missing))}" if missing else "columns of scores"
         raise ScoreError(f"{path} has no {described}; its columns are {join_names(table)}.")
-    # A key is an identifier or a text. Rows of the table may have the same key, and so may judged
-    # sentences
+    # A key is an identifier or a text; keys may be repeated
     keys, keys_of_judged = _matching_keys(path, table, judgements)
     scores = [_scores_by_key(path, name, keys, table[name]) for name in names]
     values = np.array([[by_key.get(key, np.nan) for by_key in scores] for key in keys_of_judged])
@@ -173,7 +168,6 @@ def _without_infinite(
 def _omissions(
     judgements: Judgements, models: Sequence[str], where: BoolArray, reason: str
 ) -> list[LeftOut]:
-    """List the sentences and models where a mask (n_sentences, n_models) is true."""
     texts = judgements.texts
     return [LeftOut(texts[row].text, models[column], reason) for row, column in np.argwhere(where)]
 
@@ -185,7 +179,7 @@ def _read_columns(path: Path) -> Table:
     table = read_table(path)
     if not {"gramm_id", "ungramm_id"} <= table.keys():
         return table
-    # Each column becomes the acceptable sentences' cells, followed by the unacceptable ones' cells
+    # New columns contain the cells of all acceptable sentences, then those of unacceptable ones
     names = {"id": "{}_id", "sentence": "{}_sentence"}  # name -> its two columns, {} is (un)gramm
     for name in table:
         if name.endswith("_gramm"):
@@ -198,7 +192,6 @@ def _read_columns(path: Path) -> Table:
 
 
 def _numeric_columns(table: Table) -> list[str]:
-    """Return the columns that are read by default; see `published_scores`."""
 
     def is_score(name: str) -> bool:
         scores = name.removesuffix("_zscores")
@@ -217,11 +210,7 @@ def _numeric_columns(table: Table) -> list[str]:
 def _scores_by_key(
     path: Path, name: str, keys: Sequence[str], values: Sequence[Any]
 ) -> dict[str, float]:
-    """Return the score of each key; rows with the same key must have equal scores.
-
-    Raises:
-        ScoreError: if a score is +inf, or two scores of a key differ by more than rounding.
-    """
+    """Return the score of each key; refuse scores of a key that differ by more than rounding."""
     scores: dict[str, float] = {}
     numbers = parsed(path, name, values, number_or_nan, "number")
     for row, (key, score) in enumerate(zip(keys, numbers, strict=True)):
@@ -235,18 +224,11 @@ def _scores_by_key(
 
 
 def _matching_keys(path: Path, table: Table, judgements: Judgements) -> tuple[list[str], list[str]]:
-    """Return the key of each row of a table, and the key of each judged sentence.
-
-    Keys are identifiers or texts; see `published_scores`.
-
-    Raises:
-        ScoreError: if the table has neither `id` nor `sentence`, or an identifier belongs to
-            another sentence.
-    """
+    """Return the key of each row and of each judged sentence: identifiers or texts."""
     judged = judgements.sentences
     row_ids = [str(value) for value in table.get("id", ())]
     if judgements.has_ids and set(row_ids) & set(judged):
-        # Row numbers of a table may equal identifiers by chance, so the texts must agree, too
+        # The `id` of a table may be a row number, so the texts must agree, too
         for name, text in zip(row_ids, table.get("sentence", [None] * len(row_ids)), strict=True):
             if is_missing(text) or name not in judged:
                 continue
@@ -263,7 +245,7 @@ def _matching_keys(path: Path, table: Table, judgements: Judgements) -> tuple[li
 
 
 def _parse_text(cell: Any) -> str:
-    """Return the normalised text of a sentence; empty if the cell is not a sentence."""
+    """Return the normalised sentence in a cell; empty if the cell is not a sentence."""
     try:
         return Sentence.parse(cell).text
     except SentenceError:

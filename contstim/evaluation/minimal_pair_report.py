@@ -71,7 +71,6 @@ def minimal_pair_findings(evaluation: MinimalPairEvaluation) -> Findings:
 
 
 def _tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
-    """Compute all tables by name; see `minimal_pair_findings`."""
     scoring, full = evaluation.scoring, evaluation.full
     models = [model for scores in scoring.by_method for model in scores.models]
     tables = {
@@ -151,8 +150,8 @@ def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> 
         f"{_TIE_RULE_TEXTS[evaluation.settings.ties]}. Pairs with two equal sides do not "
         "count. Accuracies of phenomena and overall accuracies are means over paradigms. "
         "Brackets contain 95 % intervals (Wilson 1927), which generalise to other pairs of "
-        "the same paradigms. Columns without intervals are results of people or published "
-        "models, which may be based on other pairs."
+        "the same paradigms. Columns without intervals are results of people or of published "
+        "models; these results may be based on other pairs."
     )
     if evaluation.scoring.refusals:
         yield page_table(tables["refusals"])
@@ -234,7 +233,7 @@ def profile_figure(bins: Sequence[Row]) -> Figure:
             axes.plot(
                 [row["mean"] for row in line],
                 [row["accuracy"] for row in line],
-                # The first models have solid lines; when all colours are used, lines are dashed
+                # When all colours are used, further lines are dashed
                 linestyle=_LINES[number // len(_COLOURS) % len(_LINES)],
                 color=_COLOURS[number % len(_COLOURS)],
                 marker="o",

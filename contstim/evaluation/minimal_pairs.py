@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Columns = tuple[str, ...]
 
 PHENOMENON_OF_TERM = {"s-selection": "argument_structure"}
-"""Term in BLiMP's files → phenomenon in the paper, which has 12; the files have 13 terms."""
+"""Term in BLiMP's files (13 terms) → phenomenon in the paper (12 phenomena)."""
 
 AGREEMENT = ("individual", "majorities", "items", "answers")
 """Keys of the results of `read_human_agreement`."""
@@ -65,8 +65,8 @@ _ENDINGS = (".jsonl", ".csv", ".tsv", ".parquet")
 _UNSPACED = re.compile(
     "[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
 )
-# The file of people's answers has a row for each worker and set of five pairs. A pair's condition
-# `wh_islandans2` means the paradigm `wh_island`; the second sentence is acceptable
+# The file of people's answers has a row for each worker and set of five pairs. The condition
+# `wh_islandans2` means: paradigm `wh_island`, and the second sentence is acceptable
 _CONDITION = re.compile(r"(?P<paradigm>.+)ans(?P<answer>[12])")
 _ANSWERS = Path("raw_results/all_outputs/human_responses.csv")
 _SUMMARY = Path("raw_results/summary/models_summary.jsonl")
@@ -106,9 +106,9 @@ class MinimalPair(SentencePair):
     Attributes:
         phenomenon: phenomenon of the paradigm.
         one_prefix: sides for `Method.ONE_PREFIX`: the critical words of the good and of the bad
-            sentence after their common prefix. None if the method does not apply.
-        two_prefix: sides for `Method.TWO_PREFIX`: the same critical words after the prefixes of the
-            good and of the bad sentence. None if the method does not apply.
+            sentence after their common prefix; None if the method does not apply.
+        two_prefix: sides for `Method.TWO_PREFIX`: the same critical words after the prefix of the
+            good and after that of the bad sentence; None if the method does not apply.
     """
 
     phenomenon: str
@@ -118,7 +118,7 @@ class MinimalPair(SentencePair):
     def sides(
         self, method: Method = Method.FULL_SENTENCE
     ) -> tuple[Sentence, Sentence] | tuple[Continuation, Continuation] | None:
-        """The good and the bad side for a method; None if the method does not apply."""
+        """Return the good and the bad side for a method; None if the method does not apply."""
         if method is Method.FULL_SENTENCE:
             return self.good, self.bad
         return self.one_prefix if method is Method.ONE_PREFIX else self.two_prefix
@@ -127,8 +127,8 @@ class MinimalPair(SentencePair):
 def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[MinimalPair]:
     """Sample `size` pairs of each paradigm, or all if it has fewer, in the order of `pairs`.
 
-    Which pairs of a paradigm are selected depends only on the seed, the size, and the paradigm's
-    name and number of pairs. With the same seed, a smaller sample is part of a larger one.
+    The selection within a paradigm depends only on the seed, the size, the name of the paradigm and
+    its number of pairs. With the same seed, a smaller sample is part of a larger one.
     """
     rows = grouped((pair.paradigm, row) for row, pair in enumerate(pairs))
     chosen: list[int] = []
@@ -140,11 +140,10 @@ def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[Min
 
 
 def pair_files(path: Path | str) -> list[Path]:
-    """Return the paths of tables of minimal pairs, sorted.
+    """Return the sorted paths of tables of minimal pairs.
 
-    Args:
-        path: a table; or a folder that contains tables itself, in its folder `data`, or in
-            subfolders of these, such as one for each language.
+    `path` is a table; or a folder with tables, which may be in its folder `data`, or in subfolders
+    (such as one for each language).
 
     Raises:
         InputError: if there is no such file or folder, or it contains no table.
@@ -170,16 +169,14 @@ def read_minimal_pairs(
     `one_prefix_word_good` and `one_prefix_word_bad`; `two_prefix_prefix_good`,
     `two_prefix_prefix_bad` and `two_prefix_word`. A cell may contain several words.
 
-    Args:
-        files: paths of tables.
-        settings: size and seed of the sample.
-        say: callback that receives a message if columns were found by `find_pairs`.
+    The settings define the size and seed of a sample. `say` receives a message if columns were
+    found by `find_pairs`.
 
     Raises:
         InputError: if a file cannot be read, has unknown columns, or has other columns than the
-            first; a field of a row is missing or empty; two pairs of a paradigm have the same
+            first file; a field is missing or empty; two pairs of a paradigm have the same
             identifier; a paradigm belongs to two phenomena; most pairs of a file are also in an
-            earlier one; sentences are not segmented into words; or there are no rows.
+            earlier file; sentences are not segmented into words; or there are no rows.
     """
     pairs: list[MinimalPair] = []
     where_by_key: dict[tuple[str, str], str] = {}
@@ -189,7 +186,7 @@ def read_minimal_pairs(
     file_of_texts: dict[tuple[str, str], Path] = {}
     for file in paths:
         rows: Sequence[Row]
-        if file.suffix.lower() == ".jsonl":  # here rows may have different fields
+        if file.suffix.lower() == ".jsonl":  # rows of this format may have different fields
             rows = [row for _, row in read_json_lines(file)]
         else:
             rows = cells_by_name(read_table(file))
@@ -209,7 +206,7 @@ def read_minimal_pairs(
             where = f"{file}, row {row_number + 1}"
             number = str(row_number) if is_known else f"{file.stem} {row_number}"
             pair = _parse_pair(row, where, columns, default=(file.stem, number))
-            # A paradigm may be split into several files, so identifiers are checked over all
+            # A paradigm may be split into several files, so identifiers are compared between files
             key = (pair.paradigm, pair.pair_id)
             if key in where_by_key:
                 raise InputError(
@@ -232,10 +229,7 @@ def read_minimal_pairs(
 
 
 def _find_columns(file: Path, rows: Sequence[Row]) -> PairTable:
-    """Return rows, one for each pair; the columns in the order of `COLLECTIONS`; and their source.
-
-    The source is the name of the collection, or a description of the columns; see `PairTable`.
-    """
+    """Return rows, columns, and the name of the collection or a description; see `PairTable`."""
     fitting: dict[Columns, str] = {}
     for collection, names in COLLECTIONS.items():
         needed = {part for name in names for part in name.split("+")}
@@ -257,7 +251,7 @@ def _find_columns(file: Path, rows: Sequence[Row]) -> PairTable:
 
 
 def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
-    """Refuse a file if most sentences contain no space and are in a script without spaces."""
+    """Refuse files in which most sentences lack spaces and are in a script without spaces."""
     words = [side.words for pair in pairs for side in (pair.good, pair.bad)]
     single = [first for first, *further in words if not further and _UNSPACED.search(first)]
     if 2 * len(single) > len(words):
@@ -270,7 +264,7 @@ def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
 def _refuse_second_version(
     file: Path, pairs: Sequence[MinimalPair], file_of_texts: dict[tuple[str, str], Path]
 ) -> None:
-    """Refuse a file if most of its pairs are in an earlier one; otherwise record its pairs."""
+    """Refuse a file if most of its pairs are in earlier files; otherwise record its pairs."""
     texts = [(pair.good.text, pair.bad.text) for pair in pairs]
     earlier = [file_of_texts[both] for both in texts if both in file_of_texts]
     if 2 * len(earlier) > len(texts):
@@ -282,12 +276,11 @@ def _refuse_second_version(
 
 
 def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]) -> MinimalPair:
-    """Parse the pair in a row; `default` has the paradigm and identifier if columns are missing."""
+    """Parse a pair; `default` is its paradigm and identifier if there are no columns for them."""
 
     def parse_field(field: str, parse: Callable[[Any], Any] = lambda c: str(c).strip()) -> Any:
         cell = row.get(field)
         try:
-            # An empty cell is null or blank
             if optional_text(cell).strip():
                 return parse(cell)
         except ValueError as error:
@@ -301,8 +294,8 @@ def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]
             [f"{name}_{part}" for part in PREFIX_FIELDS[name] if not part.endswith(ending)]
             for ending in ("_bad", "_good")
         ]
-        # BLiMP's rows have a flag for each method; without it, the method applies to rows with
-        # fields for it
+        # BLiMP's rows have a flag for each method. Rows of other collections support a method if
+        # they have its fields
         has_fields = any(field in row for side in fields for field in side)
         if str(row.get(f"{name}_method", has_fields)).strip().lower() not in {"true", "1"}:
             return None
@@ -333,12 +326,9 @@ def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]
 def published_files(
     data: Path, people: Path | None = None, published: Path | None = None
 ) -> tuple[Path | None, Path | None]:
-    """Return the files of people's answers and of published accuracies.
+    """Return the files of people's answers (`people`) and of published accuracies (`published`).
 
-    Args:
-        data: folder of BLiMP, which contains the default files; they are None if they do not exist.
-        people: file of people's answers.
-        published: file of published accuracies.
+    By default, these are BLiMP's files in the folder `data`; None if they do not exist.
     """
     defaults = (data / _ANSWERS, data / _SUMMARY)
     answers, summary = (path if path.is_file() else None for path in defaults)
@@ -348,22 +338,18 @@ def published_files(
 def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
     """Compute people's agreement with the labels, by paradigm, from the answers of BLiMP's workers.
 
-    Choices are counted if the assignment is approved and the worker reports fluent or native
-    English. Attention checks and unanswered pairs are left out. These rules reproduce the
-    published summary.
-
-    Args:
-        path: file of answers; without one, the result is empty.
+    Choices count if the assignment is approved and the worker reports fluent or native English.
+    Attention checks and unanswered pairs are left out. With these rules, the results equal the
+    published summary. Without a file, the result is empty.
 
     Returns:
-        For each paradigm `individual`, the proportion of choices of the acceptable sentence,
-        averaged over pairs; `majorities`, the number of pairs in which more than half of the
-        choices are of the acceptable sentence; `items`, the number of pairs; and `answers`, the
-        number of choices.
+        Results by paradigm. `individual`: proportion of choices of the acceptable sentence,
+        averaged over pairs. `majorities`: number of pairs in which more than half of the choices
+        are correct. `items`: number of pairs. `answers`: number of choices.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column (names it), names a condition in
-            another form, or has no choices.
+        InputError: if the file cannot be read, lacks a column (names it), has an unknown condition,
+            or has no choices.
     """
     if path is None:
         return {}
@@ -381,7 +367,7 @@ def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
         raise InputError(f"{path} has no approved answer of a speaker of English.")
     agreement = {}
     for paradigm, items in sorted(choices_by_paradigm.items()):
-        # Averaged by pair first, so that pairs with more judgements have equal weight
+        # All pairs have equal weight, independent of their number of choices
         shares = [float(np.mean(choices)) for choices in items.values()]
         counts = sum(share > 0.5 for share in shares), len(shares), sum(map(len, items.values()))
         agreement[paradigm] = dict(zip(AGREEMENT, (float(np.mean(shares)), *counts), strict=True))
@@ -389,7 +375,7 @@ def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
 
 
 def _choices(row: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str], bool]]:
-    """Yield paradigm, pair, and whether the choice is correct, if the row's choices count."""
+    """Yield paradigm, pair, and whether the choice is correct, of choices that count."""
     # The published file has this spelling of "native"
     speaks = "1" in (row["Answer.english"], row["Answer.navtive"])
     approved = row["AssignmentStatus"] == "Approved"

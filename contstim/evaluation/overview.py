@@ -34,9 +34,7 @@ class ModelOverview:
 
     Attributes:
         n_parameters: number of weights, or of n-grams; None if unknown.
-        convention: scoring convention.
-        contexts: mean scores after candidate contexts, see `context_scores`; empty if the model
-            reads no context.
+        contexts: result of `context_scores`; empty if the model reads no context.
         n_sentences: number of scored sentences, at most `N_SENTENCES`; see `MAX_SECONDS`.
         mean: mean score of these sentences.
         n_better: number of sentences with a higher score than their shuffled words.
@@ -85,7 +83,7 @@ def model_overview(scorer: Scorer) -> ModelOverview:
 def _score_within(
     scorer: Scorer, sentences: Sequence[Sentence], seconds: float
 ) -> tuple[FloatArray, float]:
-    """Score as many sentences as the time allows; return their scores and the seconds used."""
+    """Score as many sentences as the time allows; return scores and seconds."""
     blocks: list[FloatArray] = []
     began, done, size = perf_counter(), 0, 2
     while done < len(sentences) and perf_counter() - began < seconds:
@@ -95,7 +93,7 @@ def _score_within(
 
 
 def scorable_sentences(scorer: Scorer, n: int) -> list[Sentence]:
-    """Generate n sentences with `contstim.english`; return those that the model can score.
+    """Return the sentences that the model can score, from n generated ones.
 
     Raises:
         ModelError: if the model can score none of them.
@@ -115,16 +113,13 @@ def context_scores(
 ) -> dict[Convention, float]:
     """Return the mean score of sentences with each candidate context, the best first.
 
-    Keys are conventions of the model, each with one of the contexts.
-
-    Args:
-        scorer: the model; its current context and the default context are also candidates.
-        sentences: sentences to score.
-        seconds: time limit. Two different contexts are scored even if this takes longer.
+    Keys are conventions of the model, each with one of the contexts. The current context of the
+    model and the default context are candidates, too. After `seconds`, no further context is
+    scored, but at least two are.
     """
     scores: dict[Convention, float] = {}
     began, candidates = perf_counter(), scorer.candidate_contexts()
-    # The model's own context, the default and the others
+    # The model's own context, the default context, and other candidates
     for number, text in enumerate((None, None, *candidates) if candidates else ()):
         if len(scores) > 1 and perf_counter() - began > seconds:
             break
@@ -140,14 +135,11 @@ def context_scores(
 def context_gain(scorer: Scorer, *, n: int, seconds: float) -> dict[str, Any] | None:
     """Compare the context of a model with others; return None if the model reads no context.
 
-    Args:
-        scorer: the model.
-        n: number of generated sentences to score.
-        seconds: time limit; see `context_scores`.
+    `n` sentences are generated; for `seconds` see `context_scores`.
 
     Returns:
-        The context of the model (`own`), the context with the highest mean score (`best`), and the
-        difference of the mean scores of a sentence (`nats`), 0 if both are the same context.
+        `own`: context of the model. `best`: context with the highest mean score. `nats`: mean score
+        with `best` minus mean score with `own`, per sentence.
 
     Raises:
         ModelError: see `model_overview`.
@@ -160,7 +152,7 @@ def context_gain(scorer: Scorer, *, n: int, seconds: float) -> dict[str, Any] | 
 
 
 def context_caution(specification: str, *, own: str, best: str, nats: float) -> str:
-    """Return a warning if `nats` exceeds `WORSE_CONTEXT`, otherwise "". See `context_gain`."""
+    """Return a warning if `nats` exceeds `WORSE_CONTEXT`, otherwise ""; see `context_gain`."""
     if nats <= WORSE_CONTEXT:
         return ""
     return (
@@ -171,7 +163,7 @@ def context_caution(specification: str, *, own: str, best: str, nats: float) -> 
 
 
 def _shuffle(sentence: Sentence) -> Sentence:
-    """Shuffle the words until their order differs, if they can be in another order."""
+    """Shuffle the words until their order differs; identical words stay as they are."""
     words, rng = list(sentence.words), random.Random(0)
     while tuple(words) == sentence.words and len(set(words)) > 1:
         rng.shuffle(words)

@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
     PairTable = tuple[Sequence[Row], tuple[str, ...], str]
-    """Rows, one for each pair; names of the columns of the good sentence, the bad sentence, the
-    paradigm, the phenomenon and the pair identifier (empty if there is no such column); and the
-    name of the collection, or a description of the columns."""
+    """Rows, one for each pair; names of columns in the order of `COLLECTIONS`, each empty if there
+    is no such column; and the name of the collection, or a description of the columns."""
     _Pairs = list[tuple[str, int, int]]  # identifier, row of the good and of the bad sentence
 
 _ADJECTIVES = (
@@ -62,15 +61,12 @@ REMEDY = (
 def find_pairs(file: Path, rows: Sequence[Row]) -> PairTable | None:
     """Find the pairs of a table by the names and values of its columns.
 
-    Without a column of paradigms, all pairs of the file belong to one paradigm.
-
-    Returns:
-        See `PairTable`; None if there are neither two columns of sentences, nor a column of
-        sentences and a column of verdicts.
+    Without a column of paradigms, all pairs of the file belong to one paradigm. The result is None
+    if there are neither two columns of sentences, nor a column of sentences and one of verdicts.
 
     Raises:
-        InputError: if several columns are candidates for the same content (names them), or if rows
-            of single sentences cannot be joined to pairs of a good and a bad sentence.
+        InputError: if several columns are candidates for the same content (names them), or rows of
+            single sentences cannot be joined to pairs of a good and a bad sentence.
     """
     paradigm = next(iter(_matching_columns(rows, _PARADIGM)), "")
     phenomenon = next(iter(_matching_columns(rows, _PHENOMENON)), "")
@@ -87,7 +83,7 @@ def find_pairs(file: Path, rows: Sequence[Row]) -> PairTable | None:
 
 
 def _find_sides(file: Path, rows: Sequence[Row]) -> tuple[str, str] | None:
-    """Find the columns of the good and the bad sentence; None if there are no such columns."""
+    """Find the columns of the good and the bad sentence."""
     columns = {_normalise(name): name for name in rows[0]}
     candidates = [
         (columns[first], columns[second])
@@ -118,7 +114,7 @@ def _join_rows(file: Path, rows: Sequence[Row], paradigm: str) -> tuple[Sequence
     conditions = [name for name in _matching_columns(rows, _CONDITION) if name != label][:1]
     pairs: list[_Pairs] = []
     for item in items:
-        # If an item has a pair in each condition, the condition is part of the pair's identifier
+        # If an item has a pair in each condition, item and condition identify a pair
         for key in ([item], [item, *conditions]):
             if (candidate := _group_pairs(rows, [paradigm, *key], label)) is not None:
                 if candidate not in pairs:
@@ -157,7 +153,6 @@ def _group_pairs(rows: Sequence[Row], key: Sequence[str], label: str) -> _Pairs 
 
 
 def _matching_columns(rows: Sequence[Row], names: Iterable[str]) -> list[str]:
-    """Return the columns with one of these names, in the order of the names."""
     columns = {_normalise(name): name for name in rows[0]}
     return [columns[name] for name in names if name in columns]
 

@@ -42,7 +42,7 @@ class RatingEvaluation:
     """Scores and ratings of the same sentences.
 
     Attributes:
-        judgements: sentences with their ratings, without pairs.
+        judgements: sentences with ratings, without pairs.
         scores: scores of these sentences.
     """
 
@@ -56,7 +56,7 @@ class RatingEvaluation:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Files from which ratings and scores were read."""
+        """Files of ratings and scores."""
         return (*self.judgements.files, *self.scores.files)
 
     @property
@@ -77,10 +77,10 @@ class RatingEvaluation:
         return mask
 
     def correlations(self) -> list[Row]:
-        """Compute Pearson's r, Spearman's rho, Kendall's tau-b and 95 % intervals, by model (rows).
+        """Compute Pearson's r, Spearman's rho, Kendall's tau-b and 95 % intervals, a row per model.
 
-        All are nan if scores or ratings are constant. Intervals are also nan for fewer than five
-        sentences.
+        All values are nan if scores or ratings are constant. Intervals are also nan for fewer than
+        five sentences.
         """
         from scipy.stats import kendalltau
 
@@ -114,7 +114,7 @@ def _interval(value: float, variance: float) -> tuple[float, float]:
 
 
 def evaluate_ratings(judgements: Judgements, scores: JudgedScores) -> RatingEvaluation:
-    """Combine scores and ratings of the same sentences.
+    """Combine scores and ratings of the same sentences, and check that there are enough.
 
     Raises:
         InputError: if fewer than three sentences have a rating and a score under every model.

@@ -59,7 +59,6 @@ def judge(
 ) -> JudgedSet:
     """Classify labelled sentences; a sentence is left out if one classifier cannot read it."""
     plain = [sentence.plain for sentence in sentences]
-    # All classifiers judge the same sentences, so that their performance can be compared
     rows, left_out = readable_by(classifiers, plain)
     readable = [plain[row] for row in rows]
     return JudgedSet(
@@ -75,17 +74,13 @@ def matthews(labels: BoolArray, predicted: BoolArray) -> float:
     """Compute the Matthews correlation; 0 if labels or predictions are constant."""
     yes, no = predicted[labels], predicted[~labels]  # of acceptable and unacceptable sentences
     tp, fn, fp, tn = (int(n) for n in (yes.sum(), (~yes).sum(), no.sum(), (~no).sum()))
-    # Python integers: the product of four counts may exceed 64 bits for 110,000 sentences or more
+    # Python integers, because the product of four counts may exceed 64 bits
     product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
     return (tp * tn - fp * fn) / product**0.5 if product else 0.0
 
 
 def majority(probabilities: FloatArray) -> BoolArray:
-    """Return the majority vote, (n_sentences,); the mean probability decides ties.
-
-    Args:
-        probabilities: probabilities of the label acceptable, (n_sentences, n_classifiers).
-    """
+    """Return the majority vote, (n_sentences,); the mean probability decides ties."""
     # A vote is 1 for acceptable, and -1 for unacceptable or a probability of one half
     votes = np.sign((probabilities > 0.5) - 0.5).sum(axis=1)
     mean_accepts = (probabilities - 0.5).sum(axis=1) > 0
@@ -96,13 +91,11 @@ def majority(probabilities: FloatArray) -> BoolArray:
 def summarise_correlations(labels: BoolArray, probabilities: FloatArray) -> Row:
     """Summarise the Matthews correlations of the classifiers with the experts' labels.
 
-    Args:
-        labels: whether experts judge sentences acceptable, (n_sentences,).
-        probabilities: probabilities of the label acceptable, (n_sentences, n_classifiers).
+    `JudgedSet` describes the arguments.
 
     Returns:
-        `sentences`, the number of sentences; `mean`, `sd` (of the sample; nan for one classifier)
-        and `maximum` of the correlations; and `majority`, the correlation of the majority vote.
+        `sentences`: number of sentences. `mean`, `sd` (of the sample; nan for one classifier),
+        `maximum`: of the correlations. `majority`: correlation of the majority vote.
     """
     correlations = [matthews(labels, column > 0.5) for column in probabilities.T]
     return {
@@ -115,12 +108,7 @@ def summarise_correlations(labels: BoolArray, probabilities: FloatArray) -> Row:
 
 
 def restart_tables(sets: Sequence[JudgedSet], names: Sequence[str]) -> dict[str, Columns]:
-    """Compute all tables by name; see `restart_findings`.
-
-    Args:
-        sets: judged sets of sentences.
-        names: names of the classifiers.
-    """
+    """Compute the tables of `restart_findings`, by name; `names` are those of the classifiers."""
     return {
         "restarts": table_of(
             {
@@ -189,7 +177,6 @@ def restart_findings(sets: Sequence[JudgedSet], classifiers: Sequence[Classifier
 
 
 def _figure(sets: Sequence[JudgedSet]) -> Figure:
-    """Draw a row for each set, with a dot for each restart and a bar for the majority vote."""
     figure = new_figure(4.0, 0.9 + 0.3 * len(sets))
     axes = figure.subplots()
     for row, judged in enumerate(sets):

@@ -41,10 +41,7 @@ class LeftOut:
 def readable_by(
     models: Sequence[Scorer], sentences: Sequence[Sentence]
 ) -> tuple[list[int], list[LeftOut]]:
-    """Return the indices of sentences that every model can score, and the refused sentences.
-
-    Refused sentences are in the order of the models, then of the sentences.
-    """
+    """Return the indices of sentences that every model can score, and the other sentences."""
     left_out = [
         LeftOut(sentence.text, model.name, reason)
         for model in models
@@ -65,17 +62,8 @@ def score_readable(
     """Score the distinct sentences that every model can score, and list the others.
 
     A sentence that one model cannot score is left out for all, so that models are compared on the
-    same sentences.
-
-    Args:
-        models: models, one for each column.
-        sentences: sentences; the table has a row for each distinct one, in the order of the first
-            occurrence.
-        store: see `score_sentences`.
-        progress: see `score_sentences`.
-
-    Returns:
-        The table of scores, and the sentences that a model cannot score.
+    same sentences. Rows are in the order of the first occurrence. `score_sentences` describes the
+    arguments.
 
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
@@ -93,7 +81,7 @@ class PairScores(MinimalPairScores):
     Attributes:
         pairs: pairs whose sides every model can read.
         method: method of comparison.
-        unread: paradigm → number of pairs that were left out, because a model cannot read a side.
+        unread: paradigm → number of pairs left out because a model cannot read a side.
     """
 
     pairs: tuple[MinimalPair, ...]
@@ -112,11 +100,11 @@ class PairScores(MinimalPairScores):
 
     @property
     def identical(self) -> list[MinimalPair]:
-        """Pairs with identical sides, which count neither as correct nor as wrong."""
+        """Pairs with identical sides, which do not count."""
         return [*compress(self.pairs, ~self.decisions)]
 
     def correct(self, ties: TieRule = "wrong") -> FloatArray:
-        """Return points of models, (n_pairs, n_models): 1 if the good side scores higher, else 0.
+        """Return 1 if the good side scores higher, 0 if the bad side does, (n_pairs, n_models).
 
         A tie counts 0 (`wrong`) or one half (`half`).
         """
@@ -151,16 +139,10 @@ def score_pairs(
 ) -> PairScoring:
     """Score both sides of pairs by each method that pairs and models support.
 
-    A sentence is scored once, even if several pairs contain it. If one model cannot read a side of
-    a pair, the pair is left out for all models.
+    If one model cannot read a side of a pair, the pair is left out for all models.
 
-    Args:
-        models: models to evaluate.
-        pairs: minimal pairs.
-        methods: methods of comparison; a method that applies to no pair is skipped.
-        store: cache of scores.
-        progress: function that receives the number of texts and the method, and returns a callback
-            for `score_sentences`.
+    `progress` is a function of the number of texts and the method; it returns the callback for
+    `score_sentences`.
 
     Raises:
         InputError: if no model can compare a pair by any of the methods.
@@ -199,7 +181,7 @@ def score_pairs(
         columns = (tuple(readable), names, both_sides)
         by_method.append(PairScores(*columns, method=method, unread=all_pairs - read))
     if not by_method:
-        # The message contains one reason only, because the others are usually the same
+        # Only one reason, because the others are usually the same
         reasons = [*refusals.values(), *(omission.reason for omission in left_out)]
         reason = next(iter(reasons), "No pair has the fields that the method needs.")
         raise InputError(f"No pair could be compared. {reason}")
@@ -223,7 +205,7 @@ def pair_scores_from_table(
 
 
 def _refusal_reason(model: Scorer, method: Method) -> str:
-    """Return the reason why a model does not support a method; empty if it supports it."""
+    """Return why a model does not support a method; empty if it supports the method."""
     if method is not Method.FULL_SENTENCE:
         try:
             language_model = require_language_model(model, f"The method {method}")

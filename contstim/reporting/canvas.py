@@ -33,7 +33,7 @@ SIZE = 8  # points, as journals require
 _DPI = 300
 _POINTS = 72  # per inch
 _CHARACTERS_PER_INCH, _MIN_LINE_LENGTH = 14, 24  # for wrapping bold text of size SIZE
-_HINTING_FACTOR = 1.03  # hinting makes letters up to this many times wider
+_HINTING_FACTOR = 1.03  # hinting may widen letters by this factor
 _STYLE: dict[Any, Any] = {
     "font.size": SIZE,
     "text.parse_math": False,  # names such as "$x$" are not formulas
@@ -45,7 +45,7 @@ _STYLE: dict[Any, Any] = {
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Make an empty figure of a size in inches, which needs no display."""
+    """Make an empty figure of a size in inches; no display is needed."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -57,18 +57,13 @@ def new_figure(width: float, height: float) -> Figure:
 def panels(
     n: int, across: int, width: float, height: float, *, rows: int = 1, **shared: Any
 ) -> tuple[Figure, NDArray[Any]]:
-    """Make a figure with n columns of panels; columns that do not fit continue below the others.
+    """Make a figure with n columns of panels, `across` columns next to each other.
 
-    Args:
-        n: number of columns.
-        across: maximum number of columns next to each other.
-        width: width of a panel, inches.
-        height: height of a panel, inches.
-        rows: number of panels in a column.
-        shared: options of `Figure.subplots` about shared axes.
+    Further columns continue below. Width and height of a panel are in inches. `shared` are options
+    of `Figure.subplots` about shared axes.
 
     Returns:
-        The figure, and the axes of the panels, (rows, n).
+        Figure, and axes, (rows, n).
     """
     across = min(n, across)
     down = rows * ceil(n / across)
@@ -100,7 +95,7 @@ def styled() -> AbstractContextManager[None]:
 
 
 def plain_log(axis: Axis) -> None:
-    """Label a logarithmic axis with plain numbers, because `styled` switches formulas off."""
+    """Label a logarithmic axis with plain numbers, because `styled` does not display powers."""
     from matplotlib.ticker import LogFormatter
 
     axis.set_major_formatter("{x:,g}")
@@ -109,7 +104,7 @@ def plain_log(axis: Axis) -> None:
 
 def lay_out(figure: Figure) -> None:
     """Lay out a figure once, so that it is equal in all formats."""
-    for _ in range(2):  # square axes and their colour bars have their positions after the first
+    for _ in range(2):  # colour bars of square axes get their positions in the second round
         figure.draw_without_rendering()
     figure.set_layout_engine("none")
 
@@ -127,11 +122,7 @@ def _png(figure: Figure, part: Bbox | None) -> bytes:
 
 
 def write_figure(make: Callable[[], Figure], path: Path | str) -> None:
-    """Write a figure in the format of the suffix (.png, .pdf, .svg).
-
-    Args:
-        make: function that makes the figure; called within `styled`.
-        path: path of the image.
+    """Write a figure in the format of the suffix (.png, .pdf, .svg); call `make` within `styled`.
 
     Raises:
         InputError: if the file cannot be written.
@@ -145,10 +136,7 @@ def write_figure(make: Callable[[], Figure], path: Path | str) -> None:
 def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
     """Write `path`.pdf and `path`.png, and return the content of the PNG file.
 
-    Args:
-        figure: figure that was made within `styled`.
-        path: path without a suffix.
-        warning: text to print above the figure; empty for none.
+    The figure must have been made within `styled`. A warning is printed above it.
 
     Raises:
         InputError: if a file cannot be written.
@@ -164,12 +152,12 @@ def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
 
 
 def wrapped(warning: str, width: float) -> str:
-    """Wrap a warning, which is printed in bold, to a width in inches."""
+    """Wrap a bold warning to a width in inches."""
     return textwrap.fill(warning, max(_MIN_LINE_LENGTH, int(width * _CHARACTERS_PER_INCH)))
 
 
 def _add_warning(figure: Figure, warning: str) -> Bbox | None:
-    """Add a warning above a figure; return the area to save, inches, or None without a warning."""
+    """Add a warning above a figure; return the area to save, inches (None for the whole figure)."""
     if not warning:
         return None
     from matplotlib.transforms import Bbox
@@ -210,19 +198,14 @@ def heat_map(
     """Draw a heat map with a number in each cell.
 
     Cells are square if rows and columns have the same names. With `middle`, the colour scale is
-    diverging, and symmetric about the middle. Without it, the scale is sequential: it begins at the
-    smallest value, rounded down to a tenth, and ends at 1.
+    diverging and symmetric about this value, such as chance. Otherwise, it is sequential, from the
+    smallest value (rounded down to a tenth) to 1.
 
-    Args:
-        rows: names of the rows, from the top.
-        columns: names of the columns.
-        values: values up to 1, (n_rows, n_columns); nan leaves a cell empty.
-        title: title above the map.
-        numbers: format of numbers. With "per cent", 0.256 is 26 in a cell and 26% at the colour
-            bar; with "hundredths" 26 and 0.26, with "decimals" 0.26 and 0.26.
-        middle: value that has no colour, such as chance.
-        row_label: label of the row axis.
-        column_label: label of the column axis.
+    Values are at most 1, (n_rows, n_columns); nan leaves a cell empty. By `numbers`, 0.256 is
+
+    per cent      26 in a cell, 26% at the colour bar
+    hundredths    26 in a cell, 0.26 at the colour bar
+    decimals      0.26 in a cell, 0.26 at the colour bar
     """
     square = list(rows) == list(columns)
     label_width, label_height = widest(rows), _SLOPE * widest(columns)
@@ -230,7 +213,7 @@ def heat_map(
     # Cells are high enough for the label of the row axis, and for three numbers at the colour bar
     down = max(down, _MIN_HEIGHT / len(rows), widest([row_label or " "]) / len(rows))
     across = down if square else across
-    # The sloping name of the first column may begin further left than the names of rows
+    # The sloping name of the first column may need more space than the names of rows
     left_margin = max(label_width + 0.25 * bool(row_label), label_height - across / 2 + 0.2)
     width = max(1.35 + left_margin + 1.05 * across * len(columns), 0.2 + widest([title]))
     figure = new_figure(width, 0.85 + 0.2 * bool(column_label) + label_height + down * len(rows))
@@ -258,7 +241,7 @@ def heat_map(
         ax=axes,
         ticks=[low, (low + 1) / 2, 1],
         format="{x:.0%}" if numbers == "per cent" else "{x:g}",
-        # Width relative to the map, height relative to the map, and height relative to width
+        # width / width of the map, height / height of the map, height / width
         fraction=_SCALE_WIDTH / (across * len(columns)),
         shrink=_SCALE_SHARE,
         aspect=_SCALE_SHARE * down * len(rows) / _SCALE_WIDTH,

@@ -46,7 +46,7 @@ class Span:
     @property
     def address(self) -> str:
         """The path as a URL with special characters quoted."""
-        # With "./", because the beginning of a file name such as "a:b" would be read as a scheme
+        # Without "./", the name "a:b" would be a URL with the scheme "a"
         return f"./{quote(self.path)}"
 
 
@@ -62,13 +62,8 @@ code = partial(Span, tag="code")
 """A name, option or command in code font."""
 
 strong = partial(Span, tag="strong")
-"""A run in bold."""
-
 emphasis = partial(Span, tag="em")
-"""A run in italics."""
-
 button = partial(Span, tag="kbd")
-"""Label of a button."""
 
 changed = partial(Span, tag="mark")
 """A word that differs from its counterpart."""
@@ -103,11 +98,10 @@ class Table:
 
     Attributes:
         header: names of the columns.
-        rows: rows with a cell per column. If the first cell is empty, the row continues the item
-            of the row above.
+        rows: rows with a cell per column. A row with an empty first cell continues the row above.
         texts: number of text columns on the left; columns of numbers are right-aligned.
         notes: number of text columns on the right.
-        is_wide: whether the table is as wide as the page, so that several tables are aligned.
+        is_wide: whether the table is as wide as the page, which aligns consecutive tables.
     """
 
     header: Sequence[str]
@@ -132,7 +126,7 @@ class Picture:
 
     Attributes:
         name: name of the file, without a suffix.
-        png: content of the file, which HTML pages include.
+        png: content of the file.
         alternative: alternative text.
     """
 
@@ -158,9 +152,7 @@ class Report:
     """A page.
 
     Attributes:
-        title: title of the page.
-        parts: parts below the title, in order.
-        warning: warning below the title, such as that answers are artificial; empty for none.
+        warning: warning below the title, such as "Answers are artificial."; empty for none.
         meta: name → content of the `<meta>` tags of an HTML page.
     """
 
@@ -180,7 +172,7 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
-        """Return HTML for a notebook: the page in a frame, which isolates its style."""
+        """Return the page in a frame, which isolates its style from that of a notebook."""
         return (
             f'<iframe title="{escape(self.title)}" srcdoc="{escape(self.html())}" '
             f'style="width: 100%; height: 40em; border: 0"></iframe>'
@@ -212,12 +204,12 @@ def spans(value: Value) -> Iterable[Span | str]:
 
 @functools.cache  # compiling a template takes longer than filling it
 def page_template(package: str, name: str) -> Template:
-    """Load an HTML template in a package's folder; values are escaped for HTML."""
+    """Load a template in a package's folder, with values escaped for HTML."""
     return make_environment(package, keep_trailing_newline=True).get_template(name)
 
 
 def make_environment(package: str, **options: Any) -> Environment:
-    """Create a Jinja2 environment with the templates in a package's folder."""
+    """Create a Jinja2 environment for the templates in a package's folder."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader(package, "")
@@ -301,7 +293,7 @@ LONGEST = 28
 
 
 def names_for_tables(models: Sequence[str]) -> dict[str, str]:
-    """Return name → name in tables: all names are shortened if at least one of them is long."""
+    """Return name → name in tables; if one of the names is long, all are shortened."""
     is_short = all(len(name) <= LONGEST for name in models)
     return dict(zip(models, models if is_short else short_names(models), strict=True))
 
@@ -309,12 +301,12 @@ def names_for_tables(models: Sequence[str]) -> dict[str, str]:
 def short_names(models: Sequence[str]) -> list[str]:
     """Shorten names of models to the last part of the path, with rule and transform.
 
-    `hf:runs/a/bert@chain` and `hf:runs/gpt2` become `bert@chain` and `gpt2`. If several names would
-    be equal, folders are added. Names of more than 28 characters are cut by `shortened`.
+    `hf:runs/a/bert@chain` and `hf:runs/gpt2` become `bert@chain` and `gpt2`. Folders are added to
+    names that would be equal. `shortened` cuts names of more than 28 characters.
     """
     names = [_tail(model, 1) for model in models]
     depth, deepest = 1, max((model.count("/") for model in models), default=0)
-    # In each round, a folder is added to names that several models have
+    # In each round, a folder is added to equal names
     while len(set(names)) < len(set(models)) and depth < deepest:
         depth += 1
         counts = Counter(names)
@@ -325,18 +317,15 @@ def short_names(models: Sequence[str]) -> list[str]:
 
 
 def shortened(names: Sequence[str]) -> list[str]:
-    """Cut names of more than 28 characters to their ends.
-
-    Different names remain different: if several ends are equal, they are numbered.
-    """
+    """Cut names of more than 28 characters to their ends, and number equal ends."""
     short = {name: name for name in names if len(name) <= LONGEST}
     used_names = set(short)
     ends = Counter(name[1 - LONGEST :] for name in set(names) - used_names)
     for name in names:
         if name in short:
             continue
-        # The short name is "…end", or "(1) …end", "(2) …end" if several names have this end. The
-        # next number is tried if another name is already called so.
+        # "…end", or "(1) …end", "(2) …end" if several names have this end. The next number is tried
+        # if the result is another model's name
         for number in count(1 if ends[name[1 - LONGEST :]] > 1 else 0):
             front = f"({number}) …" if number else "…"
             short[name] = front + name[len(front) - LONGEST :]

@@ -42,13 +42,14 @@ _MAX_PANELS, _PANELS_PER_ROW = 6, 3
 _MAX_UNFOLDED = 20  # maximum number of items of a kind that are shown unfolded
 _HEADINGS = {Triplet: "Synthetic sentences", Pair: "Natural pairs", Trial: "Trials"}
 _EXPLANATION = (
-    "Numbers are {}{}. The sentence that a model prefers is in bold. "
+    "Numbers are {}{}. Bold numbers mark the sentence that a model prefers; in triplets, the "
+    "sentences that it prefers to the one that it rejects. "
     "Words that differ from the natural sentence are highlighted"
 )
 _ARROWS = (
-    "Black dots are natural sentences. An orange arrow leads to the synthetic sentence that the "
-    "model of the horizontal axis finds less likely and the other model does not; a blue arrow "
-    "leads to the one that the model of the vertical axis finds less likely."
+    "Black dots are natural sentences. Arrows lead to synthetic sentences. In the direction of an "
+    "orange arrow, a sentence becomes less likely under the model of the horizontal axis, but not "
+    "under the other model. Blue arrows are for the model of the vertical axis."
 )
 _ARROW: Mapping[str, Any] = {
     "angles": "xy",
@@ -60,9 +61,9 @@ _ARROW: Mapping[str, Any] = {
 _RANKS = ", and for pairs ranks among all sentences, from 0 to 1"
 _POINTER = "; point at a word to see its old and new part of speech"
 _AGREEMENT = (
-    "Percentage of random pairs of scored sentences on which two models prefer the same "
-    "sentence; 50 is chance. Only sentences on which models disagree can show which model "
-    "predicts human choices better."
+    "Percentage of all pairs of scored sentences in which two models prefer the same sentence; 50 "
+    "is chance. Only pairs on which models disagree can show which model predicts human choices "
+    "better."
 )
 
 
@@ -77,9 +78,9 @@ def stimuli_report(
 
     Args:
         title: title of the page.
-        stimuli: triplets, pairs or trials, which may be mixed, in the order to show.
-        scores: log-probabilities of the sentences, nats. They are not needed for triplets, whose
-            tables contain them. With scores, the page also shows how often the models agree.
+        stimuli: triplets, pairs and trials, in the order to show.
+        scores: log-probabilities of the sentences, nats. Triplets contain their own. With scores,
+            the page also shows how often the models agree.
         flagged: flags of the stimuli. The page shows only how many stimuli have flags.
 
     Raises:
@@ -102,7 +103,7 @@ def stimuli_report(
     if flagged is not None:
         parts.append(report.Paragraph(f"{flagged.text} contstim review shows these items."))
         if triplets:
-            # The text above contains the share with flags, and the required nats are unknown
+            # Omit the share of flags, which the paragraph reports, and the unknown `enough`
             parts.append(figures_table(figures_of(triplets, None, flagged.table, enough=None)))
     for kind, heading in _HEADINGS.items():
         of_kind = [stimulus for stimulus in stimuli_list if isinstance(stimulus, kind)]
@@ -130,7 +131,7 @@ def stimuli_report(
 
 
 def arrows(triplets: Sequence[Triplet], scores: ScoreTable | None = None) -> list[Part]:
-    """Draw the log-probabilities of triplets (`arrows_figure`); empty without triplets."""
+    """Make the parts with `arrows_figure`; empty without triplets."""
     if not triplets:
         return []
     pairs = len({(triplet.model_1, triplet.model_2) for triplet in triplets})
@@ -150,9 +151,7 @@ def arrows_figure(triplets: Sequence[Triplet], scores: ScoreTable | None = None)
 
     The axes are log-probabilities under the two models, nats. At most six pairs are shown.
 
-    Args:
-        triplets: at least one triplet.
-        scores: log-probabilities of other natural sentences, which are drawn as dots.
+    Other sentences of `scores` are drawn as grey dots.
     """
     pairs = grouped(((triplet.model_1, triplet.model_2), triplet) for triplet in triplets)
     shown = dict(islice(pairs.items(), _MAX_PANELS))
@@ -180,7 +179,6 @@ def arrows_figure(triplets: Sequence[Triplet], scores: ScoreTable | None = None)
 
 
 def _units(triplet: Triplet) -> dict[str, str]:
-    """Return the unit of the scores of each model of a triplet."""
     units = (triplet.unit_1 or "nats", triplet.unit_2 or "nats")
     return dict(zip((triplet.model_1, triplet.model_2), units, strict=True))
 
@@ -197,12 +195,8 @@ def stimuli_table(
 ) -> report.Table:
     """Make a table of sentences with marked changes and log-probabilities (nats).
 
-    For pairs without scores, it shows ranks among all sentences.
-
-    Args:
-        stimuli: stimuli of one kind and one pair of models.
-        scores: log-probabilities of the sentences of pairs and trials, nats.
-        changes: result of `changes_of`; by default computed for these stimuli, without tags.
+    Stimuli must be of one kind and one pair of models. Pairs without scores are shown with ranks
+    among all sentences. `changes` are by default computed without tags.
 
     Raises:
         InputError: if a pair has neither scores nor texts.
@@ -212,7 +206,7 @@ def stimuli_table(
     own_models = [model for model in (stimuli[0].model_1, stimuli[0].model_2) if model]
     models: Sequence[str] = own_models
     if isinstance(stimuli[0], Trial):
-        # A trial that compares no models is shown with the scores of all models
+        # Trials that compare no models show the scores of all models
         models = [] if scores is None else own_models or scores.models
     rows: list[tuple[Value, ...]] = []
     for stimulus in stimuli:
@@ -239,7 +233,7 @@ def figures_table(figures: Mapping[str, float]) -> report.Table:
 
 
 def _labelled_sentences(stimulus: Stimulus) -> list[tuple[tuple[str, ...], Sentence | None]]:
-    """Return each sentence with the labels that precede it in its row."""
+    """Return each sentence with the labels in front of it."""
     if isinstance(stimulus, Triplet):
         return [((label,), sentence) for label, sentence, _ in stimulus.labelled]
     if isinstance(stimulus, Pair):
@@ -276,7 +270,7 @@ def _select_columns(
             stimulus.model_2: (stimulus.rank_1_model_2, stimulus.rank_2_model_2),
         }
     if scores.sentences and stimulus.sentence_1 and stimulus.sentence_2:
-        # Not by row number: rows refer to the scores of the selection, which may be another table
+        # By text, because row numbers may refer to another table, which was used for the selection
         return log_probs(stimulus, scores, models)
     rows = [stimulus.row_1, stimulus.row_2]
     return {model: scores.column(model)[rows].tolist() for model in models}
@@ -287,10 +281,7 @@ def log_probs(
 ) -> dict[str, list[float]]:
     """Return model → log-probabilities of the stimulus's sentences, nats.
 
-    Args:
-        stimulus: triplet, pair or trial. A triplet contains the scores of its two models.
-        scores: scores of other models and stimuli; None for no other scores.
-        models: models whose scores are needed.
+    A triplet contains the scores of its two models; other scores come from `scores`.
 
     Raises:
         ScoreError: if the scores lack a sentence or a model.
@@ -321,8 +312,8 @@ def preferred(
 ) -> list[list[bool]]:
     """Return which numbers to print in bold: (n_sentences, n_models).
 
-    In a triplet, these are the sentences that a model prefers to the sentence that it should
-    reject. In a pair or trial, it is the sentence that the model prefers.
+    In a triplet, the bold sentences are those that a model prefers to the sentence that it should
+    reject. In a pair or trial, the bold sentence is the one that the model prefers.
     """
     n_sentences = max(map(len, columns.values()), default=0)
     return [

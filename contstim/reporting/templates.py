@@ -56,7 +56,7 @@ def fill_template(package: str, name: str, **values: Any) -> Report:
 def passages(package: str, name: str, **values: Any) -> dict[str, str]:
     """Fill a template in a package's folder; return heading (`## name`) → text below it.
 
-    Line ends within a text become spaces. The text below a heading may be empty.
+    Line ends within a text become spaces.
     """
     texts = re.split(r"(?m)^## ", _render(package, name, values))[1:]
     parts = (text.partition("\n") for text in texts)
@@ -69,7 +69,7 @@ def _render(package: str, name: str, values: Mapping[str, Any]) -> str:
 
 @cache
 def _environment(package: str) -> Environment:
-    # With autoescape, the output of macros is marked as safe, so `_escape` escapes only values
+    # Autoescape marks the output of macros as safe, so that `_escape` escapes only values
     environment = make_environment(package, finalize=_escape, trim_blocks=True, lstrip_blocks=True)
     environment.globals |= {"quantity": quantity, "in_a_row": in_a_row}
     return environment

@@ -36,15 +36,11 @@ def take_part_in_browser(
 ) -> tuple[Response, ...]:
     """Let artificial participants use the page of a served study, one after another.
 
-    Args:
-        people: artificial participants with the trials of the study.
-        url: address of the study.
-        participants: number of participants.
-        patience: maximum time for one participant, seconds.
-        progress: callback with the completed and the total number of participants.
+    One participant may take `patience` seconds. `progress` receives the completed and the total
+    number of participants.
 
     Returns:
-        Responses that the page sent and the server acknowledged.
+        The acknowledged responses.
 
     Raises:
         InputError: if the address is not a web address on this machine.
@@ -53,7 +49,7 @@ def take_part_in_browser(
     _check_address(url)
     with needing("browser", "A browser"):
         from playwright import sync_api as playwright
-    # Chromium on this machine; None selects the Chromium of Playwright
+    # If no Chromium is installed, None selects that of Playwright
     chromium = next(filter(None, map(shutil.which, _CHROMIUM)), None)
     responses: list[Response] = []
     with playwright.sync_playwright() as driver:
@@ -89,25 +85,23 @@ def _visit(
     number: int,
     patience: float,
 ) -> list[Response]:
-    """Let one participant use the page, from the first screen to the completion code."""
     context = browser.new_context()  # separate storage for each participant
     joined: dict[str, Any] = {}
     answers: dict[str, dict[str, Any]] = {}
 
     def listen(response: Any) -> None:
-        """Record the requests that the server has acknowledged."""
         if not response.ok or response.request.method != "POST":
             return
         if response.url.endswith(("/api/participants", "/api/resume")):
             joined.update(response.json())
         elif response.url.endswith("/api/responses"):
-            # If the page sends an answer again, the first one counts, as on the server
+            # As on the server, the first answer to a trial counts
             for answer in response.request.post_data_json["responses"]:
                 answers.setdefault(answer["trial_id"], answer)
 
     try:
         page = context.new_page()
-        # `JSON.parse`, since an object literal would lose a trial id __proto__
+        # In an object literal, a trial id __proto__ would set the prototype
         ratings = json.dumps(json.dumps(people.ratings(number)))
         page.add_init_script(f"window.contstimSimulation = JSON.parse({ratings})")
         page.route("**/*", lambda route: _handle(route, urlsplit(url).netloc))
@@ -126,7 +120,7 @@ def _visit(
 
 
 def _is_last(response: Any) -> bool:
-    """Return True for the last response: the study is complete, or the participant is refused."""
+    """Return True if the study is complete, or the participant is refused."""
     ends = ("/api/complete",) if response.ok else ("/api/open", "/api/participants")
     return bool((response.ok or response.status == 403) and response.url.endswith(ends))
 
@@ -139,12 +133,12 @@ def _response(joined: dict[str, Any], answer: dict[str, Any], scale: Scale) -> R
 
 
 def _handle(route: Any, host: str) -> None:
-    """Mark the participant as simulated, and block the final link to the recruiting platform."""
+    """Mark the participant as simulated, and block the link to the recruiting platform."""
     request = route.request
     if request.is_navigation_request() and urlsplit(request.url).netloc != host:
         route.abort()
     elif request.method == "POST" and request.url.endswith("/api/participants"):
-        # The field is added here, since pages of older exports do not send it
+        # Pages of older exports do not send this field
         route.continue_(post_data=json.dumps({**request.post_data_json, "simulated": True}))
     else:
         route.continue_()

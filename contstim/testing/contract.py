@@ -24,7 +24,7 @@ from contstim.words.sentence import Sentence
 if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
 
-# Different lengths, so that batches are padded; one is a question; the last one repeats the first
+# Of different lengths, so that batches are padded; with a question and a repeated sentence
 SENTENCES = [
     Sentence.parse(text)
     for text in (
@@ -35,7 +35,7 @@ SENTENCES = [
         "The old teacher reads a book in the garden",
     )
 ]
-# No training text contains zyzzyva: word-level models do not know it, others split it into tokens
+# No training text contains zyzzyva: word-level models do not know it, other models split it
 WORDS = ("dog", "house", "quickly", "the", "zyzzyva", "reads")
 
 
@@ -51,7 +51,7 @@ SIGNS = """
 """.split()
 """Special tokens of models, alone and next to letters."""
 
-# Unknown words, other scripts, letters with marks, and 200 words, too many for some models
+# Unknown words, other scripts, letters with marks, and 200 words
 ODD = ("zyzzyva qwrtp xkcd", "Μῆνιν ἄειδε θεά", "naïve Füße 猫", "a " * 200)
 
 
@@ -68,7 +68,7 @@ class ScorerContract:
         assert scores.shape == (len(SENTENCES),)
         assert not np.isnan(scores).any()
 
-    # Proves that padding and other sentences have no influence: only rounding may change a score
+    # Padding and other sentences in a batch may change scores only by rounding
     def test_a_batch_equals_one_by_one_in_any_order(self, model: Scorer) -> None:
         together = model.scores(SENTENCES)
         alone = np.array([model.scores([s])[0] for s in SENTENCES])
@@ -80,7 +80,7 @@ class ScorerContract:
         scores = model.scores(SENTENCES)
         assert scores[0] == pytest.approx(scores[4], abs=1e-5)
 
-    # A constant score would pass nearly all other tests of this class
+    # A constant score would pass nearly all other tests
     def test_the_sentence_matters(self, model: Scorer) -> None:
         scores = model.scores(SENTENCES[:4])
         assert len(set(scores.round(6).tolist())) == 4
@@ -94,7 +94,7 @@ class ScorerContract:
         assert model.unscorable([]) == []
 
     @pytest.mark.parametrize("text", ODD)
-    # `unscorable` must predict the error of `scores`, with its reason, and only for this sentence
+    # `unscorable` must predict the error of `scores` for this sentence alone
     def test_odd_sentences_have_an_answer_or_a_clear_error(self, model: Scorer, text: str) -> None:
         sentence = Sentence.parse(text)
         reasons = model.unscorable([SENTENCES[0], sentence, SENTENCES[1]])
@@ -116,16 +116,15 @@ class ScorerContract:
             return bool(abs(scores[0] - scores[1]) <= tolerance(scores))
         tokenizer = checkpoint.tokenizer
         ids = set(tokenizer(sentence.text, add_special_tokens=False)["input_ids"])
-        # The unknown token is allowed, unless it is also the first token of texts, as in GPT-2
+        # The unknown token is allowed, unless it is also the beginning-of-sequence token (GPT-2)
         unknown = {tokenizer.unk_token_id} - {tokenizer.bos_token_id}
         has_unknown_token = str(tokenizer.unk_token) in sentence.words[position]
         return not has_unknown_token and not ids & (set(tokenizer.all_special_ids) - unknown)
 
     def test_signs_of_models_are_refused_or_read_as_text_never_obeyed(self, model: Scorer) -> None:
-        """Test special tokens in sentences, see `reads_as_text`."""
         sentence = SENTENCES[0]
         for sign in SIGNS:
-            # First, inner and last word, since tokenizers treat the space before a word differently
+            # Tokenizers treat the first word of a sentence differently
             for position in (0, 3, len(sentence) - 1):
                 odd = sentence.replace(position, sign)
                 (reason,) = model.unscorable([odd])
@@ -157,9 +156,9 @@ class ScorerContract:
         with pytest.raises(ModelError, match=f"{re.escape(model.name)}.* A test needs"):
             require_language_model(model, "A test")
 
-    # Proves that shortcuts of adapters, such as cached keys and values, give the scores of the
-    # complete sentences. Searches discard words whose upper bound is low: if a bound is too low,
-    # they lose the best word. Long sentences are tested at every fourth position
+    # Shortcuts of adapters, such as cached keys and values, must give the scores of the complete
+    # sentences. Searches discard words with low upper bounds, so that a bound that is too low would
+    # discard the best word. Long sentences are tested at every fourth position
     def test_candidates_are_judged_as_the_rewritten_sentences(self, model: Scorer) -> None:
         for sentence in SENTENCES[:3]:
             for position in range(0, len(sentence), 4 if len(sentence) > 5 else 1):
@@ -175,7 +174,7 @@ class ScorerContract:
                 assert (results.upper_bound >= fresh - limit).all()
                 assert not np.isnan(results.estimate).any()
 
-    # The costs of a search are reproducible only if it cannot use caches of an earlier search
+    # Costs of a search are only reproducible if it cannot use caches of an earlier search
     def test_what_has_been_forgotten_costs_as_much_again(self, model: Scorer) -> None:
         costs = []
         for _ in range(2):
@@ -190,8 +189,8 @@ class ScorerContract:
         assert model.replacement_scores(SENTENCES[0], 0, ()).shape == (0,)
         assert model.replacements(SENTENCES[0], 0, ()).exact.shape == (0,)
 
-    # A special token that the model reads as text must have equal scores as a candidate and in a
-    # sentence
+    # Special tokens that the model reads as text must have equal scores as candidates and in
+    # sentences
     def test_a_sign_is_a_candidate_like_any_unknown_word(self, model: Scorer) -> None:
         sentence = SENTENCES[0]
         signs = [s for s in SIGNS if model.unscorable([sentence.replace(3, s)]) == [None]][:3]
@@ -247,7 +246,7 @@ class LanguageModelContract(ScorerContract):
         (terms,) = model.token_log_probs([continuation.sentence])
         return sum(term.log_prob for term in terms if term.word >= continuation.start)
 
-    # Chain rule: log p(words | words before) is the sum of the terms of these words
+    # log p(words | words before) is the sum of the terms of these words
     def test_continuations_are_sums_over_their_words_or_refused(self, model: LanguageModel) -> None:
         continuations = [Continuation(s, start) for s in SENTENCES[:3] for start in range(len(s))]
         if not self.continues(model):

@@ -34,7 +34,7 @@ class MockModel(LanguageModel):
     """Model whose scores a test defines; it gives no information about replacements.
 
     Args:
-        log_probs: log-probability of each sentence, nats, or a function that returns it.
+        log_probs: log-probabilities of sentences, nats, or a function that returns them.
         name: name in columns and files; models with different scores need different names.
 
     Attributes:
@@ -50,7 +50,7 @@ class MockModel(LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """Convention with the rule `given`, whose fingerprint depends only on the name."""
+        """Convention with a fingerprint that depends only on the name."""
         return Convention("given", "", False, f"mock-{self.name}")
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
@@ -83,9 +83,8 @@ class TableModel(LanguageModel):
 
     Args:
         seed: seed of the numbers; models with different seeds disagree.
-        says: information about replacements: exact scores (`exact`), the number of each word
-            (`estimate`), or the sum up to the position (`bound`), as in a model that reads from
-            left to right.
+        says: information about replacements. `exact`: exact scores. `estimate`: the number of the
+            new word. `bound`: the sum up to the new word, as in left-to-right models.
         draft_error: maximum error of the scores of a draft with effort 0, nats; None for no draft.
 
     Attributes:
@@ -105,20 +104,20 @@ class TableModel(LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """Convention with the rule `table`."""
+        """See `Scorer.convention`."""
         return Convention("table", "", False, f"table-{self.seed}-{self.says}-{self.draft_error}")
 
     def number(self, *words: str) -> float:
-        """Return the random number of a word or a pair of words, from -10 to 0."""
+        """Return the number of a word or a pair of words, from -10 to 0."""
         return _number(self.seed, words)
 
     def score(self, sentence: Sentence, stop: int | None = None) -> float:
-        """Return the sum of the numbers of the words before `stop` and of their pairs, nats."""
+        """Return the score of the words before `stop`, nats."""
         words = sentence.words[:stop]
         pairs = pairwise(words)
         total = sum(map(self.number, words)) + sum(self.number(*pair) / 3 for pair in pairs)
         if self._error:
-            # A number from -1 to 1, times the maximum error
+            # The factor is from -1 to 1
             total += (self.number("draft", *sentence.words) / 5 + 1) * self._error
         return total
 
@@ -135,13 +134,12 @@ class TableModel(LanguageModel):
         unknown = np.full(len(words), np.nan)
         if self.says == "exact":
             return Replacements.all_exact(np.array([self.score(s) for s in changed], np.float64))
-        # Exact scores cost no pass; estimates and bounds cost one pass, as in a network
+        # One pass, as in a network
         count(1, len(sentence))
         if self.says == "estimate":
             numbers = np.array([self.number(word) for word in words], np.float64)
             return Replacements(unknown, numbers, np.full(len(words), np.inf))
-        # All numbers are negative, so the sum without the words after the position is an upper
-        # bound
+        # An upper bound, because the numbers of later words are negative
         bound = np.array([self.score(s, position + 1) for s in changed], np.float64)
         return Replacements(unknown, bound, bound, self.score(sentence, position))
 
@@ -149,7 +147,6 @@ class TableModel(LanguageModel):
         """See `LanguageModel.draft`; the error is proportional to 1 / (1 + effort)."""
         if self.draft_error is None:
             return None
-        # A draft differs from the model only by the error, and has no draft itself
         draft = TableModel(self.seed, self.says)
         draft._error = self.draft_error / (1 + effort)
         return draft
@@ -157,7 +154,7 @@ class TableModel(LanguageModel):
 
 @lru_cache(2**16)  # searches use the same words repeatedly
 def _number(seed: int, words: tuple[str, ...]) -> float:
-    # A hash instead of a random generator: the number must not depend on the order of calls
+    # A hash, because the number must not depend on the order of calls
     digest = hashlib.sha256(f"{seed} {words}".encode()).digest()
     return -10 * int.from_bytes(digest[:4], "big") / 2**32
 
@@ -165,9 +162,9 @@ def _number(seed: int, words: tuple[str, ...]) -> float:
 class ToyModel(LanguageModel):
     """Letter bigram model with random probabilities, which add up to 1 over all sentences.
 
-    A sentence is a sequence of letters, spaces between words, and a boundary at the end; the end
-    mark is not scored. All characters outside `LETTERS` count as the same letter. Replacements get
-    an upper bound from the words before the position, as in models that read from left to right.
+    It scores letters, spaces between words, and a boundary at the end instead of the end mark. All
+    characters outside `LETTERS` count as the same letter. Replacements get an upper bound from the
+    words before the position, as in left-to-right models.
 
     Args:
         seed: seed of the probabilities; models with different seeds disagree.
@@ -180,14 +177,13 @@ class ToyModel(LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """See `Scorer.convention`; the score includes the boundary at the end."""
+        """See `Scorer.convention`."""
         digest = hashlib.sha256(self._log_probs.tobytes()).hexdigest()
         return Convention("log-likelihood", "<s>", True, f"toy-{digest[:24]}")
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
         count(len(sentences), sum(len(sentence.bare) for sentence in sentences))
-        # A sentence begins and ends with the boundary
         totals = (self._sum((_BOUNDARY, *_spell(s.bare), _BOUNDARY)) for s in sentences)
         return np.fromiter(totals, np.float64, len(sentences))
 
@@ -204,14 +200,14 @@ class ToyModel(LanguageModel):
         return np.fromiter(totals, np.float64, len(continuations))
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `LanguageModel.replacements`; upper bounds from the words before the position."""
+        """See `LanguageModel.replacements`."""
         sentence.check_position(position)
         count(1, len(sentence.bare))
         prefix_text = " ".join(sentence.words[:position])
         prefix = self._sum((_BOUNDARY, *_spell(prefix_text)))
         space, last = (" ", prefix_text[-1:]) if prefix_text else ("", "")
         starts = _spell(last) or (_BOUNDARY,)
-        # Begin with the last character before the word, so that no transition is counted twice
+        # The first transition of a word starts at the last character of the prefix
         log_probs = [self._sum((*starts, *_spell(space + word))) for word in words]
         bounds = prefix + np.array(log_probs, np.float64)
         return Replacements(np.full(len(words), np.nan), bounds, bounds, prefix)
@@ -226,7 +222,7 @@ class ToyModel(LanguageModel):
 
     def _terms(self, sentence: Sentence) -> list[TokenScore]:
         tokens = [*sentence.bare, "</s>"]
-        # A space belongs to the word after it, so the word index increases at the space
+        # A space belongs to the word after it
         word_indices = np.cumsum([token == " " for token in tokens]).tolist()
         numbers = (_BOUNDARY, *_spell(sentence.bare), _BOUNDARY)
         terms = self._log_probs[numbers[:-1], numbers[1:]].tolist()
@@ -242,17 +238,14 @@ def _spell(text: str) -> tuple[int, ...]:
 
 
 def _transitions(seed: int) -> FloatArray:
-    """Draw log p(next | character), (n, n), nats.
-
-    After a space or a boundary, only a letter can follow.
-    """
+    """Draw log p(next | character), (n, n), nats; only a letter follows a space or boundary."""
     rng = np.random.default_rng(seed)
     n_letters = len(LETTERS) + 1
     # Rows: previous character (letters, other characters, space, boundary). Columns: next letter
     weights = np.exp(2 * rng.standard_normal((_BOUNDARY + 1, n_letters)))
     probabilities = np.zeros((_BOUNDARY + 1, _BOUNDARY + 1))
     probabilities[:, :n_letters] = weights / weights.sum(axis=1, keepdims=True)
-    # After a letter, the word can end with a space, or the sentence can end
+    # After a letter, the word or the sentence can end
     end_probabilities = rng.uniform(_END_PROBABILITY / 2, 2 * _END_PROBABILITY, (n_letters, 2))
     probabilities[:n_letters, :n_letters] *= 1 - end_probabilities.sum(axis=1, keepdims=True)
     probabilities[:n_letters, [_SPACE, _BOUNDARY]] = end_probabilities

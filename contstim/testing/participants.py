@@ -1,8 +1,7 @@
 """Artificial participants who take part in a study concurrently, over the server's protocol.
 
-They test a study that `contstim collect` serves, from joining to the completion code. They retry
-requests if the server or the network fails. A journal stores the answers that the server has
-acknowledged.
+They test a study that `contstim collect` serves, from joining to the completion code. If the server
+or the network fails, they retry requests. A journal stores the acknowledged answers.
 
     people = artificial_participants(trials, scores, "my model", seed=1)
     responses = take_part(people, RunSettings("http://127.0.0.1:8000", 20), Path("run.journal"))
@@ -47,13 +46,13 @@ class RunSettings:
 
     Attributes:
         url: address of the study.
-        participants: total number of participants.
+        participants: number of participants.
         at_once: maximum number of concurrent participants.
         pause: time between two answers of a participant, seconds.
         patience: maximum time for retries of a request, seconds.
         table: name of the table of trials, for messages.
-        fields_of: function of the participant's number that returns further fields of each request
-            of this participant, such as `device` and `questions`.
+        fields_of: function of a participant's number. It returns further fields of this
+            participant's requests, such as `device` and `questions`.
     """
 
     url: str
@@ -74,21 +73,18 @@ def take_part(
 ) -> tuple[Response, ...]:
     """Let artificial participants join a study, answer every trial, and complete the study.
 
-    They join one after another, so that the server assigns groups in order. Then they answer
-    concurrently.
+    They join one after another, so that each participant gets the same group in every run. Then
+    they answer concurrently.
 
-    Args:
-        people: artificial participants with the trials of the study.
-        settings: settings of the run.
-        journal: file for acknowledged answers. An existing file resumes an interrupted run.
-        progress: callback with the completed and the total number of participants.
+    The file `journal` stores acknowledged answers; an existing file resumes an interrupted run.
+    `progress` receives the completed and the total number of participants.
 
     Returns:
-        All responses that the server acknowledged.
+        The acknowledged responses.
 
     Raises:
-        InputError: if the address is not a web address, the study has other trials, or the journal
-            cannot be used or belongs to another run.
+        InputError: if the address is invalid, the study has other trials, or the journal cannot be
+            used or belongs to another run.
         WorkerError: if the server refuses a request or does not respond.
     """
     check_web_address(settings.url)
@@ -99,7 +95,7 @@ def take_part(
 
 
 def _identity_of_run(people: ArtificialParticipants, settings: RunSettings) -> dict[str, Any]:
-    """Return the settings that a resumed run must share, because answers depend on them."""
+    """Return the settings on which answers depend."""
     trials = [
         [trial.group, trial.trial_id, str(trial.sentence_1), str(trial.sentence_2), difference]
         for trial, difference in zip(people.trials, people.differences.tolist(), strict=True)
@@ -136,10 +132,9 @@ async def _run(
         timeout=_SECONDS_TO_CONNECT,
         trust_env=False,
     ) as http:
-        # Check before joining, since a participant who cannot answer occupies a place in the study
+        # Check first, because a participant who joins occupies a place in the study
         questions = await _check_trials(http, people, settings)
         numbers = range(1, settings.participants + 1)
-        # One after another, so that participants get the same groups in every run
         for number in numbers:
             await _join(http, settings, journal, number)
         await asyncio.gather(*map(answer_in_slot, numbers))
@@ -148,11 +143,7 @@ async def _run(
 async def _check_trials(
     http: httpx2.AsyncClient, people: ArtificialParticipants, settings: RunSettings
 ) -> list[Question]:
-    """Check that the study has the participants' trials, and return the study's questions.
-
-    Raises:
-        InputError: if the study has other trials.
-    """
+    """Check that the study has the participants' trials, and return the study's questions."""
     study = await request_json(http, http.build_request("GET", "study.json"), settings.patience)
     expected = sorted((str(trial.group), trial.trial_id) for trial in people.trials)
     served = None
@@ -172,7 +163,7 @@ class LocalCopy:
 
     Attributes:
         joined: participant name, secret, group and seed from the server; None before joining.
-        saved: ids of the trials whose answers the server has acknowledged.
+        saved: ids of trials with acknowledged answers.
         completed: whether the server has confirmed completion.
     """
 
@@ -181,23 +172,21 @@ class LocalCopy:
     completed: bool = False
 
     def answers(self, people: ArtificialParticipants, number: int) -> tuple[Response, ...]:
-        """Return the answers to all trials of participant `number`, in the order of trials."""
+        """Return the answers to all trials of participant `number`."""
         if self.joined is None:
             return ()
         name, group, seed = (self.joined[key] for key in ("participant", "group", "seed"))
         return people.answers(number, name, group=int(group), index=1, seed=seed)
 
     def acknowledged(self, people: ArtificialParticipants, number: int) -> Iterator[Response]:
-        """Yield the answers that the server has acknowledged."""
+        """Yield the acknowledged answers."""
         return (r for r in self.answers(people, number) if r.trial_id in self.saved)
 
 
 class Journal:
-    """File with one event per line, from which the states of all participants can be restored.
+    """File with one event per line, which restores the states of all participants.
 
-    Args:
-        path: path of the file. An existing file is read to resume an interrupted run.
-        run: settings that a resumed run must share, stored in the first line.
+    The first line stores `run`, the settings that a resumed run must share.
 
     Raises:
         InputError: if the file cannot be used, or belongs to another run.
@@ -221,7 +210,6 @@ class Journal:
                 f"{path} belongs to a run with other settings (model, noise, lapses, seed, server) "
                 "or other trials. Delete it, or set another --out."
             )
-        # Rewrite the file without a truncated line
         write_text(path, "".join(json.dumps(e) + "\n" for e in [{"run": run}, *events]))
         self._file = path.open("a", encoding="utf-8", buffering=1)
 
@@ -248,12 +236,7 @@ class Journal:
 async def _join(
     http: httpx2.AsyncClient, settings: RunSettings, journal: Journal, number: int
 ) -> None:
-    """Let a participant join the study, or resume it if the participant has joined before.
-
-    Raises:
-        WorkerError: if the server refuses, for instance because its database does not contain the
-            participants of the journal; or does not respond.
-    """
+    """Let a participant join the study, or resume it if the participant has joined before."""
     joined = journal.copy(number).joined
     address, remedy = "api/participants", ""
     body: dict[str, Any] = {"simulated": True, "nonce": f"{random.getrandbits(128):032x}"}
@@ -279,11 +262,6 @@ async def _answer_everything(
     number: int,
     questions: Sequence[Question],
 ) -> None:
-    """Answer the remaining trials of a participant, and complete the study.
-
-    Raises:
-        WorkerError: if the server refuses or does not respond.
-    """
     copy, joined = journal.copy(number), journal.copy(number).joined
     if copy.completed or joined is None:
         return
@@ -314,13 +292,8 @@ async def request_json(
 ) -> dict[str, Any]:
     """Send a request, and return the JSON object of the response.
 
-    Retry if the server or the network fails.
-
-    Args:
-        http: HTTP client.
-        request: request to send.
-        patience: maximum time for retries, seconds.
-        remedy: advice to append to the message if the server refuses, with a leading space.
+    Retry if the server or the network fails, for `patience` seconds. `remedy` is appended to the
+    error message if the server refuses.
 
     Raises:
         WorkerError: if the server refuses the request, or does not respond within `patience`.
@@ -328,7 +301,7 @@ async def request_json(
     clock = asyncio.get_running_loop().time
     start, wait, problem = clock(), _FIRST_WAIT, ""
     while clock() - start < patience:
-        pause = wait * random.uniform(0.5, 1.5)  # spreads retries over time
+        pause = wait * random.uniform(0.5, 1.5)  # spread retries of participants over time
         try:
             reply = await http.send(request)
             if reply.is_success:

@@ -6,9 +6,9 @@
         def data(self, folder, out, answers, people):
             ...  # write the answers in the platform's format and return the files
 
-Tests of a platform without a reader inherit `ExportContract`; tests of a platform without an
-exporter inherit `ReadContract`. Exports whose tables have the columns `list_name`, `trial_id`,
-`left`, `left_sentence` and `right_sentence` need no further definitions.
+Tests of a platform without a reader inherit `ExportContract`. Tests of a platform without an
+exporter inherit `ReadContract`. If the exported tables have the columns `list_name`, `trial_id`,
+`left`, `left_sentence` and `right_sentence`, no further definitions are needed.
 """
 
 from __future__ import annotations
@@ -57,16 +57,15 @@ HOSTILE = (
 )
 """Sentences that a wrong export would lose or execute; the last one has 2,000 words."""
 
-# The names contain a spreadsheet formula, an HTML tag, quotation marks and a comma
 NAMES = ("ann", "=HYPERLINK(1, 2)", '<b>"bob"</b>', "ben, jr.")
-"""Names of participants, as recruiting platforms may send them."""
+"""Names of participants with a formula, an HTML tag, quotation marks and a comma."""
 
 DAMAGES: dict[str, bytes | None] = {
     "is empty": b"",
     "is not text": bytes(range(256)) * 8,
-    # As older spreadsheet programs write files
+    # From an older spreadsheet program
     "is not UTF-8": "trial_id,left,participant\nt1,1,Zoë\n".encode("latin-1"),
-    # As downloaded from a platform after the session has ended
+    # Downloaded from a platform after the session has ended
     "is of another kind": b"<!doctype html><title>Log in</title>\n<p>Your session has ended.</p>\n",
     "is absent": None,
 }
@@ -94,8 +93,6 @@ TRIALS = tuple(
 class PlantedAnswers:
     """Random ratings of participants, stored to compare them with the answers that are read back.
 
-    For each trial that a platform shows, `press` draws a rating and returns the button to press.
-
     Attributes:
         responses: answers with ratings from sentence_1 to sentence_2, in the order of the presses.
     """
@@ -106,17 +103,17 @@ class PlantedAnswers:
         self.responses: list[Response] = []
 
     def shuffled(self, rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
-        """Return the rows in a random order."""
+        """Return the rows in random order."""
         return self._rng.sample(rows, len(rows))
 
     def press(
         self, participant: str, trial_id: str, left_sentence: str, position: int
     ) -> tuple[int, int]:
-        """Answer a trial, and return the button (1 is on the left) and the reaction time in ms."""
+        """Draw a rating; return the button to press (1 is on the left) and the time in ms."""
         rating, rt_ms = self.rate(trial_id), self._rng.randint(500, 9_000)
         trial = participant, self._trials[trial_id].group, trial_id
         self.responses.append(Response(*trial, rating, int(left_sentence), position, float(rt_ms)))
-        # Buttons are numbered from the left, 1 to 6, and ratings from sentence_1 to sentence_2
+        # Buttons count from the left, ratings from sentence_1
         return (rating if left_sentence == "1" else Scale.CONFIDENCE.mirrored(rating)), rt_ms
 
     def rate(self, trial_id: str) -> int:
@@ -126,7 +123,7 @@ class PlantedAnswers:
 
 
 def read_html(markup: str) -> tuple[str, list[str]]:
-    """Parse HTML with the standard library, and return the visible text and the start tags."""
+    """Return the visible text and the start tags of HTML, by the standard library."""
     text: list[str] = []
     tags: list[str] = []
     parser: Any = HTMLParser(convert_charrefs=True)
@@ -137,7 +134,7 @@ def read_html(markup: str) -> tuple[str, list[str]]:
 
 
 def read_csv_rows(path: Path) -> list[dict[str, str]]:
-    """Read the rows of a CSV file with the standard library."""
+    """Return the rows of a CSV file, by the standard library."""
     csv.field_size_limit(10_000_000)
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
@@ -151,8 +148,8 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-# Proves that participants see the sentences of the table of trials, whatever characters these
-# contain, and that exports never overwrite other files
+# Participants see the sentences of the table of trials, whatever characters these contain. Exports
+# never overwrite other files
 class ExportContract:
     """Guarantees of every export. Inherit it, and define the platform.
 
@@ -188,19 +185,19 @@ class ExportContract:
         return lists
 
     def displayed_texts(self, row: Mapping[str, str]) -> tuple[str, str]:
-        """Return the texts that a participant reads on the left and on the right."""
+        """Return the texts on the left and on the right, as a participant reads them."""
         left_text, right_text = (row[column] for column in self.sentence_columns)
         if self.is_html:
             (left_text, left_tags), (right_text, right_tags) = map(
                 read_html, (left_text, right_text)
             )
-            # Tags in a sentence must be shown as text, and not become tags of the page
+            # Tags in a sentence must be shown as text
             assert left_tags == right_tags == []
         # Exports put this prefix before a cell that a spreadsheet would run as a formula
         return left_text.removeprefix(NO_BREAK_SPACE), right_text.removeprefix(NO_BREAK_SPACE)
 
     def check_shown(self, trials: Sequence[Trial], folder: Path) -> None:
-        """Check the trials of each list (all trials of one group) and the sentences of each row."""
+        """Check that each list has all trials of a group, and the sentences of each row."""
         by_id = {trial.trial_id: trial for trial in trials}
         lists = self.lists(folder)
         assert {trial.group for trial in trials} == {
@@ -208,7 +205,6 @@ class ExportContract:
         }
         for rows in lists.values():
             group = by_id[rows[0]["trial_id"]].group
-            # Every trial of the group once, in any order
             assert sorted(row["trial_id"] for row in rows) == sorted(
                 trial.trial_id for trial in trials if trial.group == group
             )
@@ -286,7 +282,7 @@ class ExportContract:
         assert contents(tmp_path) == {**contents_before, "out/notes.txt": b"added"}
 
 
-# Proves that readers restore each answer with its side, position, participant and group
+# Readers restore each answer with its side, position, participant and group
 class ReadContract:
     """Guarantees of every reader. Inherit it, and define the platform and `data`.
 
@@ -315,9 +311,9 @@ class ReadContract:
 
         Args:
             folder: folder of the export.
-            out: folder to write into.
+            out: output folder.
             answers: source of answers; call `press` for every trial in the order of presentation.
-            people: name of each participant's list, by the name of the participant.
+            people: name of a participant → name of the participant's list.
 
         Returns:
             Paths of the files.
@@ -334,7 +330,7 @@ class ReadContract:
         self.prepare(out / "out")
         lists = self.lists(out / "out")
         answers = PlantedAnswers(TRIALS)
-        # Hostile names first, so that they occur on every platform; then names for further lists
+        # Hostile names first, so that they occur on every platform
         names = [*NAMES, *(f"p{n}" for n in range(len(lists)))]
         people = dict(zip(names, lists, strict=False))
         return self.data(out / "out", out, answers, people), answers

@@ -42,18 +42,18 @@ class ReviewPage:
 
     Attributes:
         stimuli: pairs, triplets or trials, of one kind.
-        title: title of the page.
         flags: flags to show; by default those of `flag_items` with rules for all languages.
         scores: log-probabilities of the sentences, nats. Triplets contain those of their models.
-        review: earlier decisions. The page shows those of other reviewers, and contains those of
-            `reviewer` as the decisions so far.
+        review: earlier decisions. The page shows those of other reviewers. Those of `reviewer` are
+            its initial decisions.
         reviewer: name of the reviewer, which can be changed on the page.
-        answers: participants' answers by identifier of the item: a text, and the probability that
-            participants in general prefer the majority's sentence, 0.5 to 1, or None if unknown.
+        answers: identifier of an item → description of participants' answers; and the probability,
+            0.5 to 1, that people in general prefer the sentence which these answers favour (None
+            if unknown).
 
     Raises:
         InputError: if there are no stimuli or several kinds of them, or a pair has no texts.
-        ScoreError: if the scores lack a sentence, when the page is made.
+        ScoreError: if the scores lack a sentence (raised by `html`).
     """
 
     stimuli: Sequence[Stimulus]
@@ -74,7 +74,7 @@ class ReviewPage:
 
     @cached_property
     def items(self) -> tuple[ReviewedItem, ...]:
-        """The stimuli as items of a review, without decisions, in the order of the table."""
+        """The stimuli as undecided items, in the order of the table."""
         return undecided_items(self.stimuli, self.reviewer)
 
     @cached_property
@@ -84,7 +84,7 @@ class ReviewPage:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the items and their sentences, independent of order."""
+        """Fingerprint of the items and their sentences, independent of their order."""
         contents = sorted([i.item_id, i.kind, *map(str, i.sentences)] for i in self.items)
         return hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:16]
 
@@ -117,7 +117,7 @@ class ReviewPage:
     def _item_content(
         self, item: ReviewedItem, stimulus: Stimulus, flags: FlaggedItems, models: Sequence[str]
     ) -> dict[str, Any]:
-        """Return an item as the page reads it; indices refer to lists of models and of flags."""
+        """Return the data of an item; indices refer to `models` and to the kinds of flags."""
         own_models = [model for model in (item.model_1, item.model_2) if model]
         scored = self.scores.models if self.scores else ()
         columns = log_probs(
@@ -166,8 +166,8 @@ class ReviewPage:
 
         Args:
             decisions: initial decisions by identifier, instead of those in the review.
-            file: file in which a server saves decisions at once; empty if the page stores them in
-                the browser and offers a download.
+            file: file in which a server saves decisions. Without it, the page stores them in the
+                browser and offers a download.
         """
         items = self.facts["items"]
         if decisions is not None:
@@ -214,9 +214,9 @@ def _digest(text: str) -> str:
 def _labels(stimulus: Stimulus, columns: Mapping[str, Sequence[float]]) -> list[list[str]]:
     """Return the kind of each sentence, and the model that rejects it, or an empty text.
 
-    Both models may prefer the same sentence of a natural pair (`PairSettings.agreeing`). Then
-    no model is named. For trials of natural or minimal pairs, scores must show that the models
-    prefer different sentences; otherwise no model is named.
+    No model is named if both models prefer the same sentence of a natural pair
+    (`PairSettings.agreeing`). For trials of natural or minimal pairs, models are only named if the
+    scores show that they prefer different sentences.
     """
     kinds, disagree = ["natural", "natural"], True
     rejecting = {index: model for model, index in rejected_sentences(stimulus).items()}

@@ -96,8 +96,8 @@ review.deciding = (() => {
       }
       if (state === "refused") return [`Not saved: ${problem}`, true];
       if (kept) return ["Saved in this browser. Download the review when you are done.", false];
-      return ["This browser keeps nothing for this page: decisions are lost when it is closed or "
-        + "reloaded. Download them before.", true];
+      return ["This browser cannot save decisions. They are lost when you close or reload this "
+        + "page, so download the review before.", true];
     },
     mayBeLost: () =>
       isServed ? keeping.read(reviewer).size > 0 : !keeping.isAvailable() && !isDownloaded,

@@ -119,7 +119,7 @@
     const now = by("decision").value ? new Set(selected()) : new Set(list);
     const gone = list.filter((item) => !now.has(item)).length;
     by("stale").hidden = gone === 0;
-    by("stale").textContent = `Hide ${gone} that no longer match`;
+    by("stale").textContent = `Hide ${gone} that no longer ${gone === 1 ? "matches" : "match"}`;
   };
 
   // Decisions
