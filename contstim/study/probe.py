@@ -55,11 +55,11 @@ _CONTEXTS, _CONTEXT_SECONDS = 4, 5.0  # usual number of contexts, and seconds to
 
 
 class _Over(Exception):  # noqa: N818
-    """Ends a measurement after its time limit; not an error, because searches handle errors."""
+    """End of a measurement after its time limit; not an error, because searches handle errors."""
 
 
 def print_measurement(key: str, units: float, seconds: float, rows: float = 0) -> None:
-    """Print a measurement; its values are the arguments of `Times.add`."""
+    """Print a measurement as JSON, with the arguments of `Times.add`."""
     _emit({"key": key, "units": units, "seconds": seconds, "rows": rows})
 
 
@@ -94,7 +94,7 @@ def probe(study: Study, folder: Path, seconds: float) -> None:
 
 
 def _embedded(study: Study) -> list[Sentence]:
-    """Return sentences of the embedded English, of the study's length (a range: any)."""
+    """Return sentences of the embedded English, of the study's length if this is not a range."""
     from contstim.english import generate
 
     finding = study.step(FindSentences)
@@ -183,7 +183,6 @@ class _Searcher:
             self._profiles[specification] = InspectionTask(specification).perform(self._context)
 
     def _score(self, specification: str, scorer: Scorer) -> dict[Sentence, float]:
-        """Score sentences briefly and return their scores."""
         sample = self._sentences[:_SENTENCES]
         reasons = scorer.unscorable(sample)
         scorable = [s for s, why in zip(sample, reasons, strict=True) if why is None]
@@ -208,17 +207,12 @@ class _Searcher:
         return scores
 
     def search(self, specifications: Sequence[str], deadline: float) -> None:
-        """Measure searches of each pair of models in turn, with equal shares of the time.
-
-        Args:
-            specifications: specifications of the models.
-            deadline: value of `perf_counter` at which the measurements end.
-        """
+        """Measure searches of each pair of models in turn, until `perf_counter` is `deadline`."""
         if not self._profiles.keys() >= {*self.judges}:
             return
         models = [model for model in specifications if model in self._profiles]
-        # Pairs that need less than their share leave time to later pairs. Pairs of n-gram models
-        # are last, because nothing can stop a search without a network
+        # Pairs have equal shares of the time, and leave unused time to later pairs. Pairs of n-gram
+        # models are last, because only a call of a network can stop a search
         networks = {model: not is_ngram(model) for model in models}
         by_kind = sorted(
             pairs_sharing_models(models[::-1]),
