@@ -75,7 +75,6 @@ class _Evaluation(Step[Value], name="", saved_results="Finished scores are saved
     ] = None
 
     def store_path(self) -> Path:
-        """Return the path of the store of scores."""
         return self.store or self.out / STORE_NAME
 
 

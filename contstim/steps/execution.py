@@ -119,10 +119,7 @@ class ScoringExecution(Execution):
     ) -> Iterator[list[Scorer]]:
         """Load models in this process, or in workers that exit at the end of the `with` statement.
 
-        Args:
-            models: parsed specifications, or texts `[NAME=]SPECIFICATION`.
-            loading: settings for loading.
-            say: function that prints messages, for example if a worker dies.
+        `say` prints messages, for example if a worker dies.
 
         Raises:
             InputError: if a setting needs another executor.
@@ -146,10 +143,10 @@ class ScoringExecution(Execution):
     def progress(
         self, reporter: Reporter, n_sentences: int, items: str = ""
     ) -> Callable[[Scorer, int], None]:
-        """Make a progress callback: a bar for each model or, with workers, one bar for all.
+        """Make a callback that shows a bar for each model or, with workers, one bar for all.
 
         Args:
-            reporter: reporter that shows the bars.
+            reporter: shows the bars.
             n_sentences: number of distinct sentences per model.
             items: name of the scored items, if models score several kinds in turn.
 

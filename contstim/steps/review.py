@@ -89,12 +89,8 @@ class ReviewSettings:
 def flags_of(stimuli: Iterable[Stimulus], **settings: Any) -> FlaggedItems:
     """Return the flags of stimuli, as `contstim review` shows them.
 
-    The rules for words are those of all languages if `tags` is set, or if the table of English
-    words lacks most words of the stimuli.
-
-    Args:
-        stimuli: pairs, triplets or trials.
-        settings: fields of `ReviewSettings`.
+    `settings` are fields of `ReviewSettings`. The rules for words are those of all languages if
+    `tags` is set, or if the table of English words lacks most words of the stimuli.
 
     Raises:
         InputError: if a pair has no texts, or a file cannot be read.

@@ -170,7 +170,6 @@ class Step(Generic[Value]):
         dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
-        """Convert and check the values of all fields."""
         for group, group_fields in _by_group(type(self)).items():
             holder: Any = getattr(self, group) if group else self
             checked = {
