@@ -53,7 +53,7 @@ _FATES |= {"failed": ("failed",), "not found": ("missing",)}
 
 
 class MaterialFacts:
-    """Facts of the materials of a study, from outputs that exist; facts of other stages are empty.
+    """Facts of the materials of a study. A fact is empty if its output does not exist yet.
 
     The current folder is the study's.
 
@@ -302,8 +302,9 @@ class MaterialFacts:
             for of_pair in self.searches:
                 reasons.update(of_pair.get("reasons", {}))
             for search in self.record(SearchTriplets).get("unchanged", []):
-                # The text after the colon concerns only this search
-                reasons[f"unsuccessful search, {search['reason'].split(':')[0]}"] += 1
+                # Leave out numbers and models of a single search
+                reason = re.split(r": | where ", search["reason"])[0]
+                reasons[f"unsuccessful search, {reason}"] += 1
         return +reasons  # without zeros
 
     @property
