@@ -62,7 +62,7 @@ class OfAnswers(Step[Value], name=""):
     scale: AnswerScale = None
 
     def with_answers(self, exclusions: Excluding) -> Excluding:
-        """Return the rules with a table for `require`; by default the one next to the responses."""
+        """Return the rules with the answers that `require` needs; by default next to responses."""
         if not exclusions.require or exclusions.participants is not None:
             return exclusions
         return replace(exclusions, participants=questions_beside(self.responses))
@@ -286,7 +286,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
     ] = ()
     settings: MixedSettings = MixedSettings()
     items: Annotated[
-        Literal["intercept", "none"], Help("Whether to include random effects of trials.")
+        Literal["intercept", "none"], Help("Random effects of trials: an intercept, or none.")
     ] = "intercept"
     exclusions: Exclusions = Exclusions()
 
@@ -346,9 +346,10 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
 class CompareControls(OfAnswers[Controls], name="controls", version=2):
     """Test whether token counts or other features of sentences predict preferences of models.
 
-    Writes token_counts.csv (whether a model prefers the sentence with fewer tokens, with a binomial
-    test for each model) and feature_preferences.csv (whether a model prefers more of a feature than
-    participants do, on synthetic controversial pairs).
+    Writes token_counts.csv and feature_preferences.csv. The first has a binomial test for each
+    model: whether the model prefers the sentence with fewer tokens. The second is about synthetic
+    controversial pairs: whether a model prefers the sentence with more of a feature, such as word
+    frequency, more often than participants do.
 
     Example: `contstim controls --trials trials.csv --responses responses.csv --scores scores.csv
     --text corpus.txt --model hf:gpt2 --out controls`

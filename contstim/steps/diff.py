@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
     from contstim.steps.step import Shown
 
-_N_SENTENCES, _MIN_SENTENCES = 200, 20  # natural sentences to use
+_N_SENTENCES, _MIN_SENTENCES = 200, 20  # maximum and minimum number of natural sentences
 _N_OFFERED = 1_000  # sentences of the embedded English to choose these from
 _WORDS = range(3, 21)  # allowed numbers of words of a natural sentence
 _PER_PARADIGM = 10  # minimal pairs of each embedded paradigm
@@ -77,11 +77,11 @@ class FindDifferences(
     """Find where two or more models part, and write a page about it; needs no study and no data.
 
     Two models part on a pair of sentences if they prefer different ones. The command compares the
-    models on natural sentences, on changes of one word, and on the embedded minimal pairs. For each
-    two models, it also searches triplets: a natural sentence, and two synthetic ones that one model
-    accepts and the other rejects. The page shows how often the models part, by part of speech, word
-    frequency, position, sentence length and paradigm, with 95 % intervals. diff.csv has all
-    synthetic sentences.
+    models on natural sentences, on changes of one word, and on minimal pairs that come with
+    contstim. For every two models, it also searches triplets: a natural sentence and two synthetic
+    ones, each of which one model accepts and the other rejects. The page shows how often the models
+    part, by part of speech, word frequency, position, sentence length and paradigm, with 95 %
+    intervals. diff.csv has all synthetic sentences.
 
     The natural sentences are those of the embedded English (a grammar that comes with contstim), or
     of --text. A --baseline is a model that should agree with the first one, such as the first model

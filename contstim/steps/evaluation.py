@@ -282,7 +282,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
         Path,
         Reads("Text, counts or model for word frequencies.", folder=True, kind="training text"),
     ]
-    reference: Annotated[str | None, Models("Causal model to correlate scores with.")] = None
+    reference: Annotated[str | None, Models("Causal model to compare scores with.")] = None
     word_list: Annotated[Path | None, Reads("Words, one per line, instead of random ones.")] = None
     sample: Annotated[int, Help("Number of random sentences; 0 for all.", at_least=0)] = 0
     words: Annotated[int, Help("Number of words to draw from the frequencies.", at_least=1)] = 500
@@ -307,7 +307,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
             words = [*counts.sample(self.words, seed=self.seed)]
         else:
             words = [*read_lines(self.word_list)]
-        # If frequencies are those of a model in a folder, the file is its table of counts
+        # The frequencies of a model in a folder are in its table of counts
         of_folder = self.frequencies.is_dir()
         words_from = frequency_file(self.frequencies) if of_folder else self.frequencies
         # Each word is scored in each carrier sentence

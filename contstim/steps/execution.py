@@ -43,7 +43,7 @@ class Execution:
     ] = None
     task_timeout: Annotated[
         float | None,
-        Aside("Time limit for one task: a search, or the scores of 200 sentences; s.", at_least=1),
+        Aside("Time limit of a task (search, or 200 sentences to score), seconds.", at_least=1),
     ] = None
     gpus_per_worker: Annotated[float | None, Aside("With ray: GPUs per worker.", at_least=0)] = None
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def identity(path: Path | str) -> Path:
     """Return a path that is equal for all names of a file: without links, `..` and upper case.
 
-    Many file systems ignore case, and encode an accented letter as one or two characters. The
-    returned path uses one character (NFC).
+    Many file systems ignore case, and do not distinguish an accented letter of one character from
+    one of two characters. The returned path has one character (NFC).
     """
     return Path(unicodedata.normalize("NFC", os.path.realpath(path)).casefold())
 

@@ -176,7 +176,7 @@ def _judged(
 ) -> dict[Sentence, FloatArray]:
     """Return sentence → mean log-probability of its words under the judges, (n_words,), nats."""
     all_stimuli = list(stimuli)
-    # The natural sentence of a trial of two synthetic sentences is in no item
+    # A trial of two synthetic sentences does not contain their natural sentence
     item_sentences = chain.from_iterable(item.sentences for item in undecided_items(all_stimuli))
     naturals = filter(None, chain.from_iterable(naturals_of(all_stimuli).values()))
     sentences = [*dict.fromkeys((*item_sentences, *naturals))]
@@ -202,7 +202,8 @@ def _answers(
 ) -> dict[str, tuple[str, float | None]]:
     """Return identifier of a trial → text about its answers, and how sure participants are.
 
-    Only participants count who finished and passed the catch trials, as in `analyze` by default.
+    Answers are those of participants who finished and passed the catch trials, as `analyze` has
+    them by default.
     """
     import numpy as np
 

@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", version=8):
     """Change a sentence word by word until one model rejects it and another accepts it.
 
-    Shows each step, the log-probabilities under the models (nats), why the search ended, and its
-    cost. All accept models must accept the sentence, and all reject models must reject it. If no
-    sentence is found, the exit status is 3.
+    Shows each step, the log-probabilities under the models (nats), why the search ended, and how
+    much the networks read. All accept models must accept the sentence, and all reject models must
+    reject it. If no sentence is found, the exit status is 3.
 
     New words have the same part of speech as the words that they replace. The search looks for
     sentences in which a few new words lower the reject model's log-probability by --enough nats,

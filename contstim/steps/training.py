@@ -67,9 +67,9 @@ class TrainNetwork(
 ):
     """Train a network on a text.
 
-    The folder contains the model, training.json (settings, versions, losses) and curve.png. An
-    interrupted training continues from its last checkpoint (after every epoch, and every five
-    minutes) if you repeat the command.
+    The folder contains the model, training.json (settings, versions, losses) and curve.png. A
+    checkpoint is saved after every epoch, and every five minutes. If a training is interrupted,
+    repeat the command: the training continues from the last checkpoint.
     """
 
     text: Text

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from contstim.study.amounts import NaturalSupply
     from contstim.study.study import Study
 
-_MAX_SECONDS, _MAX_READING = 40.0, 20.0  # seconds of a plan, and of reading texts for it
+_MAX_SECONDS, _MAX_READING = 40.0, 20.0  # limits for a plan, and for its reading of texts, seconds
 _MIN_CANDIDATES = 2  # recommended number of searched triplets per selected one; 10 in 2023
 
 

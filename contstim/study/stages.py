@@ -6,9 +6,9 @@ A field of a step declares the kind of its file (`contstim.options.Help.kind`):
          |                                                  +--> [design] --trials--> [analyze]
          +--------> [triplets] --triplets--> [select.triplets] --triplets--+
 
-If a section does not set a field, the field gets the file of this kind that another section writes
-or names, or a value of the study itself: texts, models, seed, store and loading. All paths are
-relative to the study's folder, and the stages run in this folder.
+If a section does not set a field, the field gets the file of its kind that another section writes
+or names. Some fields get a value of the study itself: texts, models, seed, store and loading. All
+paths are relative to the study's folder, and the stages run in this folder.
 """
 
 from __future__ import annotations
@@ -301,7 +301,7 @@ class _Wiring:
             has_no_effect = is_loading and models == ["judge"] and not judge
             is_separate = field.name in step.separate_fields
             return None if is_separate or has_no_effect else self._given.get(field.name)
-        if kind == "models" and draft.section.values.get("scores"):  # used instead of models
+        if kind == "models" and draft.section.values.get("scores"):  # scores replace models
             return None
         candidates = self.find(kind, step, is_setting=not isinstance(note, Reads | Models))
         if len(candidates) > 1:

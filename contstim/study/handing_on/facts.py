@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class StudyFacts(MaterialFacts):
-    """Facts of a study for templates, from outputs that exist; facts of other stages are empty.
+    """Facts of a study for templates. A fact is empty if its output does not exist yet.
 
     The current folder is the study's.
 
@@ -67,7 +67,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def contrast_families(self) -> Mapping[tuple[int, int], int]:
-        """(contrasts of a family, those of them between models) → number of such families."""
+        """(contrasts in a family, contrasts between models in it) → number of such families."""
         return planned_families(self.trials, self.names, self.contrasts, self.scale)
 
     @property
@@ -170,7 +170,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def sizes(self) -> list[float]:
-        """Number of distinct sentences, and their means of words, characters and Zipf frequency."""
+        """Number of distinct sentences; mean words, characters and Zipf frequency of a sentence."""
         stimuli = (trial for trial in self.trials if trial.kind_1 is not Kind.INSTRUCTION)
         sentences = {s: None for trial in stimuli for s in (trial.sentence_1, trial.sentence_2)}
         return [len(sentences), *(fmean(map(size, sentences)) for size in self._sizes)]

@@ -290,10 +290,10 @@ def _path_pattern(path: str) -> str:
 
 
 def left_out_names(files: Iterable[str], without: Iterable[str]) -> frozenset[str]:
-    """Return the files that a user excludes, by their names or by names of folders.
+    """Return the names of the files to exclude; `without` names files or folders.
 
     Raises:
-        InputError: if the archive has no file or folder of a name.
+        InputError: if the archive has no file or folder with such a name.
     """
     names = list(files)
     excluded: set[str] = set()
