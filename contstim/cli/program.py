@@ -133,7 +133,6 @@ def _read_docstring(target: str) -> str:
 
 @cache
 def _read_docstrings(module: str) -> dict[str, str]:
-    """Return name → docstring of the classes and functions in the source of a module."""
     spec = find_spec(module)
     if spec is None or spec.origin is None:
         return {}

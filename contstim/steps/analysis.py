@@ -107,13 +107,16 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     exclusions: Exclusions = Exclusions()
     contrasts: Annotated[
         Path | None,
-        Help("Planned contrasts: a table with the columns first and second.", content="contrasts"),
+        Help(
+            "Planned contrasts: a table with the columns first and second; by default all.",
+            content="contrasts",
+        ),
     ] = None
     units: Annotated[
         Literal["auto", "groups", "participants", "crossed"],
         Help(
             "Random factor of tests: groups, participants, or participants and items (crossed). "
-            "If auto, groups or, if groups are too few or share items, crossed."
+            "auto: groups, or crossed if there are too few groups or groups share items."
         ),
     ] = "auto"
     correction: Annotated[
@@ -134,13 +137,13 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     unanimous: Annotated[
         float,
         Help(
-            "A trial is near-unanimous if this proportion of participants agrees.",
+            "A trial is near-unanimous if at least this proportion of participants agrees.",
             at_least=0.5,
             at_most=1,
         ),
     ] = 0.9
     worst: Annotated[
-        int, Help("Number of trials to list on which a model fails worst.", at_least=0)
+        int, Help("Number of trials to list for each model: its worst failures.", at_least=0)
     ] = 5
     pair: Annotated[
         tuple[str, str] | None,
@@ -280,7 +283,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
     """
 
     out: Annotated[Path, Writes("The folder to write.", record="fits.csv")]
-    together: Annotated[bool, Help("Also fit two and all models together.")] = False
+    together: Annotated[bool, Help("Also fit pairs of models, and all models, together.")] = False
     condition: Annotated[
         tuple[Condition, ...], Help("Conditions to analyse; by default all except catch.")
     ] = ()
@@ -347,9 +350,9 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
     """Test whether token counts or other features of sentences predict preferences of models.
 
     Writes token_counts.csv and feature_preferences.csv. The first has a binomial test for each
-    model: whether the model prefers the sentence with fewer tokens. The second is about synthetic
-    controversial pairs: whether a model prefers the sentence with more of a feature, such as word
-    frequency, more often than participants do.
+    model: whether the model prefers the sentence with fewer tokens. The second tests on pairs of
+    synthetic sentences whether the sentences that a model prefers have more of a feature, such as
+    word frequency, than the sentences that participants prefer.
 
     Example: `contstim controls --trials trials.csv --responses responses.csv --scores scores.csv
     --text corpus.txt --model hf:gpt2 --out controls`

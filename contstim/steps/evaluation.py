@@ -125,10 +125,11 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
     models: GivenModels = ()
     scores: Annotated[Path | None, Reads("Scores of all sentences, instead of --model.")] = None
     people: Annotated[
-        Path | None, Reads("Human answers; by default human_responses.csv in --data.")
+        Path | None, Reads("Human answers; by default those in a checkout of BLiMP (--data).")
     ] = None
     published: Annotated[
-        Path | None, Reads("Published accuracies; by default models_summary.jsonl in --data.")
+        Path | None,
+        Reads("Published accuracies; by default those in a checkout of BLiMP (--data)."),
     ] = None
     settings: MinimalPairSettings = MINIMAL_PAIRS
     execution: ScoringExecution = LOCAL_SCORING

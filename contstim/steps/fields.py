@@ -62,7 +62,10 @@ TrialScores = Annotated[
 Language = Annotated[
     Literal["en", "any"], Help("Rules for words: of English (en), or of all languages (any).")
 ]
-Blocked = Annotated[Path | None, Help("The list of blocked words, one per line.", content="words")]
+Blocked = Annotated[
+    Path | None,
+    Help("Blocked words, one per line; by default contstim's list for English.", content="words"),
+]
 Prose = Annotated[
     bool, Help("Split running text into sentences, instead of reading one sentence a line.")
 ]
@@ -82,8 +85,8 @@ ReportFolder = Annotated[
 Reviews = Annotated[
     tuple[Path, ...],
     Reads(
-        "A review; repeat in the order of rounds. As many items as possible that nobody rejected "
-        "are kept.",
+        "A file of reviews; if several, in the order of rounds. Items that no reviewer rejected "
+        "are kept if possible.",
         flag="--review",
         content="reviews",
     ),

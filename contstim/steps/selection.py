@@ -180,8 +180,8 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
     The command excludes and counts two kinds of triplets. In the first, a model rejects its
     sentence by too little: the log-probability is less than --enough nats below that of the natural
     sentence. In the second, the sentences are not all different, because a search found nothing
-    better than the natural sentence. The selection has the fewest new words that change the part of
-    speech. Among all such selections, it has the fewest new words.
+    better than the natural sentence. By default, the selection has the fewest new words that change
+    the part of speech. Among all such selections, it has the fewest new words.
 
     The certificate next to the table has the objective and its proven bound. They are equal unless
     the time limit (--seconds) is reached.

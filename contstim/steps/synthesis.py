@@ -69,17 +69,11 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
 
     accept: Annotated[
         tuple[str, ...],
-        Models(
-            "Model that accepts the new sentence: this must be at least as likely as the natural "
-            "sentence."
-        ),
+        Models("Model under which the new sentence must be at least as likely as the natural one."),
     ]
     reject: Annotated[
         tuple[str, ...],
-        Models(
-            "Model that rejects the new sentence: this must be less likely than the natural "
-            "sentence."
-        ),
+        Models("Model under which the new sentence must be less likely than the natural one."),
     ]
     sentence: Annotated[str, Help("The natural sentence to start from.")]
     vocabulary: OfferedWords = None

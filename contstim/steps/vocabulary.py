@@ -85,7 +85,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     ] = False
     min_count: Annotated[int, Help("Minimum count of a word.", at_least=1)] = 5
     same_token_count: Annotated[
-        bool, Help("Only words with the same number of tokens under all models.")
+        bool, Help("Include only words with the same number of tokens under all models.")
     ] = False
     prose: Prose = False
     table: Annotated[Path | None, WritesTable("Also write the tokens of each word.")] = None

@@ -96,7 +96,6 @@ def _check_files(study: Study, sections: Sequence[Section], problems: Problems) 
 
 
 def _check_stage(stage: StudyStage, study: Study) -> None:
-    """Check the options, paths and models of a step."""
     stage.step.check()
     check_targets(stage.step)
     for path in stage.step.writes():

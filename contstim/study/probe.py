@@ -116,7 +116,6 @@ def _path(path: Path, folder: Path) -> Path | None:
 
 
 def _probe_training(step: TrainNetwork, folder: Path) -> None:
-    """Measure the first steps of a training, in a temporary folder."""
     from contstim.models.training.run import train_network
     from contstim.words.corpus import read_sentences
 

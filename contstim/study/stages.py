@@ -65,7 +65,6 @@ def with_stages(study: Study, sections: Sequence[Section], problems: Problems) -
 
 
 def _texts_and_models(study: Study, sections: Sequence[Section]) -> Iterator[StudyStage]:
-    """Make the stages of `[texts]`, `[models]` and `[[questions]]`."""
     # Natural sentences get the length that [sentences] requests, and each text another seed
     words = next((s.values.get("words") for s in sections if s.key == ("sentences",)), None) or "8"
     length = int(words) if words.isdecimal() else None

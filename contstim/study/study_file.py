@@ -181,7 +181,6 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
 
 
 def _questions(rows: Any, problems: Problems) -> tuple[dict[str, str], ...]:
-    """Return the questions to participants as rows of a table, whose cells are texts."""
     from contstim.experiments.responses.questionnaire import COLUMNS, FURTHER_COLUMN, questions_of
 
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
