@@ -46,8 +46,7 @@ _PLACES = {
     "generate minimal-pairs": "generation:GenerateMinimalPairs",
 }
 BY_DEFAULT = ("sentences", "score")
-"""Steps that need no section in a study file: a study runs them if another step reads their output.
-"""
+"""Steps without a section in the study file that run if another step reads their output."""
 
 STEPS = {name: f"contstim.steps.{target}" for name, target in _PLACES.items()}
 """Words of a command → `module:name` of its step, or `module:name.key` if `name` is a dictionary.

@@ -139,10 +139,7 @@ _READERS = {
 def check_input(path: Path, note: Help, models: Sequence[str] = ()) -> None:
     """Check that an input exists and has the content that its field requires.
 
-    Args:
-        path: the file or folder.
-        note: declaration of the field.
-        models: names of the models that a table may name.
+    Tables of contrasts and of numbers of items may name only `models`.
 
     Raises:
         ContstimError: if the input is missing, or has another content.

@@ -436,13 +436,9 @@ def variant(
 ) -> type[_Step]:
     """Return a subclass of a step for one of several kinds, such as one platform.
 
-    Args:
-        base: step of all kinds.
-        name: words of the command.
-        page: help of the command.
-        leave_out: names of fields that are no options of the subclass.
-        settings: values of fields, or their types. A type without required parameters is
-            instantiated.
+    `page` is the help of the command, and `leave_out` names fields that are no options of it.
+    `settings` are values of fields, or their types. A type without required parameters is
+    instantiated.
     """
     for field, kind in settings.items():
         if isinstance(kind, type) and all(

@@ -68,12 +68,10 @@ def _emit(line: dict[str, object]) -> None:
 
 
 def probe(study: Study, folder: Path, seconds: float) -> None:
-    """Measure trainings, models and searches of a study whose inputs exist.
+    """Measure training, scoring and searches for at most `seconds`.
 
-    Args:
-        study: study from `read_study`; the current folder is its folder.
-        folder: folder of the natural sentences and words that the study has not written yet.
-        seconds: time limit in total.
+    `folder` has the natural sentences and words that the study has not written yet. The current
+    folder is the study's.
     """
     deadline = perf_counter() + seconds
     undone = [state.stage.step for state in stage_states(study) if state.state != "done"]

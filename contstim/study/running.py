@@ -41,7 +41,6 @@ class StudyRun:
 
     Attributes:
         done: names of the stages that ran.
-        unchanged: names of the stages that were up to date.
         edited: files that were changed by hand after a stage wrote them; later stages use them.
         incomplete: name of each stage that found fewer items than requested → its warnings.
     """

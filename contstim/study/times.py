@@ -91,11 +91,7 @@ def is_ngram(specification: str) -> bool:
 class TimeEstimates:
     """Estimates of the durations of stages that are not done.
 
-    Args:
-        study: study from `read_study`; the current folder is its folder.
-        numbers: numbers of items in the study.
-        n_natural: number of natural sentences; None if unknown.
-        times: measured times.
+    The current folder is the study's.
     """
 
     def __init__(
@@ -247,14 +243,9 @@ def measure_study(
 ) -> tuple[Times, list[str]]:
     """Measure training, scoring and searches of stages that are not done; store the times.
 
-    Another process measures, and is killed at the time limit. If the study is running, the times
-    are returned but not stored, because the run writes to the same file.
-
-    Args:
-        study: study from `read_study`; the current folder is its folder.
-        supply: natural sentences. The process receives those that no stage has written yet.
-        seconds: time limit in total.
-        reporter: receives the elapsed time.
+    Another process measures, and is killed after `seconds`. It receives the natural sentences and
+    words that no stage has written yet. If the study is running, the times are returned but not
+    stored, because the run writes to the same file. The current folder is the study's.
 
     Returns:
         All times, and one sentence for each failed measurement.

@@ -193,10 +193,6 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
     folder keep their paths. Other files are in the folder `inputs`, and the study file gets their
     new paths. The current folder is the study's.
 
-    Args:
-        study: study from `read_study`.
-        text: text of the study file.
-
     Returns:
         The text of the study file with the paths in the archive; and name in the archive → current
         path.
