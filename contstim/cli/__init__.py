@@ -1,9 +1,9 @@
 """Entry point, exit and interrupts of the command line.
 
-For an input error, the program prints a message on standard error, and exits with status 2. For an
-interrupt, it exits silently with status 130. To do so at any time, this module imports little, and
-imports the commands after its interrupt handler is set. An interrupt during later imports waits
-until they end.
+After an input error, the program prints a message on standard error, and exits with status 2. After
+an interrupt, it exits silently with status 130. This module therefore imports little, and sets its
+interrupt handler before it imports the commands. An interrupt during a later import waits until the
+import ends.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def main() -> None:
     from contstim.cli.program import app
 
     warnings.showwarning = show_warning
-    # A handler other than the default is kept: a shell may start jobs that ignore interrupts
+    # Keep a handler other than the default, because a shell may start jobs that ignore interrupts
     signal.signal(signal.SIGINT, _interrupt if handler is signal.default_int_handler else handler)
     try:
-        # Records, tables and pages are UTF-8, so arguments in other encodings cannot be stored
+        # Arguments are stored in records, tables and pages, which are UTF-8
         for argument in sys.argv[1:]:
             try:
                 argument.encode()
@@ -51,12 +51,12 @@ def main() -> None:
             app()
         finally:
             if sys.stdout is not None:  # None if it was closed before the program began
-                sys.stdout.flush()  # an error is raised here, where it can be reported
+                sys.stdout.flush()  # raise errors here, where they can be reported
             if _n_tries:  # an interrupt during an import is still pending
                 raise KeyboardInterrupt
     except ContstimError as error:
         _exit_with_error(f"error: {error}")
-    except BrokenPipeError:  # the reader has closed the pipe: `contstim models | head -1`
+    except BrokenPipeError:  # the reader has closed the pipe, as in `contstim models | head -1`
         _discard(sys.stdout)
         sys.exit(_CLOSED_PIPE)
     except OSError as error:
@@ -82,7 +82,7 @@ def main() -> None:
 def _interrupt(_signal: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt; during an import, send the signal again after `_RETRY_DELAY`.
 
-    If it is raised during an import, Python may convert it to another error, or lose it.
+    Python may lose an exception that is raised during an import, or convert it to another one.
     """
     global _n_tries
     while frame is not None and _n_tries < _MAX_TRIES:
@@ -105,7 +105,6 @@ def _exit_at_once(*_signal: object) -> NoReturn:
 
 
 def _exit_with_error(message: str) -> NoReturn:
-    """Flush standard output, print an error message, and exit."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -32,24 +32,28 @@ def models(
         list[str] | None,
         typer.Option(
             metavar="NAME=TEXT",
-            help="Context that a causal model reads before each sentence; repeatable.",
+            help="Text that a causal model reads before each sentence; repeatable.",
         ),
     ] = None,
     device: Annotated[Device, typer.Option(help="Device of networks.")] = "auto",
     trust_remote_code: Annotated[
         bool,
-        typer.Option("--trust-remote-code", help="Run Python code of a checkpoint. Read it first."),
+        typer.Option(
+            "--trust-remote-code",
+            help="Run Python code that comes with a model; read this code first.",
+        ),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Test models on 50 sentences of the embedded English, or list the families of models.
 
-    Prints for each model its number of parameters, rule, context, unknown words and speed, and the
-    number of sentences that it prefers to a shuffled version. For a causal model, it also prints
-    the mean log-probability of the sentences after each candidate context.
+    For each model, the command prints the number of parameters, scoring rule, context, unknown
+    words and speed, and the number of sentences that the model prefers to a shuffled version. For a
+    causal model, it also prints the mean log-probability of the sentences after each possible
+    context.
 
-    Without a model, it lists the families that can be loaded, and the nine models of the 2023
-    study.
+    Without a model, the command lists the families that can be loaded, and the nine models of the
+    2023 study.
 
     Example: `contstim models hf:gpt2 kenlm:trigram.arpa`
     """
@@ -70,7 +74,6 @@ def models(
 
 
 def _print_overview(scorer: Scorer) -> None:
-    """Print an overview of a model and its scores after each candidate context."""
     from contstim.evaluation.overview import model_overview
 
     facts = model_overview(scorer)
@@ -112,8 +115,8 @@ def show(
     scores: Annotated[
         Path | None,
         typer.Option(
-            help="Scores of the sentences, written by `score`: adds log-probabilities of "
-            "pairs and trials, and the agreement of models."
+            help="Scores of the sentences, from `score`, to show log-probabilities in pairs and "
+            "trials, and how often models agree."
         ),
     ] = None,
     title: Annotated[
@@ -148,7 +151,7 @@ def check(
     folder: Annotated[Path, typer.Argument(help="The folder to check.")],
     quiet: Quiet = False,
 ) -> None:
-    """Check a folder against the rules of a format; the exit status is 1 if a rule is violated.
+    """Check a folder against the rules of a format; the exit status is 1 if a rule is broken.
 
     Example: `contstim check psych-ds dataset`
     """
@@ -174,9 +177,9 @@ def demo(
 ) -> None:
     """Show the main workflow from start to end, on embedded text and small models.
 
-    Trains a 2-gram, a 3-gram, an RNN, an LSTM, a small GPT-2 and a small BERT, which takes about a
-    minute. Prints sentences on which two models disagree as soon as both models are trained. A
-    second run with the same folder uses the trained models.
+    Trains a 2-gram, a 3-gram, an RNN, an LSTM, a small GPT-2 and a small BERT in about a minute. As
+    soon as two models are trained, it prints sentences on which they disagree. A second run with
+    the same folder uses the trained models.
 
     Example: `contstim demo --out contstim-demo`
     """

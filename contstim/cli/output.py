@@ -36,14 +36,14 @@ INCOMPLETE = 3
 
 
 def terminal(*, stderr: bool = False) -> Console:
-    """Return a console for tables and bars, which prints a name such as `[bold]` unchanged."""
+    """Return a console that prints a text such as `[bold]` unchanged."""
     from rich.console import Console
 
     return Console(stderr=stderr, markup=False, emoji=False)
 
 
 def results_table(*header: str, texts: int = 1, title: str | None = None) -> Table:
-    """Return an empty table: `texts` columns of texts, then columns of numbers."""
+    """Return an empty table: first `texts` columns of texts, then columns of numbers."""
     from rich.box import HEAVY_HEAD, SIMPLE_HEAD
     from rich.table import Table
 
@@ -56,7 +56,7 @@ def results_table(*header: str, texts: int = 1, title: str | None = None) -> Tab
 
 
 def print_table(table: Table, names: Mapping[str, str]) -> None:
-    """Print a table and, below it, the full names of models; `names` maps them to short names."""
+    """Print a table, and below it the full names of models; `names` is full name → short name."""
     console = terminal()
     console.print(table)
     for name, short in names.items():
@@ -69,13 +69,8 @@ def print_rows(
 ) -> None:
     """Print a table; integers have thousands separators.
 
-    Long names of models are shortened in the table and printed in full below it.
-
-    Args:
-        header: column headings.
-        rows: cells by row.
-        texts: number of columns of texts on the left; the others are right-aligned.
-        title: title above the table; empty for none.
+    The first `texts` columns have texts; other columns are right-aligned. Long names of models are
+    shortened in the table and printed in full below it.
     """
     from contstim.files.plugins import plugin_names
     from contstim.models.families import FAMILIES, GROUP
@@ -130,7 +125,7 @@ def warn(text: str) -> None:
 def show_warning(
     message: Warning | str, category: type[Warning], *_where: object, **_options: object
 ) -> None:
-    """Print a Python warning without the line of code; replaces `warnings.showwarning`."""
+    """Print a Python warning without its source line; replaces `warnings.showwarning`."""
     del category
     warn(str(message))
 
@@ -143,12 +138,12 @@ class ProgressBars(Reporter):
     """Messages and progress bars of a step, in a terminal or a notebook.
 
     Pass it to a step's `run`: `contstim.ScoreSentences(...).run(contstim.ProgressBars())`. In a
-    notebook, bars need ipywidgets. Without it, or without a terminal, a line a minute is printed.
+    notebook, bars need ipywidgets. Without ipywidgets or a terminal, a line a minute is printed.
 
     Args:
         quiet: whether to print only warnings.
-        name_field: function that replaces field names between backticks in a message by the names
-            that the reader knows, such as options.
+        name_field: function that replaces field names in backticks in a message, for example by
+            options.
     """
 
     def __init__(self, *, quiet: bool = False, name_field: Callable[[str], str] = _as_key) -> None:
@@ -197,9 +192,9 @@ class ProgressBars(Reporter):
         amount, remaining = f"{done:,.0f}", ""
         if total:
             percent = f"{100 * done / total:.0f} %"
-            # Searches are weighted by expected time; a fractional `done` is no number of searches
+            # A fractional `done` is not a number of searches, but weighted by expected times
             amount = f"{amount} of {total:,.0f} ({percent})" if done == int(done) else percent
-            # Only progress of this process counts, because its duration is known
+            # Estimate from the progress of this process, because only its duration is known
             done_now = done - bar.fields["before"]
             if done_now > 0 and done < total:
                 remaining = f"about {duration((bar.elapsed or 0) * (total - done) / done_now)} left"

@@ -1,4 +1,4 @@
-"""The program and its commands; a command is created when it is called.
+"""The program and its commands. A command is created only when it is called.
 
 A step's docstring is its help page, and its fields are its options (`contstim.steps.step`). Other
 commands, such as `contstim run`, are functions with parameters annotated for Typer.
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 Targets: TypeAlias = "Mapping[str, str | TyperGroup | Callable[[], Any]]"
 
 FURTHER = {"review": ("contstim.cli.serving:REVIEW_OPTIONS", "contstim.cli.serving:review")}
-"""Name of a step → its command's additional options, and a function that replaces the step's run.
+"""Name of a step → additional options of its command, and a function that can replace the run.
 
 Both are `module:name`. The function receives the step and the additional options. If it returns
-False, the step is run as usual.
+False, the step runs as usual.
 """
 
 GROUPS: dict[str, Any] = {
@@ -64,7 +64,7 @@ _NAME = re.compile(r"`([a-z][a-z0-9_]*)`")
 def deferred(name: str, page: str, make: Callable[[], Any]) -> Any:
     """Return a placeholder that makes the command when it is called.
 
-    Lists of commands need only the name and `page`, the help text.
+    Lists of commands need only the name and the help text, `page`.
     """
     # Lists show the first clause if it fits into a line
     short = re.match(r".{1,62}?(?=[.,:;](?:\s|$))", page.partition("\n\n")[0])
@@ -79,8 +79,8 @@ class CommandGroup(TyperGroup):
 
     Args:
         targets: name of a command → target, or a function that returns this mapping; by default
-            `TARGETS`. A target is `module:name` of a step or a function, another group, or a
-            function that returns a step, or None if there is no such command.
+            `TARGETS`. A target is `module:name` of a step or function, another group, or a function
+            that returns a step. The function returns None if there is no such command.
         about: arguments of Typer's groups.
     """
 
@@ -92,7 +92,7 @@ class CommandGroup(TyperGroup):
 
     @property
     def targets(self) -> Targets:
-        """Name of a command → target."""
+        """Name of a command → its target."""
         targets = self._targets or TARGETS
         return targets() if callable(targets) else targets
 
@@ -126,14 +126,13 @@ def group(name: str, summary: str, targets: Targets | Callable[[], Targets]) -> 
 
 
 def _read_docstring(target: str) -> str:
-    """Return the docstring of a step or a function, if possible without importing it."""
+    """Return the docstring of a step or a function, without an import if possible."""
     module, _, name = target.partition(":")
     return _read_docstrings(module).get(name) or import_target(target).__doc__ or ""
 
 
 @cache
 def _read_docstrings(module: str) -> dict[str, str]:
-    """Return name → docstring of the classes and functions in the source of a module."""
     spec = find_spec(module)
     if spec is None or spec.origin is None:
         return {}
@@ -156,7 +155,7 @@ def command_of(function: Callable[..., None], name: str) -> Any:
 
 
 def command_of_step(step: type[Step[Any]], name: str) -> Any:
-    """Return the command of a step, with an option for each field and its additional options."""
+    """Return the command of a step: an option for each field, and additional options."""
     further, instead = (
         map(import_target, FURTHER[step.name]) if step.name in FURTHER else ((), None)
     )
@@ -221,7 +220,7 @@ def option(field: Field) -> Parameter:
         item: Any = get_args(kind)[0]
         kind, default = (list[item], default) if default is MISSING else (list[item] | None, None)
     elif number := next((n for n in (int, float) if n in (kind, *get_args(kind))), None):
-        # The option is a text for Typer, so that the step's message reports invalid numbers
+        # Typer passes the number as text, so that the step reports invalid numbers
         metavar = metavar or f"<{number.__name__}>"
         kind, default = str | None, default if default in (None, MISSING) else str(default)
     if note.argument:
@@ -248,11 +247,7 @@ def parameter(name: str, annotation: object, default: object = MISSING) -> Param
 
 
 def _print_outcome(outcome: Outcome[Any], record: Path | None, *, quiet: bool) -> None:
-    """Print a step's result and the path of its page.
-
-    Raises:
-        typer.Exit: if the result is incomplete, or a check has failed.
-    """
+    """Print a step's result and the path of its page, and set the exit status."""
     for part in outcome.parts:
         if isinstance(part, str):
             print(printable(part))
@@ -279,7 +274,7 @@ def as_flags(message: str, step: type[Step[Any]]) -> str:
 
 
 def _platform_targets(word: str) -> dict[str, Any]:
-    """Return platform → function that returns the step `word`, such as export, for it."""
+    """Return platform → function that returns its step; `word` is export or import."""
     from contstim.experiments.platforms.platform import platform_names
 
     return {name: partial(step_named, f"{word} {name}") for name in platform_names()}
@@ -306,11 +301,10 @@ _LISTED_AFTER: dict[str, dict[str, Any]] = {
     },
     "simulate": {"import": group("import", _IMPORT, partial(_platform_targets, "import"))},
 }
-"""Name of a step or group → other commands that the help lists after it."""
+"""Name of a step or group → commands that the help lists after it."""
 
 
 def _make_targets() -> dict[str, Any]:
-    """Return the targets of all commands in the order of the help."""
     study = ("new", "plan", "run", "status", "verify", "archive")
     targets: dict[str, Any] = {name: f"contstim.cli.study:{name}" for name in study}
     targets["models"] = "contstim.cli.looking:models"

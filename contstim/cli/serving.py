@@ -41,23 +41,23 @@ def collect(
     code: Annotated[
         str | None,
         typer.Option(
-            help="The completion code; by default that of the export or, without redirect, a "
-            "different code for each participant."
+            help="The completion code; by default the code of the export. Without an exported "
+            "code and without --redirect, each participant gets an individual code."
         ),
     ] = None,
     redirect: Annotated[
         str | None,
         typer.Option(
-            help="Web address that participants go to when all answers are saved, such as "
-            "Prolific's link."
+            help="Web address to which participants are sent when all answers are saved, such as "
+            "Prolific's completion link."
         ),
     ] = None,
     dropout: Annotated[
         float,
         typer.Option(
             min=0.1,
-            help="Minutes without an answer after which a participant's place in the group is "
-            "free again.",
+            help="Minutes without an answer after which another participant may take the place "
+            "in the group.",
         ),
     ] = 30,
     participants: Annotated[
@@ -87,13 +87,16 @@ def collect(
     ] = False,
     rehearsal: Annotated[
         bool,
-        typer.Option("--rehearsal", help="Admit artificial participants; use another database."),
+        typer.Option(
+            "--rehearsal",
+            help="Admit artificial participants, for a test; use another database than for people.",
+        ),
     ] = False,
     links: Annotated[
         Path | None,
         typer.Option(
-            help="Do not serve: print participant,link (CSV) for the IDs in this file, one per "
-            "line."
+            help="Do not serve. Print each participant's link (CSV), for the IDs in this file, "
+            "one per line."
         ),
     ] = None,
     url: Annotated[
@@ -105,13 +108,14 @@ def collect(
     whose: Annotated[
         str | None,
         typer.Option(
-            help="Do not serve: print the participant with this completion code, ID or name."
+            help="Do not serve. Print which participant has this completion code, ID or name."
         ),
     ] = None,
     withdraw: Annotated[
         str | None,
         typer.Option(
-            help="Do not serve: delete the participant with this ID, completion code or name."
+            help="Do not serve. Delete the answers of the participant with this ID, completion "
+            "code or name."
         ),
     ] = None,
     quiet: Quiet = False,
@@ -119,8 +123,8 @@ def collect(
     """Serve an experiment and save every answer when it arrives, until Ctrl-C.
 
     The page reports an answer as saved only after it is on disk. A restarted server continues with
-    the same database. To download responses, use the administrator's token, which is in a file next
-    to the database, or in the environment variable CONTSTIM_ADMIN_TOKEN.
+    the same database. To download responses, use the administrator's token. It is in a file next to
+    the database, unless the environment variable CONTSTIM_ADMIN_TOKEN sets it.
 
     Example: `contstim collect experiment --port 8000`
     """
@@ -151,7 +155,7 @@ def collect(
     def report_start(url: str, token_file: Path | None) -> None:
         # The record is private: its command line may contain the completion code and the link
         facts = {"folder": str(folder), "dropout_minutes": dropout, "participants": participants}
-        # Without outputs, because a checksum of the database would soon be out of date
+        # No outputs, because a checksum of the database would soon be out of date
         Record.of(record_path(path), inputs={}, outputs=(), facts=facts).write(private=True)
         # The only line on standard output, for scripts that wait for the address
         print(url, flush=True)
@@ -194,11 +198,7 @@ def collect(
 
 
 def _public_address(url: str, host: str, port: int) -> str:
-    """Return the address of the page for participants: `url`, or one with host and port.
-
-    Raises:
-        InputError: if `url` is empty, and host and port do not determine the address.
-    """
+    """Return the address of the page for participants: `url`, or one with host and port."""
     if url:
         return url
     if not port or host in ("0.0.0.0", "::"):

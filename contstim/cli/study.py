@@ -49,7 +49,7 @@ def run(
     study: StudyFile = _STUDY_FILE,
     until: Annotated[
         str | None,
-        typer.Option(metavar="STAGE", help="Stop after this stage, such as sentences or model."),
+        typer.Option(metavar="STAGE", help="Stop after this stage, such as sentences."),
     ] = None,
     first: Annotated[
         str | None,
@@ -64,9 +64,9 @@ def run(
 
     A stage is up to date if its input files, its keys in the study file and the version of its code
     are unchanged. An interrupted run continues where it stopped. Results are written to the folder
-    results next to the study file. The page index.html, also next to the study file, shows them.
+    results next to the study file. The page index.html, in the same place, shows the results.
 
-    If results were changed by hand, later stages use the changed files, and a warning names them.
+    If you change a result by hand, later stages use the changed file, and a warning names it.
 
     Example: `contstim run study.toml`
     """
@@ -105,7 +105,7 @@ def run(
     counts = f"{quantity(len(done.done), 'stage')} done, {len(done.unchanged):,} unchanged."
     remark(counts, quiet=quiet)
     for name, warnings in done.incomplete.items():
-        for text in warnings:  # repeated, because they may be far above or from an earlier run
+        for text in warnings:  # print again, because they may be far above or from an earlier run
             warn(text)
         warn(f"{name} is incomplete (see above); the study continues with the existing items.")
     if done.incomplete:
@@ -122,8 +122,8 @@ def plan(
 ) -> None:
     """Print what a run would do, whether it can succeed, what its tests can show, and its duration.
 
-    Durations of trainings, models and searches are measured briefly, unless an earlier plan or run
-    measured them. This takes a minute at most. Only measured durations are written, to the folder
+    Training, scoring and searching are measured briefly, unless an earlier plan or run measured
+    them. This takes a minute at most. The command writes only the measured durations, to the folder
     results.
 
     Example: `contstim plan study.toml`
@@ -180,7 +180,6 @@ def _time_text(row: StagePlan) -> str:
 
 
 def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
-    """Print the number of natural sentences, and for a text, how many pass each rule."""
     enough = f"{planned.missing_sentences:,} too few" if planned.missing_sentences else "enough"
     fewer = ", or fewer if a model does not know all words" if supply.may_be_fewer else ""
     print(
@@ -195,8 +194,8 @@ def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
 def status(study: StudyFile = _STUDY_FILE) -> None:
     """Print for every stage whether it is done, when, how long it took, and why it is stale.
 
-    A stage is "running" while it is computed, and "interrupted" if it failed or a run was stopped.
-    The command also updates index.html if a run was killed.
+    A stage is "interrupted" if it failed, or if a run was stopped during this stage. The command
+    also updates index.html if a run was killed.
 
     Example: `contstim status study.toml`
     """
@@ -220,20 +219,22 @@ def verify(
     list_all: Annotated[
         bool,
         typer.Option(
-            "--all", help="Also list unchanged files, with the inputs that they were made from."
+            "--all", help="Also list unchanged files, with the inputs from which they were made."
         ),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Check whether all files of a folder are unchanged, and were made from the current inputs.
 
-    The record of each file contains checksums of the inputs and outputs of its command. The command
-    lists files that were changed by hand, were made from inputs that have changed since, or are
-    missing; and files without a record. The state of a file is "given" if no command of the folder
-    wrote it, and "goes on changing" if commands add to it, such as a database. An archive, a folder
-    or a zip, is also compared with its archive.json, which reveals edited, added and removed files.
-    For an archive that was run again, it prints whether the results equal those of the archive. The
-    exit status is 1 if a file is edited, added, missing, stale, unfinished or unreadable.
+    The record of a file contains checksums of the inputs and outputs of the command that wrote it.
+    `verify` lists files that are missing, that were changed by hand, or that were made from inputs
+    that have changed since. It also lists files without a record. A file is "given" if no command
+    of the folder wrote it, and "goes on changing" if commands add to it, such as a database.
+
+    An archive (a folder or a zip) is also compared with its archive.json, which reveals edited,
+    added and removed files. If the archive was run again, `verify` compares the new results with
+    the archived ones. The exit status is 1 if a file is edited, added, missing, stale, unfinished
+    or unreadable.
 
     Example: `contstim verify my-study`
     """
@@ -258,11 +259,12 @@ def archive(
     without: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="Exclude this file or folder, and record its checksum; repeatable."
+            metavar="FILE",
+            help="Exclude this file or folder, and list its checksum in archive.json; repeatable.",
         ),
     ] = None,
     largest: Annotated[
-        float, typer.Option(min=0, metavar="MB", help="Exclude inputs larger than this, too.")
+        float, typer.Option(min=0, metavar="MB", help="Also exclude inputs larger than this.")
     ] = 500,
     as_it_is: Annotated[
         bool,

@@ -2,8 +2,8 @@
 
 A step is declared once, as a dataclass with annotated fields (`contstim.options`). The command with
 its options, the section of a study file, the stage, the record and the reference pages follow from
-it. `step` contains the base class, `fields` shared fields, and `execution` the choice of workers.
-`STEPS` lists all steps by the words of their commands; a step is imported when it is needed.
+the declaration. `step` contains the base class, `fields` shared fields, and `execution` the choice
+of workers. A step is imported when it is needed.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _PLACES = {
     "generate minimal-pairs": "generation:GenerateMinimalPairs",
 }
 BY_DEFAULT = ("sentences", "score")
-"""Steps that a study runs without a section if another step reads their output."""
+"""Steps without a section in the study file that run if another step reads their output."""
 
 STEPS = {name: f"contstim.steps.{target}" for name, target in _PLACES.items()}
-"""Words of a command → `module:name` of its step, or `module:name.key` if the step is a value of a
-dictionary. Steps of platforms, such as `import jspsych`, follow from the registry of platforms."""
+"""Words of a command → `module:name` of its step, or `module:name.key` if `name` is a dictionary.
+The registry of platforms defines further steps, such as `import jspsych`."""
 
 
 def import_target(target: str) -> Any:

@@ -62,19 +62,19 @@ class OfAnswers(Step[Value], name=""):
     scale: AnswerScale = None
 
     def with_answers(self, exclusions: Excluding) -> Excluding:
-        """Return the rules with the table for `require`: by default, that next to the responses."""
+        """Return the rules with the answers that `require` needs; by default next to responses."""
         if not exclusions.require or exclusions.participants is not None:
             return exclusions
         return replace(exclusions, participants=questions_beside(self.responses))
 
     def further_reads(self) -> list[Path]:
-        """Return the tables of answers to questions to which `require` applies."""
+        """Return the tables of answers to questions, if `require` is set."""
         rules = (value for value in vars(self).values() if isinstance(value, Exclusions))
         tables = (self.with_answers(rule).participants for rule in rules)
         return [path for path in tables if path is not None]
 
     def read_inputs(self) -> tuple[Sequence[Trial], Sequence[Response], ScoreTable]:
-        """Read the trials, the responses and the scores."""
+        """Read trials, responses and scores."""
         design = read_trials(self.trials)
         responses = read_responses(self.responses, design, scale=self.scale)
         return design, responses, ScoreTable.from_file(self.scores)
@@ -82,13 +82,7 @@ class OfAnswers(Step[Value], name=""):
     def ratings_of(
         self, exclusions: Exclusions, reporter: Reporter, *, unfinished: bool = False
     ) -> tuple[Admission, Ratings]:
-        """Return the admission of participants, and the ratings of admitted participants.
-
-        Args:
-            exclusions: rules for the admission.
-            reporter: reporter of the admission.
-            unfinished: whether to include ratings of unfinished sessions.
-        """
+        """Admit participants, and return their ratings; `unfinished` includes partial sessions."""
         design, responses, table = self.read_inputs()
         admission = admit(design, responses, exclusions=self.with_answers(exclusions))
         reporter.say(str(admission))
@@ -119,20 +113,25 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     exclusions: Exclusions = Exclusions()
     contrasts: Annotated[
         Path | None,
-        Help("Planned contrasts: a table with the columns first and second.", content="contrasts"),
+        Help(
+            "Planned contrasts: a table with the columns first and second; by default all.",
+            content="contrasts",
+        ),
     ] = None
     units: Annotated[
         Literal["auto", "groups", "participants", "crossed"],
         Help(
-            "Random factor of tests: groups, participants, or crossed participants and items; "
-            "auto: groups or, if these are too few or share items, crossed."
+            "Random factor of tests: groups, participants, or participants and items (crossed). "
+            "auto: groups, or crossed if there are too few groups or groups share items."
         ),
     ] = "auto"
     correction: Annotated[
         Correction,
         Help("Correction of p-values: false discovery rate (bh) or family-wise error rate (holm)."),
     ] = "bh"
-    smallest_effect: Annotated[float, Share("Smallest difference of interest.")] = SMALLEST_EFFECT
+    smallest_effect: Annotated[
+        float, Share("Smallest difference between models that is of interest.")
+    ] = SMALLEST_EFFECT
     primary: Annotated[
         Literal["accuracy", "signed-rank-cosine"] | None,
         Help(
@@ -143,23 +142,32 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     fdr: Annotated[float, Share("False discovery rate, or family-wise error rate.")] = 0.05
     unanimous: Annotated[
         float,
-        Help("Proportion of participants that counts as near-unanimous.", at_least=0.5, at_most=1),
+        Help(
+            "A trial is near-unanimous if at least this proportion of participants agrees.",
+            at_least=0.5,
+            at_most=1,
+        ),
     ] = 0.9
-    worst: Annotated[int, Help("Number of failures to list for each model.", at_least=0)] = 5
+    worst: Annotated[
+        int, Help("Number of trials to list for each model: its worst failures.", at_least=0)
+    ] = 5
     pair: Annotated[
         tuple[str, str] | None,
-        Help("Models in the figure of ranks; by default the best rivals.", content="model names"),
+        Help(
+            "Two models for the figure of ranks; by default the best two that trials compare.",
+            content="model names",
+        ),
     ] = None
     tags: Annotated[
         Path | None,
         Help(
-            "Table or treebank with parts of speech for trivial rivals, if the sentences are "
-            "not English.",
+            "Table or treebank with parts of speech, if the sentences are not English. Trivial "
+            "rivals (rules such as word frequency) need them.",
             content="tags",
         ),
     ] = None
     text: Annotated[
-        Path | None, Help("Word frequencies of trivial rivals; by default those of `tags`.")
+        Path | None, Help("Word frequencies for trivial rivals; by default those of --tags.")
     ] = None
 
     def work(self, reporter: Reporter) -> Outcome[Analysis]:
@@ -192,7 +200,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
         if Path(f"{self.trials}.waves.csv").is_file():
             analysis = replace(analysis, limits=(STOPPED,))
         reporter.warn(analysis.origin.warning)
-        # Natural sentences in a training text may bias the comparison of the models
+        # A natural sentence in a model's training text may bias the comparison
         testing = (trial for trial in design if trial.condition in TESTING)
         sides = (s for t in testing for s in ((t.kind_1, t.sentence_1), (t.kind_2, t.sentence_2)))
         natural = [sentence for kind, sentence in sides if kind is Kind.NATURAL]
@@ -209,7 +217,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
 
 
 def shown_of(analysis: Analysis) -> list[str | Table]:
-    """Return the parts that a command prints: each model's agreement with the participants."""
+    """Return each model's agreement with the participants, and the verdict, for printing."""
     results = results_with_figures(analysis)
     columns = []
     for result in results:
@@ -240,7 +248,7 @@ def shown_of(analysis: Analysis) -> list[str | Table]:
 
 
 def analysis_facts(analysis: Analysis) -> dict[str, object]:
-    """Return facts about an analysis for its record."""
+    """Return facts for the record."""
     return {
         "verdict": " ".join(verdict_texts(analysis)),
         "participants": len(analysis.ratings.participants),
@@ -271,24 +279,25 @@ Controls: TypeAlias = tuple[Sequence[Row], Sequence[Row]]
 class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
     """Fit mixed models of answers with random effects of people and items, and compare models.
 
-    Fits an ordinal mixed model for each language model: ratings of 1 to 6 are predicted by its
-    log-probability ratios; for choices, the mixed model is binary.
-    Writes fits.csv (log-likelihood, AIC), coefficients.csv, variances.csv, thresholds.csv,
-    comparisons.csv (which model fits better, with p-values) and, with `--together`, additions.csv
-    (the contribution of each model in addition to another).
+    For each language model, an ordinal mixed model predicts the ratings of 1 to 6 from the model's
+    log-probability ratios. For choices, the mixed model is binary.
+
+    Writes fits.csv (log-likelihood, AIC), coefficients.csv, variances.csv, thresholds.csv, and
+    comparisons.csv (which model fits better, with p-values). With `--together`, additions.csv has
+    the gain in fit when a second model is added.
 
     Example: `contstim mixed --trials trials.csv --responses responses.csv --scores scores.csv
     --out mixed`
     """
 
     out: Annotated[Path, Writes("The folder to write.", record="fits.csv")]
-    together: Annotated[bool, Help("Also fit models together (additions.csv).")] = False
+    together: Annotated[bool, Help("Also fit pairs of models, and all models, together.")] = False
     condition: Annotated[
         tuple[Condition, ...], Help("Conditions to analyse; by default all except catch.")
     ] = ()
     settings: MixedSettings = MixedSettings()
     items: Annotated[
-        Literal["intercept", "none"], Help("Whether to include random effects of trials.")
+        Literal["intercept", "none"], Help("Random effects of trials: an intercept, or none.")
     ] = "intercept"
     exclusions: Exclusions = Exclusions()
 
@@ -348,9 +357,10 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
 class CompareControls(OfAnswers[Controls], name="controls", version=2):
     """Test whether token counts or other features of sentences predict preferences of models.
 
-    Writes token_counts.csv (whether a model prefers the sentence with fewer tokens, with a binomial
-    test for each model) and feature_preferences.csv (whether a model prefers more of a feature than
-    participants do, on synthetic controversial pairs).
+    Writes token_counts.csv and feature_preferences.csv. The first has a binomial test for each
+    model: whether the model prefers the sentence with fewer tokens. The second tests on pairs of
+    synthetic sentences whether the sentences that a model prefers have more of a feature, such as
+    word frequency, than the sentences that participants prefer.
 
     Example: `contstim controls --trials trials.csv --responses responses.csv --scores scores.csv
     --text corpus.txt --model hf:gpt2 --out controls`
@@ -361,7 +371,8 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
         Path | None, Reads("A table with the column sentence, and a column for each feature.")
     ] = None
     text: Annotated[
-        Path | None, Reads("Text or counts, which add the mean word frequency (zipf).", folder=True)
+        Path | None,
+        Reads("Text or counts, to add the feature mean word frequency (zipf).", folder=True),
     ] = None
     tokens: Annotated[
         Path | None,
@@ -385,7 +396,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
             zipf = read_frequencies(self.text).mean_zipf
             measured["zipf"] = {sentence.text: zipf(sentence) for sentence in sentences}
         counts = {} if self.tokens is None else read_features(self.tokens)
-        # Tokenizers count the tokens, so the weights of networks are not loaded
+        # Counting tokens needs only the tokenizers
         loading = Loading(trust_remote_code=self.trust_remote_code, weights=False)
         models = load_scorers(self.models, loading)
         tests = token_count_control(ratings, counts | count_tokens(models, sentences))
@@ -405,12 +416,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
 
 
 def _facts_of_people(admission: Admission, *, unfinished: bool = False) -> dict[str, object]:
-    """Return the excluded participants and the number of artificial participants, for a record.
-
-    Args:
-        admission: admission of participants.
-        unfinished: whether the ratings of unfinished sessions are included.
-    """
+    """Return the excluded participants and the number of artificial participants, for a record."""
     unfinished_participants = {response.participant for response in admission.partial if unfinished}
     excluded = [
         {"participant": who, "reason": why}

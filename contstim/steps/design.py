@@ -56,13 +56,15 @@ class TrialsStep(Step[Value], name=""):
 class MakeDesign(TrialsStep[Design], name="design", version=5):
     """Turn stimuli into the trials of an experiment, and assign them to groups.
 
-    Each triplet gives a trial of its two synthetic sentences; with `--twins` it also gives trials
-    of the natural sentence and each synthetic one. In experiment 1 of Golan et al. (2023), an
-    answer to such a trial gave a quarter to a third as much evidence as an answer to a trial of two
-    synthetic sentences. No group sees a sentence twice, and all groups have the same number of
-    trials of each condition, model pair and role. An independent check verifies the finished table.
-    The command also writes a certificate, and a summary for ethics committees and the
-    preregistration (`….summary.md`, `….summary.png`).
+    Each triplet gives a trial of its two synthetic sentences. With `--twins`, it also gives two
+    trials of the natural sentence and a synthetic one. Answers to these two trials are less
+    informative: in experiment 1 of Golan et al. (2023), an answer gave a quarter to a third of the
+    evidence of an answer about two synthetic sentences.
+
+    No group sees a sentence twice. All groups have the same number of trials of each condition,
+    model pair and role (which model rejects the synthetic sentence, or is right about a minimal
+    pair). An independent check verifies the finished table. The command also writes a certificate,
+    and a summary for ethics committees and the preregistration (`….summary.md`, `….summary.png`).
 
     After a review, as many trials as possible stay in their groups, and rejected random and catch
     trials are replaced. To replace rejected pairs, minimal pairs and triplets, first run `select
@@ -93,18 +95,18 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
         Path | None,
         reads_kind("Natural sentences for random pairs and catch trials.", "sentences"),
     ] = None
-    groups: Annotated[int, Help("Number of groups; each sees different trials.", at_least=1)] = 10
+    groups: Annotated[int, Help("Number of groups of participants.", at_least=1)] = 10
     random_per_group: Annotated[int, Help("Random natural pairs per group.", at_least=0)] = 3
     catch_per_group: Annotated[int, Help("Catch trials per group.", at_least=0)] = 12
     attention: Annotated[
         Path | None,
         Help(
-            "Instructions as additional catch trials: a table with the columns sentence_1 (to be "
-            "chosen) and sentence_2.",
+            "Additional catch trials that are instructions: a table with the columns sentence_1 "
+            "(the one to choose) and sentence_2.",
             content="attention",
         ),
     ] = None
-    twins: Annotated[bool, Help("Add trials of condition natural-synthetic.")] = False
+    twins: Annotated[bool, Help("Add trials of a natural and a synthetic sentence.")] = False
     seconds: Annotated[
         float, Help("Time limit of the search for an assignment, seconds.", at_least=0.0)
     ] = 60.0
@@ -174,13 +176,12 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
     def _summary(
         self, design: Design, natural: Sequence[Sentence], triplets: Sequence[Triplet]
     ) -> DesignSummary:
-        """Return the summary of a design, with flags of its trials and figures of its triplets."""
         trials = design.trials
         frequencies = word_frequencies(self.text, natural, trials)
         summary = summarise(design, frequencies, seconds_per_trial=self.seconds_per_trial)
         if triplets:
             flags = flags_of(triplets, text=self.text)
-            # The required nats are an option of the selection, and unknown here
+            # The required nats are an option of the selection, and not known here
             figures = figures_of(triplets, flags.share, flags.table, enough=None)
             summary = replace(summary, figures=figures_table(figures))
         flagged = {"flags": flags_of(trials, text=self.text).text}
@@ -188,11 +189,11 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
 
 
 def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
-    """Read pairs of instructions: a sentence that participants are to choose, and another one.
+    """Read pairs of instructions: the sentence that participants should choose, and another one.
 
     Args:
-        path: a table of sentence_1, such as `Please choose this sentence to show that you read`,
-            and sentence_2, which asks participants to choose sentence_1.
+        path: a table with the columns sentence_1, such as `Please choose this sentence to show that
+            you read`, and sentence_2, which also asks participants to choose sentence_1.
 
     Raises:
         InputError: if the table cannot be read, lacks a column, or compares a sentence with itself.
@@ -206,9 +207,7 @@ def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
 def word_frequencies(
     text: Path | None, natural: Sequence[Sentence], trials: Sequence[Trial]
 ) -> WordFrequencies:
-    """Return word frequencies of the user's text, or of the stimuli if there is no text.
-
-    Without a text, words are counted in the natural sentences or, without these, in the trials.
+    """Count words in the text or, without a text, in the natural sentences or the trials.
 
     Raises:
         InputError: if the text cannot be read, or there are no words.

@@ -1,4 +1,4 @@
-"""Where two or more models part, without a study file or data."""
+"""Where two or more models part, that is, prefer different sentences."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
     from contstim.steps.step import Shown
 
-_N_SENTENCES, _MIN_SENTENCES = 200, 20  # natural sentences to use
+_N_SENTENCES, _MIN_SENTENCES = 200, 20  # maximum and minimum number of natural sentences
 _N_OFFERED = 1_000  # sentences of the embedded English to choose these from
 _WORDS = range(3, 21)  # allowed numbers of words of a natural sentence
 _PER_PARADIGM = 10  # minimal pairs of each embedded paradigm
@@ -76,15 +76,17 @@ class FindDifferences(
 ):
     """Find where two or more models part, and write a page about it; needs no study and no data.
 
-    Compares the models on natural sentences, on changes of one word, and on the embedded minimal
-    pairs, and searches natural sentences with two synthetic ones, each of which one model accepts
-    and the other rejects. The page shows where the models part: by part of speech, word frequency,
-    position, sentence length and paradigm, with 95 % intervals. diff.csv has all synthetic
-    sentences.
+    Two models part on a pair of sentences if they prefer different ones. The command compares the
+    models on natural sentences, on changes of one word, and on minimal pairs that come with
+    contstim. For every two models, it also searches triplets: a natural sentence and two synthetic
+    ones, each of which one model accepts and the other rejects. The page shows how often the models
+    part, by part of speech, word frequency, position, sentence length and paradigm, with 95 %
+    intervals. diff.csv has all synthetic sentences.
 
-    The sentences are those of the embedded English, or of --text. With --baseline, for example the
-    first model trained with another seed, the page shows how much more often the models part than
-    two models that should agree. An interrupted run continues where it stopped.
+    The natural sentences are those of the embedded English (a grammar that comes with contstim), or
+    of --text. A --baseline is a model that should agree with the first one, such as the first model
+    trained with another seed. The page then shows how much more often the models part than these
+    two. An interrupted run continues where it stopped.
 
     Example: `contstim diff hf:gpt2 hf:distilgpt2`
     """
@@ -124,7 +126,7 @@ class FindDifferences(
         return files_of_words(self.settings)
 
     def check(self) -> None:
-        """Check the number of models, the name of the page and the settings."""
+        """Check the number of models, the name of the page and the search settings."""
         if len(self.models) < 2:
             raise InputError(f"`models` must name at least 2 models, got {len(self.models)}.")
         if self.out.suffix in (".html", ".csv"):
@@ -202,11 +204,7 @@ class FindDifferences(
     def _natural(
         self, models: Sequence[Scorer], reporter: Reporter
     ) -> tuple[list[Sentence], Vocabulary]:
-        """Return natural sentences, all different, whose words all models know, and the words.
-
-        Raises:
-            InputError: if there are too few.
-        """
+        """Return distinct natural sentences of words that all models know, and all such words."""
         words = default_vocabulary(models)
         if self.text is None:
             offered = generate(_N_OFFERED, seed=self.seed)
@@ -214,7 +212,7 @@ class FindDifferences(
             offered = read_sentence_file(self.text, reporter)
             random.Random(self.seed).shuffle(offered)
             of_text = Vocabulary.from_sentences(offered, min_count=1)
-            # English words may replace those of an English text
+            # With `tags`, the text is not English, so words come from the text only
             further = (of_text,) if self.settings.tags else (of_text, words)
             words = Vocabulary(
                 tuple(word for vocabulary in further for word in vocabulary.initial),
@@ -241,7 +239,6 @@ class FindDifferences(
 
 
 def _shown(differences: Sequence[Difference], baseline: str) -> Iterator[Shown]:
-    """Yield what the command prints: shares, and the sentences and paradigms of each pair."""
     yield summary_table(differences)
     for difference in differences[: -1 if baseline else None]:
         if difference.where:

@@ -60,11 +60,12 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
     from contstim.words.sentence import Sentence
 
-_LONG, _MANY = 3600.0, 100  # seconds and sentences from which a warning names a faster rule
+_LONG = 3600.0  # seconds of scoring above which a warning names a faster rule
+_MANY = 100  # minimum number of sentences for this warning
 
 
 class _Evaluation(Step[Value], name="", saved_results="Finished scores are saved in the store."):
-    """Base of steps that write a report about scores of models."""
+    """A step that writes a report about scores of models."""
 
     out: ReportFolder
     loading: Loading = DEFAULT_LOADING
@@ -74,7 +75,6 @@ class _Evaluation(Step[Value], name="", saved_results="Finished scores are saved
     ] = None
 
     def store_path(self) -> Path:
-        """Return the path of the store of scores."""
         return self.store or self.out / STORE_NAME
 
 
@@ -96,10 +96,10 @@ def written_findings(
 class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate blimp", version=2):
     """Evaluate models on minimal pairs (Warstadt et al. 2020).
 
-    Writes a page (`report.html`, `report.md`), tables (CSV) and figures (PDF and PNG): accuracy by
-    paradigm, phenomenon and overall, compared with people and published models; ties; contrasts;
-    accuracy by length, perplexity, log-probability and confidence. Scores are saved during the run,
-    so an interrupted run continues where it stopped.
+    Writes a page (`report.html`, `report.md`), tables (CSV) and figures (PDF and PNG). They show
+    accuracies and ties by paradigm, by phenomenon and overall, next to those of people and
+    published models. They also show accuracy by length, perplexity, log-probability and confidence,
+    and in the contrasts of Warstadt et al. An interrupted run continues where it stopped.
 
     Example: `contstim evaluate blimp --model kenlm:trigram.arpa --data blimp --out results`
     """
@@ -123,12 +123,13 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
         ),
     ]
     models: GivenModels = ()
-    scores: Annotated[Path | None, Reads("Scores of all sentences, instead of models.")] = None
+    scores: Annotated[Path | None, Reads("Scores of all sentences, instead of --model.")] = None
     people: Annotated[
-        Path | None, Reads("Human answers; by default human_responses.csv in --data.")
+        Path | None, Reads("Human answers; by default those in a checkout of BLiMP (--data).")
     ] = None
     published: Annotated[
-        Path | None, Reads("Published accuracies; by default models_summary.jsonl in --data.")
+        Path | None,
+        Reads("Published accuracies; by default those in a checkout of BLiMP (--data)."),
     ] = None
     settings: MinimalPairSettings = MINIMAL_PAIRS
     execution: ScoringExecution = LOCAL_SCORING
@@ -145,7 +146,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairEvaluation]:
         """Score the pairs, and write the findings."""
-        # Before models are loaded, so that a wrong folder or column is reported at once
+        # Read pairs before models are loaded, so that a wrong folder or column is reported at once
         files = minimal_pairs.pair_files(self.data)
         found_columns: list[str] = []
         pairs = minimal_pairs.read_minimal_pairs(files, self.settings, found_columns.append)
@@ -198,12 +199,18 @@ class EvaluateAcceptability(
 ):
     """Evaluate how well models predict gradient judgements of acceptability.
 
-    Plain ratings, a table with the columns sentence and rating, are correlated with the scores.
-    Minimal pairs (the folder of LI-Adger, a table with item and label, or `--pairs`) are evaluated
-    by the BLiMP criterion (the acceptable sentence has the higher score) and by the Acceptability
-    Delta Criterion at each δ: the difference in scores (z-scores over all sentences) has the sign
-    of the difference in judgements, and differs from it by less than δ. Writes tables (CSV),
-    figures (PNG, PDF) and a page. An interrupted run continues where it stopped.
+    If the data are a table with the columns sentence and rating, ratings are correlated with
+    scores.
+
+    If the data are minimal pairs (the folder of LI-Adger, a table with the columns item and label,
+    or sentences with `--pairs`), two criteria evaluate each pair. By the BLiMP criterion, a model
+    is right if the acceptable sentence has the higher score. By the Acceptability Delta Criterion,
+    it is right if the difference in scores has the sign of the difference in judgements, and the
+    two differences differ by less than δ. For this criterion, scores are z-scores over all
+    sentences.
+
+    Writes tables (CSV), figures (PNG, PDF) and a page. An interrupted run continues where it
+    stopped.
 
     Example: `contstim evaluate acceptability --data li-adger --model hf:gpt2 --model
     hf:bert-large-cased@pll-original --out adc`
@@ -211,8 +218,10 @@ class EvaluateAcceptability(
 
     data: Annotated[Path, Reads("The folder of LI-Adger, or a table of judgements.", folder=True)]
     models: GivenModels = ()
-    scores: Annotated[tuple[Path, ...], Reads("Scores by id or sentence.")] = ()
-    pairs: Annotated[Path | None, Reads("Minimal pairs; by default all pairs of an item.")] = None
+    scores: Annotated[tuple[Path, ...], Reads("Scores, with a column id or sentence.")] = ()
+    pairs: Annotated[
+        Path | None, Reads("Minimal pairs; by default all pairs of sentences of an item.")
+    ] = None
     settings: AcceptabilitySettings = ACCEPTABILITY
     execution: ScoringExecution = LOCAL_SCORING
 
@@ -274,18 +283,18 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
         Path,
         Reads("Text, counts or model for word frequencies.", folder=True, kind="training text"),
     ]
-    reference: Annotated[str | None, Models("Causal model to correlate scores with.")] = None
+    reference: Annotated[str | None, Models("Causal model to compare scores with.")] = None
     word_list: Annotated[Path | None, Reads("Words, one per line, instead of random ones.")] = None
     sample: Annotated[int, Help("Number of random sentences; 0 for all.", at_least=0)] = 0
     words: Annotated[int, Help("Number of words to draw from the frequencies.", at_least=1)] = 500
-    carrier: Annotated[tuple[str, ...], Help("Carrier sentence, with '_' for the word.")] = (
+    carrier: Annotated[tuple[str, ...], Help("Neutral sentence, with '_' for the word.")] = (
         desiderata.CARRIERS
     )
     seed: Seed = 0
     execution: ScoringExecution = LOCAL_SCORING
 
     def specifications(self) -> tuple[str, ...]:
-        """Return the specifications of the models, and of a reference that is none of them."""
+        """Return the specifications of the models, and of the reference if it is another model."""
         texts, _ = desiderata.with_reference(self.models, self.reference)
         return tuple(model.specification for model in parse_models(texts))
 
@@ -299,7 +308,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
             words = [*counts.sample(self.words, seed=self.seed)]
         else:
             words = [*read_lines(self.word_list)]
-        # If frequencies are those of a model in a folder, the file is its table of counts
+        # The frequencies of a model in a folder are in its table of counts
         of_folder = self.frequencies.is_dir()
         words_from = frequency_file(self.frequencies) if of_folder else self.frequencies
         # Each word is scored in each carrier sentence
@@ -311,7 +320,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
         ):
             tell_unknown_words(loaded, chosen, reporter)
             results = desiderata.evaluate_desiderata(
-                # A reference that is none of the models is loaded last, and not evaluated
+                # If the reference is another model, it is loaded last. It is not evaluated
                 loaded[: len(self.models)],
                 chosen,
                 words,
@@ -338,9 +347,8 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
     """Compare how models or scoring rules order sentences, and find where they disagree most.
 
     Writes rank correlations, the proportion of pairs of sentences that two models order in the same
-    way, and the sentences on which they disagree most. Also prints commands for controversial
-    sentences: one that selects natural pairs and, if models are given, one that synthesizes
-    sentences.
+    way, and the sentences on which they disagree most. Prints a command that selects natural
+    controversial pairs and, with two models or more, one that synthesizes sentences.
 
     Example: `contstim compare --model hf:runs/bert@chain --model hf:runs/bert@pll-original
     --sentences natural.txt --out compared`
@@ -351,15 +359,15 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
     ] = ()
     models: GivenModels = ()
     sentences: Annotated[Path | None, Reads("Sentences; by default those of the tables.")] = None
-    top: Annotated[int, Help("Number of sentences for each pair of models.", at_least=1)] = 10
+    top: Annotated[int, Help("Number of sentences to list for two models.", at_least=1)] = 10
 
     def check(self) -> None:
-        """Check that models have sentences."""
+        """Check that there are sentences to score."""
         if self.models and self.sentences is None and not self.scores:
             raise InputError("`sentences` must be set if there are no `scores`. Name a file.")
 
     def work(self, reporter: Reporter) -> Outcome[Findings]:
-        """Score the sentences, write the findings, and with `synthesize` search for sentences."""
+        """Score the sentences, and write the findings."""
         tables = comparison.read_tables(self.scores)
         models = load_scorers(self.models, self.loading)
         texts = read_sentence_file(self.sentences, reporter) if self.sentences else None
@@ -391,7 +399,7 @@ def _tell_left_out(item_name: str, names: Collection[object], reporter: Reporter
 def _tell_slow(
     models: Sequence[Scorer], sentences: Sequence[Sentence], store: Store, reporter: Reporter
 ) -> None:
-    """Warn if scoring takes over an hour, because a model's rule averages over orders of words."""
+    """Warn about models that average over orders of words and take over an hour."""
     distinct = list(dict.fromkeys(sentences))
     texts = [sentence.text for sentence in distinct]
     for model in models:
@@ -401,7 +409,7 @@ def _tell_slow(
         # Only rules that average over orders can sample
         if not model.convention.sampling or len(unscored) < _MANY or any(model.unscorable(sample)):
             continue
-        model.scores(sample)  # the first call is slower
+        model.scores(sample)  # not timed, because the first call is slower
         began = perf_counter()
         model.scores(sample)
         if (seconds := (perf_counter() - began) / len(sample) * len(unscored)) > _LONG:

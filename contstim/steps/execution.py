@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
-    """Options of running searches: the executor and its number of processes."""
+    """Options for executing searches."""
 
     PANEL: ClassVar[str] = "Execution"
 
     executor: Annotated[
         Literal["local", "interleaved", "processes", "ray"],
         Aside(
-            "Where tasks run: in this process, interleaved so that they share the batches of a "
-            "GPU, in several processes, or on Ray."
+            "Where tasks run: in this process, one after the other (local) or together so that "
+            "they share batches of a GPU (interleaved); in several processes; or on Ray."
         ),
     ] = "local"
     workers: Annotated[
@@ -42,19 +42,20 @@ class Execution:
         ),
     ] = None
     task_timeout: Annotated[
-        float | None, Aside("Time limit of a search, or of 200 sentences, seconds.", at_least=1)
+        float | None,
+        Aside("Time limit of a task (search, or 200 sentences to score), seconds.", at_least=1),
     ] = None
     gpus_per_worker: Annotated[float | None, Aside("With ray: GPUs per worker.", at_least=0)] = None
 
     def new_executor(self) -> Executor:
-        """Return a new executor for the work.
+        """Return a new executor.
 
         Raises:
             InputError: if a setting is for another executor.
         """
         from contstim.jobs import InterleavedExecutor, LocalExecutor, ProcessExecutor, RayExecutor
 
-        # An option that has no effect is an error, because the user expects an effect
+        # Refuse options that would have no effect, because the user expects an effect
         if self.executor == "ray":
             return RayExecutor(self.workers, gpus_per_worker=self.gpus_per_worker)
         if self.gpus_per_worker is not None:
@@ -79,9 +80,9 @@ class Execution:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringExecution(Execution):
-    """Options of running the scoring of sentences: the executor and its number of processes."""
+    """Options for executing the scoring of sentences."""
 
-    # Not interleaved: batches of sentences are full already, so sharing them would save no time
+    # Not interleaved: the batches are full, so sharing them would save no time
     executor: Annotated[
         Literal["local", "processes", "ray"],
         Aside("Where tasks run: in this process, in several processes, or on Ray."),
@@ -97,7 +98,7 @@ class ScoringExecution(Execution):
 
     @property
     def is_local(self) -> bool:
-        """True if this process scores the sentences, without workers.
+        """True if this process scores the sentences.
 
         Raises:
             InputError: if a setting is for another executor.
@@ -116,12 +117,9 @@ class ScoringExecution(Execution):
     def scorers(
         self, models: Models, loading: Loading, say: Callable[[str], None]
     ) -> Iterator[list[Scorer]]:
-        """Load models in this process, or in workers that end with the `with` statement.
+        """Load models in this process, or in workers that exit at the end of the `with` statement.
 
-        Args:
-            models: parsed specifications, or texts `[NAME=]SPECIFICATION`.
-            loading: settings for loading.
-            say: function that prints messages, for example if a worker dies.
+        `say` prints messages, for example if a worker dies.
 
         Raises:
             InputError: if a setting needs another executor.
@@ -145,10 +143,10 @@ class ScoringExecution(Execution):
     def progress(
         self, reporter: Reporter, n_sentences: int, items: str = ""
     ) -> Callable[[Scorer, int], None]:
-        """Make a progress callback: a bar for each model, or one bar if workers score together.
+        """Make a callback that shows a bar for each model or, with workers, one bar for all.
 
         Args:
-            reporter: reporter that shows the bars.
+            reporter: shows the bars.
             n_sentences: number of distinct sentences per model.
             items: name of the scored items, if models score several kinds in turn.
 

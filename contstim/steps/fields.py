@@ -39,7 +39,7 @@ GivenModels = Annotated[
 ModelContexts = Annotated[
     tuple[str, ...],
     Help(
-        "Context that a causal model reads before each sentence; the context is not scored.",
+        "Text that a causal model reads before each sentence; this text is not scored.",
         metavar="NAME=TEXT",
         panel=Loading.PANEL,
     ),
@@ -59,16 +59,25 @@ TrialScores = Annotated[
         kind="scores of trials",
     ),
 ]
-Language = Annotated[Literal["en", "any"], Help("Word rules: English, or any script by Unicode.")]
-Blocked = Annotated[Path | None, Help("The list of blocked words, one per line.", content="words")]
-Prose = Annotated[bool, Help("Split running prose into sentences.")]
-TrustRemoteCode = Annotated[bool, Help("Run Python code of a checkpoint. Read it first.")]
+Language = Annotated[
+    Literal["en", "any"], Help("Rules for words: of English (en), or of all languages (any).")
+]
+Blocked = Annotated[
+    Path | None,
+    Help("Blocked words, one per line; by default contstim's list for English.", content="words"),
+]
+Prose = Annotated[
+    bool, Help("Split running text into sentences, instead of reading one sentence a line.")
+]
+TrustRemoteCode = Annotated[
+    bool, Help("Run Python code that comes with a model; read this code first.")
+]
 STORE_NAME = "contstim.sqlite"
 StoreBeside = Annotated[
     Path | None, Aside("Database of scores; by default contstim.sqlite in the folder of --out.")
 ]
 
-# Only these files, because the folder can contain the store, which later commands change
+# Not the whole folder, because it can contain the store, which later commands change
 ReportFolder = Annotated[
     Path, Writes("The folder to write.", beside=("/report.md", "/report.html"), stem=True)
 ]
@@ -76,7 +85,8 @@ ReportFolder = Annotated[
 Reviews = Annotated[
     tuple[Path, ...],
     Reads(
-        "Reviews, in the order of rounds; items that are not rejected are kept.",
+        "A file of reviews; if several, in the order of rounds. Items that no reviewer rejected "
+        "are kept if possible.",
         flag="--review",
         content="reviews",
     ),
@@ -85,17 +95,19 @@ Reviews = Annotated[
 OfferedWords = Annotated[
     Path | None,
     reads_kind(
-        "Vocabulary; by default the frequent words of the models' training text.", "vocabulary"
+        "Words that a search may insert; by default the frequent words of the models' training "
+        "text.",
+        "vocabulary",
     ),
 ]
 Uncapped = Annotated[
     Path | None,
-    Help("With --word-cap: words that do not count, one per line.", content="repeatable words"),
+    Help("With --word-cap: words without a cap, one per line.", content="repeatable words"),
 ]
 
 
 def words_read(limits: _Limits) -> _Limits:
-    """Return the settings with the words of files in place of the names of the files.
+    """Replace the names of word lists in the settings by the words of these files.
 
     Raises:
         InputError: if a file cannot be read.
@@ -118,7 +130,7 @@ def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str
     """Return the words that are exempt from the cap on words.
 
     Raises:
-        InputError: if there is no cap, or the file cannot be read.
+        InputError: if a file is set without a cap, or cannot be read.
     """
     if uncapped is None:
         return REPEATABLE_ENGLISH
@@ -128,7 +140,7 @@ def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str
 
 
 def language_rules(language: str, blocked: Path | None) -> WordRules:
-    """Return the rules for the words of a language, which admit names, with a block list."""
+    """Return the rules for the words of a language. They admit names."""
     rules = english_rules(names=True) if language == "en" else WordRules()
     return rules if blocked is None else replace(rules, blocked=read_words(blocked))
 
@@ -149,7 +161,7 @@ def read_sentence_file(path: Path, reporter: Reporter) -> list[Sentence]:
 
 
 def report_sentences(path: Path, sentences: Iterable[Sentence], reporter: Reporter) -> None:
-    """Report sentences that need normalisation, or are tokenised, such as those of a benchmark."""
+    """Report sentences, such as those of a benchmark, that were normalised or are tokenised."""
     notes = TextNotes()
     for sentence in sentences:
         notes.normalise(sentence.text)

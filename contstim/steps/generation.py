@@ -1,4 +1,4 @@
-"""Sentences of the embedded English, for practice and tests, and labelled minimal pairs of it."""
+"""Sentences and labelled minimal pairs of the embedded English, for practice and tests."""
 
 from __future__ import annotations
 
@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 class GenerateSentences(Step[None], name="generate sentences"):
     """Generate sentences of the embedded English, one per line; sentences may repeat.
 
+    The embedded English is a lexicon and a grammar that come with contstim.
+
     Example: `contstim generate sentences --number 2000 --out corpus.txt`
     """
 
     out: Annotated[Path, Writes("The text to write.")]
     number: Annotated[int, Help("Number of sentences.", at_least=1)]
-    words: Annotated[int | None, Help("Words per sentence; by default any.", at_least=1)] = None
+    words: Annotated[int | None, Help("Words per sentence; by default any number.", at_least=1)] = (
+        None
+    )
     seed: Seed = 0
 
     def sentences(self) -> list[Sentence]:
@@ -53,7 +57,7 @@ class GenerateMinimalPairs(Step[None], name="generate minimal-pairs"):
     out: Annotated[Path, Writes("Output folder, with a file per paradigm.", record="minimal-pairs")]
     per_paradigm: Annotated[int, Help("Number of distinct pairs per paradigm.", at_least=1)] = 1000
     paradigms: Annotated[tuple[Path, ...], Reads("TOML file of your own paradigms.")] = ()
-    only: Annotated[tuple[str, ...], Help("A paradigm or phenomenon to make.")] = ()
+    only: Annotated[tuple[str, ...], Help("A paradigm or phenomenon; by default all.")] = ()
     seed: Seed = 0
 
     def work(self, reporter: Reporter) -> Outcome[None]:

@@ -1,4 +1,4 @@
-"""Minimal pairs from any text: a natural sentence, and the same sentence with one new word."""
+"""Minimal pairs from a text: a natural sentence, and the same sentence with one new word."""
 
 from __future__ import annotations
 
@@ -43,13 +43,15 @@ if TYPE_CHECKING:
 class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
     """Make minimal pairs on which two models disagree, by one new word in a natural sentence.
 
-    For every two models and each sentence, the command chooses the replacement on which they
-    disagree most: the smaller of their two log-probability ratios is as large as possible. The new
-    word has the same part of speech, and about the same length and frequency. If two models
-    disagree on no replacement in a sentence, this sentence gives no pair for these models.
+    One model prefers the natural sentence, and the other prefers the sentence with the new word.
+    For every two models and each sentence, the command chooses the replacement on which the models
+    disagree most. A model's preference is its log-probability ratio of the two sentences, and the
+    disagreement is the weaker of the two preferences. The new word has the same part of speech as
+    the replaced one, and about the same length and frequency. If two models disagree on no
+    replacement in a sentence, this sentence gives no pair for these models.
 
     In the table, `natural` is the natural sentence, and `changed` is the sentence with the new
-    word, which can be acceptable. `paradigm` is the part of speech of the replaced word, and
+    word; both can be acceptable. `paradigm` is the part of speech of the replaced word, and
     `pair_id` contains the number of the sentence, from 1. The other columns are the
     log-probabilities under all models.
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 def identity(path: Path | str) -> Path:
     """Return a path that is equal for all names of a file: without links, `..` and upper case.
 
-    Accented letters are normalised. Many file systems ignore case and the form of these letters.
+    Many file systems ignore case, and do not distinguish an accented letter of one character from
+    one of two characters. The returned path has one character (NFC).
     """
     return Path(unicodedata.normalize("NFC", os.path.realpath(path)).casefold())
 
@@ -100,7 +101,7 @@ def _claim_input(owners: dict[Path, str], name: str, path: Path) -> None:
 
 
 def check_writable(step: Step[Any]) -> None:
-    """Check that the folders of outputs are writable folders; missing folders will be made.
+    """Check that the folders of outputs are writable. Missing folders are made later.
 
     Raises:
         InputError: if a folder is a file or not writable; the message names field and folder.
@@ -113,7 +114,7 @@ def check_writable(step: Step[Any]) -> None:
         raise InputError(f"Cannot write {path}: {folder} is {problem}. Name another `{name}`.")
 
 
-_MAX_LINES = 1_000  # lines of a text that are checked, because a corpus may be large
+_MAX_LINES = 1_000  # limit of checked lines, because a corpus may be large
 _READERS = {
     "attention": "steps.design:read_attention",
     "minimal pair scores": "items.minimal_pair_scores:MinimalPairScores.from_file",
@@ -138,10 +139,7 @@ _READERS = {
 def check_input(path: Path, note: Help, models: Sequence[str] = ()) -> None:
     """Check that an input exists and has the content that its field requires.
 
-    Args:
-        path: the file or folder.
-        note: declaration of the field.
-        models: names of the models that tables may contain.
+    Tables of contrasts and of numbers of items may name only `models`.
 
     Raises:
         ContstimError: if the input is missing, or has another content.
@@ -186,7 +184,7 @@ def check_content(path: Path, content: str) -> None:
     elif content == "reviews":
         read_reviews([path])
     elif content == "responses":
-        # The scale of a file without a record is unknown here, and any scale allows the check
+        # Without a record, the scale is unknown here. The check accepts any scale
         scale = None if record_path(path).is_file() else Scale.CONFIDENCE
         with warnings.catch_warnings():
             # The step that reads the responses will print the warnings

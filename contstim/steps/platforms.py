@@ -1,4 +1,4 @@
-"""Export of trials to platforms and public data sets, and import of responses."""
+"""Export of trials to platforms, and import of responses."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class ExportTrials(Step[Exported], name="export", version=2):
     settings: Any
 
     def texts_to_edit(self) -> tuple[Path, ...]:
-        """Return the texts in the folder that users may edit."""
+        """Return the texts in the output folder that users may edit."""
         return tuple(self.out / name for name in self.exporter.to_edit)
 
     def further_reads(self) -> list[Path]:
-        """Return the texts in the folder, which users may have edited."""
+        """Return the existing texts in the output folder, which users may have edited."""
         return [text for text in self.texts_to_edit() if text.is_file()]
 
     def work(self, reporter: Reporter) -> Outcome[Exported]:
@@ -63,7 +63,7 @@ class ExportTrials(Step[Exported], name="export", version=2):
 
 
 class WriteQuestions(Step[None], name="questions"):
-    """Write the questions of a study file as a table, which pages read."""
+    """Write the questions of a study file as a table for experiment pages."""
 
     questions: Annotated[tuple[dict[str, str], ...], Help("Content of each row.")]
     out: Annotated[Path, WritesTable("The table to write.")]
@@ -111,7 +111,8 @@ class ImportResponses(Step[Imported], name="import", version=2):
     trials_out: Annotated[Path | None, WritesTable("The table of trials to write.")] = None
     settings: Any
     duplicates: Annotated[
-        Literal["all", "first", "last"], Help("Which of several ratings of a trial to use.")
+        Literal["all", "first", "last"],
+        Help("Ratings to use if a participant rated a trial several times."),
     ] = "all"
     scale: AnswerScale = None
     keep: Annotated[tuple[str, ...], Help("Columns about participants to keep, such as age.")] = ()
@@ -169,7 +170,7 @@ class ImportResponses(Step[Imported], name="import", version=2):
         write_responses(self.out, imported.responses)
         if imported.questions:
             write_answers(questions_beside(self.out), imported.questions)
-        else:  # answers of an earlier import would seem to belong to these responses
+        else:  # answers of an earlier import do not belong to these responses
             questions_beside(self.out).unlink(missing_ok=True)
         for note in imported.notes:
             reporter.say(note)
@@ -186,11 +187,7 @@ class ImportResponses(Step[Imported], name="import", version=2):
 
 
 def data_files(paths: Iterable[Path]) -> list[Path]:
-    """Return the paths, with a folder replaced by the files in it that have a usual ending.
-
-    Raises:
-        InputError: if a folder contains no such file.
-    """
+    """Return the paths; replace each folder by its data files."""
     files: list[Path] = []
     for path in paths:
         inside = visible_files(path) if path.is_dir() else [path]

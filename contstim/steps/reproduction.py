@@ -1,4 +1,4 @@
-"""Published analyses repeated with the published data, and compared claim by claim."""
+"""Reproduction of published analyses from the published data, with a check of each claim."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.run import Analysis
     from contstim.reporter import Reporter
 
-    Claims = Sequence[tuple[str, str, str]]  # about, published, ours
+    Claims = Sequence[tuple[str, str, str]]  # topic, published value, our value
 
 
 class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2023"):

@@ -66,7 +66,7 @@ class ReviewSettings:
     language: Language = "en"
     blocked: Blocked = None
     tags: Annotated[
-        Path | None, Help("Parts of speech of another language's words.", content="tags")
+        Path | None, Help("Parts of speech, if sentences are not English.", content="tags")
     ] = None
     judge: Judges = ()
 
@@ -87,14 +87,10 @@ class ReviewSettings:
 
 
 def flags_of(stimuli: Iterable[Stimulus], **settings: Any) -> FlaggedItems:
-    """Return the flags of stimuli, as `contstim review` shows them with these settings.
+    """Return the flags of stimuli, as `contstim review` shows them.
 
-    The rules for all languages are used if `tags` are set, or if the table of English words lacks
-    most of the words.
-
-    Args:
-        stimuli: pairs, triplets or trials.
-        settings: fields of `ReviewSettings`.
+    `settings` are fields of `ReviewSettings`. The rules for words are those of all languages if
+    `tags` is set, or if the table of English words lacks most words of the stimuli.
 
     Raises:
         InputError: if a pair has no texts, or a file cannot be read.
@@ -115,9 +111,9 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
     between a synthetic sentence and its natural sentence. Decisions are stored in the browser and
     downloaded as review.csv; with --serve, each decision is saved at once.
 
-    With --responses, the page shows for each trial how sure the participants were, and can sort the
-    trials by this, the least sure first. To combine the decisions of several reviewers, pass each
-    of their files with --review.
+    With --responses, the page shows for each trial how sure the participants were. It can sort the
+    trials, those with the least sure participants first. To combine the decisions of several
+    reviewers, pass each of their files with --review.
 
     Example: `contstim review triplets.csv --text corpus.txt --out review.html`
     """
@@ -178,9 +174,9 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
 def _judged(
     stimuli: Iterable[Stimulus], judges: Sequence[str], loading: Loading
 ) -> dict[Sentence, FloatArray]:
-    """Return sentence → mean log-probability of each word under the judges, (n_words,), nats."""
+    """Return sentence → mean log-probability of its words under the judges, (n_words,), nats."""
     all_stimuli = list(stimuli)
-    # The natural sentence of a trial of two synthetic sentences is in no item
+    # A trial of two synthetic sentences does not contain their natural sentence
     item_sentences = chain.from_iterable(item.sentences for item in undecided_items(all_stimuli))
     naturals = filter(None, chain.from_iterable(naturals_of(all_stimuli).values()))
     sentences = [*dict.fromkeys((*item_sentences, *naturals))]
@@ -188,7 +184,7 @@ def _judged(
 
 
 def _decided(review: Review, n_items: int, kind: ItemKind) -> Iterator[str]:
-    """Yield lines with the numbers of each reviewer's last decisions about items of a kind."""
+    """Yield lines that count each reviewer's last decisions."""
     of_all = quantity(n_items, kind)
     last = [item for items in review.last_decisions.values() for item in items]
     for name in dict.fromkeys(item.reviewer for item in review.decisions):
@@ -204,10 +200,10 @@ def _decided(review: Review, n_items: int, kind: ItemKind) -> Iterator[str]:
 def _answers(
     table: Path, responses: Path, scale: Scale | None, reporter: Reporter
 ) -> dict[str, tuple[str, float | None]]:
-    """Return identifier of a trial → text about the answers, and how sure participants are.
+    """Return identifier of a trial → text about its answers, and how sure participants are.
 
-    The answers are those of participants that `analyze` includes by default: participants who
-    finished, and passed the catch trials.
+    Answers are those of participants who finished and passed the catch trials, as `analyze` has
+    them by default.
     """
     import numpy as np
 

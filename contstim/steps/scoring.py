@@ -1,4 +1,4 @@
-"""Scoring of sentences under models: a table of scores."""
+"""Tables of scores of sentences under models."""
 
 from __future__ import annotations
 
@@ -62,15 +62,16 @@ class ScoreSentences(
     with a saved score is scored again. With `--executor processes` or `ray`, workers share the
     sentences of all models; the table is the same.
 
-    Prints how many of the sentences occur in the training text of a model that contstim trained,
-    and saves this in the record.
+    If contstim trained a model, the command prints how many of the sentences occur in the training
+    text, and saves this number in the record.
 
-    With `--per-word`, the columns are sentence, model, position, word, tokens (number of tokens;
-    with `--by token`: token), log_prob, surprisal (nats), surprisal_bits, entropy and frequency.
-    Positions count from 0; the end of the sentence has the position after the last word. The
-    entropy (nats) is that of the next token or, in word-level models, of the next word. Masked
-    models, BiLSTMs, KenLM binary files and servers have none. The frequency is the Zipf value of
-    an English word. The rows of a model add up to its score. Scores of words are not saved.
+    With `--per-word`, the columns are sentence, model, position, word, tokens, log_prob, surprisal
+    (nats), surprisal_bits, entropy and frequency. `tokens` is the number of tokens of the word;
+    with `--by token`, the column `token` has the token. Positions count from 0; the end of the
+    sentence has the position after the last word. The entropy (nats) is that of the next token or,
+    in word-level models, of the next word. It is empty for masked models, BiLSTMs, KenLM binary
+    files and servers. The frequency is the Zipf value of an English word. The log-probabilities of
+    a sentence's rows add up to its score. Scores of words are not saved for later runs.
 
     A model on an inference server is `--model 'NAME=server:http://HOST:8000/v1#MODEL'`; a key is
     read from the environment variable CONTSTIM_SERVER_KEY.
@@ -99,7 +100,9 @@ class ScoreSentences(
         bool, Help("With --per-word: assign the probability of a word's end to this word.")
     ] = False
     standard_errors: Annotated[Path | None, WritesTable("Also write the standard errors.")] = None
-    bounds: Annotated[Path | None, WritesTable("Also write lower bounds of chain-mixture.")] = None
+    bounds: Annotated[
+        Path | None, WritesTable("Also write lower bounds of chain-mixture scores.")
+    ] = None
     execution: ScoringExecution = LOCAL_SCORING
     loading: Loading = DEFAULT_LOADING
     context: ModelContexts = ()
@@ -110,7 +113,7 @@ class ScoreSentences(
         return None if self.per_word else self.store or self.out.parent / STORE_NAME
 
     def check(self) -> None:
-        """Check options that need or exclude `per_word`, and the models and options of `bounds`."""
+        """Check the options that need or exclude `per_word`, and those of `bounds`."""
         if not self.per_word and (self.by == "token" or self.boundary_correction):
             raise InputError(
                 "`by` and `boundary_correction` need `per_word`. Set it, or remove them."
@@ -143,17 +146,17 @@ class ScoreSentences(
                 sums: Sequence[FloatArray | None] = [None] * len(models)
                 if store is not None:
                     advance = progress
-                    if self.execution.is_local:  # with workers, several models score at a time
+                    if self.execution.is_local:  # the times of concurrent workers would be wrong
                         advance = _measuring(progress, store.times, specifications)
                     sums = [*score_each(models, stimuli, store=store, progress=advance).T]
                 scores += [
                     ModelScores.of(*pair, stimuli, requested, progress)
-                    # Without a loop variable for the model, which would stay in memory
+                    # A loop variable for the model would keep the model in memory
                     for pair in zip(models, sums, strict=True)
                 ]
         self._write(scores, stimuli)
         contaminations = {scored.name: scored.contamination for scored in scores}
-        # The conventions are recorded, because scores can only be interpreted with them
+        # Scores can only be interpreted with their conventions
         conventions = {scored.name: scored.convention for scored in scores}
         facts = {"models": conventions, **tell_contamination(contaminations, reporter)}
         for scored in scores:
@@ -165,7 +168,6 @@ class ScoreSentences(
         return Outcome(scores, facts)
 
     def _write(self, scores: Sequence[ModelScores], stimuli: Sequence[Sentence]) -> None:
-        """Write the requested tables."""
         if self.per_word:
             terms = {scored.name: scored.terms for scored in scores if scored.terms is not None}
             write_table(self.out, term_table(terms, stimuli, by_word=self.by == "word"))
@@ -196,7 +198,6 @@ def _measuring(
 
 
 def _tell(scored: ModelScores, reporter: Reporter) -> None:
-    """Report unknown words of a model, the gap to its lower bounds, and sampled scores."""
     tell_vocabulary(scored.name, str(scored.convention["rule"]), scored.unknown, reporter)
     if scored.lower_bounds is not None and scored.log_probs is not None:
         gap = (scored.log_probs - scored.lower_bounds).mean()
@@ -209,7 +210,6 @@ def _tell(scored: ModelScores, reporter: Reporter) -> None:
 
 
 def _require_mixture(models: Sequence[Specification], *, per_word: bool) -> None:
-    """Check that a table of bounds would not be empty."""
     if per_word:
         raise InputError("`bounds` is for scores of sentences. Remove `bounds` or `per_word`.")
     if not any(m.rule in RULES and RULES[m.rule].mixture and not m.transform for m in models):

@@ -58,8 +58,8 @@ _WritesSelection = partial(WritesTable, "The table to write.", beside=(".certifi
 GivenCounts = Annotated[
     Path | None,
     Reads(
-        "A table with the columns model_1, model_2 and per_pair, for pairs of models with another "
-        "number of items.",
+        "A table with the columns model_1, model_2 and per_pair, which sets other numbers of items "
+        "for some pairs of models.",
         content="pair counts",
     ),
 ]
@@ -94,8 +94,8 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
     selection is optimal.
 
     After a review, no sentence of a rejected item is selected. As many other reviewed pairs as
-    possible stay selected. A warning names each reviewed pair that does not, with the rule that
-    forces the change.
+    possible stay selected. If such a pair cannot stay, a warning names the pair and the rule that
+    it would break.
 
     Examples: `contstim select natural --scores scores.csv --per-pair 10 --out pairs.csv`
 
@@ -135,7 +135,6 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
 
 
 def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter) -> None:
-    """Report pairs whose sentences differ in form or length, and pairs on which models agree."""
     of_all = f"of {quantity(len(pairs), 'pair')}"
     sides = [(p.sentence_1, p.sentence_2) for p in pairs if p.sentence_1 and p.sentence_2]
     unequal = sum(len(a) != len(b) for a, b in sides)
@@ -165,7 +164,8 @@ class SelectionSettings(TripletRules):
     counts: GivenCounts = None
     uncapped: Uncapped = None
     tokens: Annotated[
-        Path | None, Reads("With --token-balance: from `score --per-word`.", content="token counts")
+        Path | None,
+        Reads("With --token-balance: output of `score --per-word`.", content="token counts"),
     ] = None
 
     def __post_init__(self) -> None:
@@ -177,18 +177,18 @@ class SelectionSettings(TripletRules):
 class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
     """Select triplets of a natural and two synthetic sentences, those with the fewest new words.
 
-    In a candidate, the sentence that a model rejects is less likely than the natural sentence, by
-    at least --enough nats. Other triplets are excluded and counted. If a search found nothing
-    better than the natural sentence, the sentences of its triplet are not all different, and the
-    triplet is excluded, too. The selected triplets have the fewest new words of another part of
-    speech and, among selections with equally many of these, the fewest new words.
+    The command excludes and counts two kinds of triplets. In the first, a model rejects its
+    sentence by too little: the log-probability is less than --enough nats below that of the natural
+    sentence. In the second, the sentences are not all different, because a search found nothing
+    better than the natural sentence. By default, the selection has the fewest new words that change
+    the part of speech. Among all such selections, it has the fewest new words.
 
     The certificate next to the table has the objective and its proven bound. They are equal unless
     the time limit (--seconds) is reached.
 
     After a review, no rejected triplet is selected. As many other reviewed triplets as possible
-    stay selected. A warning names each reviewed triplet that does not, with the rule that forces
-    the change.
+    stay selected. If such a triplet cannot stay, a warning names the triplet and the rule that it
+    would break.
 
     Examples: `contstim select triplets --triplets triplets.csv --per-pair 10 --enough 5
     --out selected.csv`
@@ -211,7 +211,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
             counts=_counts(settings.counts),
         )
         candidates = read_triplets(self.triplets)
-        # Excluded without an error, because some searches of every study find nothing
+        # No error, because in every study some searches find nothing
         distinct = [triplet for triplet in candidates if triplet.distinct]
         if len(distinct) < len(candidates):
             reporter.say(
@@ -242,7 +242,6 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
 def _remark_objective(
     question: TripletQuestion, triplets: Sequence[Triplet], reporter: Reporter
 ) -> None:
-    """Report how many triplets have too few nats; warn about objectives other than `readable`."""
     if question.objective != "readable":
         by_nats = {
             "controversiality": "identifies the better of two models less often than a random "
@@ -272,16 +271,16 @@ def _remark_objective(
 class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs", version=4):
     """Select minimal pairs on which two models prefer different sentences.
 
-    For every two models, one model prefers the acceptable sentence in half of the selected pairs,
-    and the other model in the other half. A share is the number of pairs of one paradigm in one
-    half. Shares are as even as possible: as few as possible are 0, then as few as possible are 1,
-    and so on. Of all selections with such shares, the command chooses one with the best objective.
-    No sentence is in two selected pairs. A second table (`….verdicts.csv`) counts the verdicts in
-    each paradigm.
+    For every two models, only the first model prefers the acceptable sentence in half of the
+    selected pairs, and only the second model in the other half. Each half is spread over the
+    paradigms as evenly as possible: as few paradigms as possible have no pair in it, then as few as
+    possible have one pair, and so on. Of all such selections, the command chooses one with the best
+    objective. No sentence is in two selected pairs. A second table (`….verdicts.csv`) counts the
+    pairs of each paradigm on which only one of two models prefers the acceptable sentence.
 
     After a review, no sentence of a rejected item is selected. As many other reviewed minimal pairs
-    as possible stay selected. A warning names each reviewed pair that does not, with the rule that
-    forces the change.
+    as possible stay selected. If such a pair cannot stay, a warning names the pair and the rule
+    that it would break.
 
     The certificate next to the table has the objective and its proven bound. If they are equal, the
     selection is optimal.
@@ -314,9 +313,10 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         write_table(Path(f"{self.out}.verdicts.csv"), selection.verdicts)
         number = len(selection.pairs)
         changed = report_selection(self.out, selection, number, "minimal pair", reporter)
-        # Verdicts are sorted by models, then by paradigm; (n_model_pairs, n_paradigms, 2)
+        # Rows of verdicts are sorted by pair of models, then by paradigm
         alone = np.array([selection.verdicts[f"model_{number}_right"] for number in (1, 2)]).T
         by_models = alone.reshape(-1, len({pair.paradigm for pair in scores.pairs}), 2)
+        # (n_model_pairs, n_paradigms, 2)
         n_pairs, better = len(scores.pairs), scores.good_name
         rows = [
             (*two, n_pairs, *counts.sum(axis=0).tolist(), int((counts == 0).all(axis=1).sum()))
@@ -338,11 +338,7 @@ def report_selection(
     item_name: str,
     reporter: Reporter,
 ) -> dict[str, list[dict[str, str]]]:
-    """Write the certificate next to a table; report its objective, and reviewed items that change.
-
-    Returns:
-        Facts for the record: reviewed items that change, if any.
-    """
+    """Write the certificate, report the objective, and return facts about replaced items."""
     certificate = selection.certificate
     certificate.save(Path(f"{out}.certificate.json"))
     proof = "proven to be the best"

@@ -52,7 +52,9 @@ class SentenceSettings:
     """Options of choosing natural sentences for a study from a text."""
 
     words: Annotated[str, Help("Words per sentence, such as 8 or 7-9.", metavar="N or N-M")] = "8"
-    without: Annotated[Path | None, Help("Exclude sentences with these phrases.")] = None
+    without: Annotated[
+        Path | None, Help("Exclude sentences with phrases of this file, one per line.")
+    ] = None
     repeats: Annotated[bool, Help("Include sentences in which a word occurs twice.")] = False
     language: Language = "en"
     names: Annotated[int, Help("Maximum number of names in a sentence.", at_least=0)] = 1
@@ -61,7 +63,7 @@ class SentenceSettings:
     prose: Prose = False
 
     def lengths(self) -> tuple[int, int | None]:
-        """Return the smallest number of words and, if `words` is a range, the largest one.
+        """Return the minimum number of words and, if `words` is a range, the maximum.
 
         Raises:
             InputError: if `words` is not a number or a range.
@@ -107,7 +109,6 @@ class SentenceSettings:
             candidates: list[Sentence] = []
 
             def collect_candidates(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-                """Yield all sentences, and collect those of the right length."""
                 for sentence in sentences:
                     if rules[0].rejects(sentence):
                         left_out[rules[0].reason] += 1
@@ -145,8 +146,8 @@ class FoundSentences:
     def without_unusual(self, judges: Sequence[str], loading: Loading) -> FoundSentences:
         """Return the result without the sentences that judges find unusual.
 
-        These are the tenth of the sentences with the lowest mean log-probability per word, and
-        sentences with a word whose log-probability is in the lowest percentile of all words.
+        A sentence is unusual if its mean log-probability per word is in the lowest tenth of all
+        sentences, or if the log-probability of one of its words is in the lowest hundredth.
         """
         words = mean_word_log_probs(load_models(judges, loading), self.sentences)
         means = np.array([values.mean() for values in words.values()])
@@ -161,18 +162,16 @@ class FoundSentences:
 
     @property
     def in_text(self) -> int:
-        """Number of sentences in the text."""
+        """Number of sentences in the text, including excluded ones."""
         return len(self.sentences) + self.left_out.total()
 
     def lines(self, needs: SentenceNeeds | None) -> Iterator[str]:
         """Yield lines with the number of sentences in the text, and the number after each rule.
 
-        Args:
-            needs: sentences that a study needs, to state in each line whether there are enough.
+        If `needs` is set, each line also states whether a study has enough sentences.
         """
 
         def shortage(count: int) -> str:
-            """Return the end of a line: whether there are enough sentences."""
             if needs is None:
                 return ""
             lacks = needs.in_all - count
@@ -198,14 +197,15 @@ _ODD_SENTENCES, _ODD_WORDS = 0.1, 0.01  # shares of sentences and words that cou
 class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
     """Find natural sentences in a text: complete, of one length, without repeated words.
 
-    Lines that are not sentences are excluded: lines that do not start and end like a sentence, that
-    contain parts of addresses, abbreviations or blocked words, that are capitalised like headings,
-    or that have no finite verb or no main clause (English). Of sentences that differ by one word,
-    the first is kept. With --judge, the command also excludes the tenth of the sentences that the
-    judge finds least likely, and sentences with a very unlikely word.
+    The command excludes lines that do not start and end like a sentence, and lines in capitals like
+    a heading. It excludes lines with abbreviations, blocked words or parts of addresses. In
+    English, it also excludes lines without a finite verb or a main clause. Of sentences that differ
+    by one word, it keeps the first. With --judge, it also excludes the tenth of the sentences that
+    the judge finds least likely, and sentences with a very unlikely word.
 
-    With --for-models it also prints how many sentences a study of this many models needs. If there
-    are too few, the exit status is 3, and for files it prints how many more each rule would allow.
+    With --for-models, the command prints how many sentences a study of this many models needs. If
+    there are too few, the exit status is 3. The command then prints for each rule how many
+    sentences only this rule excludes, unless it reads the text from stdin.
 
     Examples: `contstim sentences --text corpus.txt --vocabulary vocab.txt --out natural.txt`
 
@@ -216,7 +216,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
     out: Annotated[Path, Writes("The text to write.", kind="sentences", name="natural.txt")]
     vocabulary: Annotated[
         Path | None,
-        reads_kind("Keep sentences of these words only.", "vocabulary"),
+        reads_kind("Vocabulary; sentences with other words are excluded.", "vocabulary"),
     ] = None
     exclude: Annotated[
         tuple[Path, ...],
@@ -230,12 +230,12 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
     ] = None
     triplets_per_pair: Annotated[int, _StudyNumber("Value of triplets --per-pair.")] = 100
     pairs_per_pair: Annotated[int, _StudyNumber("Value of select natural --per-pair.")] = 10
-    groups: Annotated[int, _StudyNumber("Value of the same option of design.")] = 10
-    random_per_group: Annotated[int, _StudyNumber("Value of the same option of design.")] = 3
-    catch_per_group: Annotated[int, _StudyNumber("Value of the same option of design.")] = 12
+    groups: Annotated[int, _StudyNumber("Value of design --groups.")] = 10
+    random_per_group: Annotated[int, _StudyNumber("Value of design --random-per-group.")] = 3
+    catch_per_group: Annotated[int, _StudyNumber("Value of design --catch-per-group.")] = 12
 
     def check(self) -> None:
-        """Check the length of sentences, and that the numbers of a study include its models."""
+        """Check the length of sentences, and that the numbers of a study have `for_models`."""
         self.settings.lengths()
         self.needs()
 
@@ -280,7 +280,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
                 f"{too_few:,} sentences are missing for a study of {self.for_models} models: "
                 "use a longer text, request fewer items, or loosen a rule."
             )
-            # To count the effect of rules, sentences are read again; a pipe cannot be read twice
+            # Counting the effect of each rule reads the text again; a pipe cannot be read twice
             piped = str(self.text) == "-"
             again = () if piped else read_sentences(self.text, prose=self.settings.prose)
             for gain, reason, loosened_by in costs_of_rules(again, result.rules):

@@ -53,7 +53,8 @@ if TYPE_CHECKING:
 class SimulatePower(Step[DesignPower], name="power", version=2):
     """Simulate an experiment with new people and items, to estimate its power to compare models.
 
-    Writes a report (`….power.md`), tables of rates and of sizes, and a figure.
+    Writes a report (`….power.md`), a figure, a table of how often each difference between models is
+    significant (`….power.csv`), and a table for experiments of other sizes (`….power-sizes.csv`).
 
     Example: `contstim power --trials trials.csv --scores trial-scores.csv --out trials.csv`
     """
@@ -76,8 +77,8 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
     ceiling: Annotated[
         float | None,
         Help(
-            "Lower noise ceiling: how often a person agrees with the majority; by default "
-            "that of the 2023 study or, with --pilot, of the pilot.",
+            "Lower noise ceiling: how often a person agrees with the majority of the others; by "
+            "default that of the 2023 study or, with --pilot, of the pilot.",
             above=0.5,
             below=1,
         ),
@@ -93,7 +94,9 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
     smallest_effect: Annotated[
         float, Share("Smallest difference between two accuracies that is of interest.")
     ] = SMALLEST_EFFECT
-    simulations: Annotated[int, Help("Simulated experiments per planted model.", at_least=1)] = 1000
+    simulations: Annotated[
+        int, Help("Simulated experiments for each model that people may follow.", at_least=1)
+    ] = 1000
     seed: Seed = 0
 
     def check(self) -> None:
@@ -137,14 +140,14 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
         Raises:
             InputError: if a table in the folder of the pilot is missing or damaged.
         """
-        # The option `ceiling` has priority over the pilot, and the pilot over the 2023 study
+        # `ceiling` has priority over the pilot, and the pilot over the 2023 study
         measured = MeasuredPeople() if self.pilot is None else read_measured(self.pilot)
         return measured if self.ceiling is None else measured.with_random(self.ceiling)
 
 
-# Pairs needed for calibration. In 200 random draws from 343 or 1,485 natural sentences, the middle
-# 90 % of the calibrated noises differed by a factor of up to 2.8 with 10 pairs, 6 to 7 with 3, and
-# 2 with 20
+# Pairs needed to calibrate the noise. With 200 random draws of pairs from 343 or 1,485 natural
+# sentences, the 95th percentile of the noise was up to 2.8 times the 5th with 10 pairs, 6 to 7
+# times with 3 pairs, and twice with 20 pairs
 _MIN_PAIRS = 10
 
 
@@ -155,9 +158,9 @@ class SimulateResponses(
 ):
     """Simulate the responses of artificial participants: a model with noise and lapses.
 
-    An analysis of the responses should identify this model. With `--server`, the artificial
-    participants take part in a running study; every answer is also saved on this machine, so that
-    an interrupted run continues where it stopped.
+    An analysis of the responses should identify this model. Lapses are random answers. With
+    `--server`, the artificial participants take part in a running study. Every answer is also saved
+    on this machine, so that an interrupted run continues where it stopped.
 
     Example: `contstim simulate --trials trials.csv --scores trial-scores.csv
     --model kenlm:trigram.arpa --participants 100 --out responses.csv`
@@ -200,7 +203,9 @@ class SimulateResponses(
         Help("Lower noise ceiling on random natural pairs, with ten raters.", above=0.5, below=1),
     ] = PUBLISHED_CEILING
     lapses: Annotated[float, Share("Proportion of trials answered at random.")] = 0.02
-    server: Annotated[str | None, Help("Take part in a study of `collect --rehearsal`.")] = None
+    server: Annotated[
+        str | None, Help("Address of a study of `collect --rehearsal` to take part in.")
+    ] = None
     browser: Annotated[bool, Help("With --server: use Chromium (Playwright).")] = False
     at_once: Annotated[int, Aside("With --server: simultaneous participants.", at_least=1)] = 50
     pause: Annotated[float, Aside("With --server: seconds between two answers.", at_least=0)] = 0.0
@@ -259,20 +264,19 @@ class SimulateResponses(
             "server": self.server,
             "browser": self.browser,
         }
-        # Until the table is written, only the journal has the answers
+        # The table now has all answers of the journal
         if self.server is not None:
             self._journal.unlink(missing_ok=True)
         return Outcome(responses, facts)
 
     @property
     def _journal(self) -> Path:
-        """Path of the file to which answers to a served study are saved during the run."""
+        """Path of the file that saves answers to a served study during the run."""
         return Path(f"{self.out}.journal")
 
     def _answers(
         self, people: ArtificialParticipants, number: int, progress: Callable[[int, int], None]
     ) -> Sequence[Response]:
-        """Return the answers of `number` participants to the trials, or to a served study."""
         if self.server is None:
             if self.browser:
                 raise InputError(

@@ -67,7 +67,6 @@ class ChangedSentences:
     """Sentences with log-probabilities, which are printed with their new words highlighted.
 
     Attributes:
-        natural: the natural sentence.
         rows: label, sentence and log-probability under each model, in nats.
         names: model name → short name for printing.
         roles: role of each model, printed before its name.
@@ -107,12 +106,11 @@ class Outcome(Generic[Value]):
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a step, or of a group, which is a dataclass of settings in a field of the step.
+    """A field of a step or of a group. A group is a dataclass of settings in a field of the step.
 
     Attributes:
         name: name of the key and, with dashes, of the option.
         hint: type with annotations.
-        note: annotation of the field.
         default: default value; `MISSING` if the field is required.
         group: name of the step's field that contains the group; empty for a field in no group.
         panel: heading in the help under which the option is listed.
@@ -126,7 +124,7 @@ class Field:
     panel: str
 
     def as_list(self, value: Any) -> Any:
-        """Return the value; if the field has several values, a single text or path as a tuple."""
+        """Return a single text or path as a tuple if the field is a list, otherwise the value."""
         is_list = get_origin(get_args(self.hint)[0]) is tuple
         return (value,) if isinstance(value, str | Path) and is_list else value
 
@@ -148,13 +146,13 @@ class Field:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class Step(Generic[Value]):
-    """Base class of all steps; the docstring of the module describes a step."""
+    """Base class of all steps; see the docstring of this module."""
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
     saved_results: ClassVar[str] = ""
     leave_out: ClassVar[frozenset[str]] = frozenset()  # names of fields that are no options
-    # Fields, such as `seed`, to which a study does not pass its own value of the same name
+    # Names of fields, such as `seed`, that keep their default when a study sets a key of this name
     separate_fields: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, *, name: str, version: int = 0, saved_results: str = "") -> None:
@@ -162,8 +160,8 @@ class Step(Generic[Value]):
 
         Args:
             name: words of the command.
-            version: number to increase when the step computes other results from the same files;
-                by default the number of the base class.
+            version: number to increase when the same files give other results; by default the
+                number of the base class.
             saved_results: sentence about the results that an interrupted run saves; by default the
                 sentence of the base class.
         """
@@ -172,7 +170,6 @@ class Step(Generic[Value]):
         dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
-        """Convert and check the values of all fields."""
         for group, group_fields in _by_group(type(self)).items():
             holder: Any = getattr(self, group) if group else self
             checked = {
@@ -183,7 +180,7 @@ class Step(Generic[Value]):
         self._move_contexts_to_models()
 
     def _move_contexts_to_models(self) -> None:
-        """Move contexts into the specifications, by which stores and workers identify models."""
+        # Stores and workers identify a model by its specification, so this must have the context
         contexts = getattr(self, "context", ())
         if not contexts:
             return
@@ -225,11 +222,7 @@ class Step(Generic[Value]):
 
     @classmethod
     def of(cls: type[_Step], values: Mapping[str, Any]) -> _Step:
-        """Create a step.
-
-        Args:
-            values: name of a field of the step or of a group → value.
-        """
+        """Create a step from names of fields, of the step or of its groups, and their values."""
         values_by_field: dict[str, Any] = {}
         for group, group_fields in _by_group(cls).items():
             chosen = {e.name: e.checked(values[e.name]) for e in group_fields if e.name in values}
@@ -308,9 +301,9 @@ class Step(Generic[Value]):
         return None
 
     def options(self) -> dict[str, Any]:
-        """Return the settings that differ from the defaults and can change results, for JSON.
+        """Return the settings that can change results and differ from the defaults, for JSON.
 
-        So a new option, which has its default, makes no earlier result stale.
+        Settings with default values are left out. A new option thus makes no earlier result stale.
         """
         chosen = {
             field.name: value
@@ -328,9 +321,9 @@ class Step(Generic[Value]):
         return hub_commits(self.specifications())
 
     def record_path(self) -> Path | None:
-        """Return the path of the record, next to or in the main output.
+        """Return the path of the record, or None if there is no output or the output is a device.
 
-        Return None if there is no output, or if the output is a device.
+        The record is next to the main output or, if this is a folder, can be in it.
         """
         from contstim.files.records import record_path
 
@@ -400,11 +393,7 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
 
 
 def _check_inputs(step: Step[Any]) -> None:
-    """Check that no input file is a folder; if models are loaded, also that all inputs exist.
-
-    Raises:
-        InputError: if an input is a folder, or missing.
-    """
+    """Check that no input file is a folder; if models are loaded, also that all inputs exist."""
     loads_models = bool(step.specifications())
     for field, value in step.values():
         if not isinstance(field.note, Reads) or field.note.folder:
@@ -447,12 +436,9 @@ def variant(
 ) -> type[_Step]:
     """Return a subclass of a step for one of several kinds, such as one platform.
 
-    Args:
-        base: step of all kinds.
-        name: words of the command.
-        page: help of the command.
-        leave_out: names of fields that are no options of the subclass.
-        settings: values of fields, or their types; a type without required fields is instantiated.
+    `page` is the help of the command, and `leave_out` names fields that are no options of it.
+    `settings` are values of fields, or their types. A type without required parameters is
+    instantiated.
     """
     for field, kind in settings.items():
         if isinstance(kind, type) and all(
@@ -491,7 +477,7 @@ def _each(value: Any) -> tuple[Any, ...]:
 
 @cache
 def adapter(hint: Any) -> TypeAdapter[Any]:
-    """Return an object that converts and checks values of a type, including their ranges."""
+    """Return pydantic's converter and checker for values of a type."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(hint)

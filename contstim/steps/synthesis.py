@@ -53,14 +53,15 @@ if TYPE_CHECKING:
 class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", version=8):
     """Change a sentence word by word until one model rejects it and another accepts it.
 
-    Shows each step, the log-probabilities under the models (nats), why the search ended, and its
-    cost. Several accept models must all accept the sentence, and several reject models must all
+    Shows each step, the log-probabilities under the models (nats), why the search ended, and how
+    much the networks read. All accept models must accept the sentence, and all reject models must
     reject it. If no sentence is found, the exit status is 3.
 
     New words have the same part of speech as the words that they replace. The search looks for
-    sentences in which a few new words reach --enough nats, and the --judge chooses the most
-    sensible one. With --frame none, the search maximises the nats, and is repeated with other seeds
-    if it is fast (--restarts, --seconds).
+    sentences in which a few new words lower the reject model's log-probability by --enough nats,
+    and the --judge chooses the most sensible one. With --frame none, the search makes the sentence
+    as unlikely as possible under the reject model. If such a search is fast, it is repeated with
+    other seeds (--restarts, --seconds).
 
     Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt --enough 3`
@@ -68,17 +69,11 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
 
     accept: Annotated[
         tuple[str, ...],
-        Models(
-            "The model that accepts the sentence, which must be no less likely than the natural "
-            "sentence."
-        ),
+        Models("Model under which the new sentence must be at least as likely as the natural one."),
     ]
     reject: Annotated[
         tuple[str, ...],
-        Models(
-            "The model that rejects the sentence, which must be less likely than the natural "
-            "sentence."
-        ),
+        Models("Model under which the new sentence must be less likely than the natural one."),
     ]
     sentence: Annotated[str, Help("The natural sentence to start from.")]
     vocabulary: OfferedWords = None
@@ -106,7 +101,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         report_sentences(Path("sentence"), [natural], reporter)
         search = self.search
         constraints = words_read(search).constraints(natural, every_fix=True)
-        recipe = recipe_named(search.recipe)  # an unknown one is refused before models are loaded
+        recipe = recipe_named(search.recipe)  # refuse an unknown name before models are loaded
         symmetric = self.objective == "symmetric"
         if symmetric and (len(self.accept) != 1 or len(self.reject) != 1):
             raise InputError("`objective` symmetric needs one model each in `accept` and `reject`.")
@@ -146,7 +141,6 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
             options |= {"few_changes": few_changes, "judges": models[n_pair:], "sds": sds}
         if not self.as_json:
             options |= {"on_step": tell_step, "on_restart": tell_search}
-        # Models are in the order in which they were loaded
         accepting, rejecting = models[: len(self.accept)], models[len(self.accept) : n_pair]
         result: Synthesis | SymmetricPair = (
             synthesize_pair(rejecting[0], accepting[0], natural, words, **options)
@@ -174,10 +168,10 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
 
 
 def _sds_of(models: Sequence[Scorer], reporter: Reporter) -> dict[str, float]:
-    """Return the standard deviation of each model's scores; empty if all units are nats."""
+    """Return model → standard deviation of its scores; empty if all units are nats."""
     if all(model.convention.is_log_probability for model in models):
         return {}
-    # Words that a model does not know would all have the same score
+    # A word that a model does not know would have the score of all unknown words
     generated = generate(2 * MAX_SENTENCES, seed=0)
     sentences = [s for s in generated if all(m.knows(s.words).all() for m in models)]
     sentences = sentences[:MAX_SENTENCES]
@@ -199,14 +193,10 @@ def words_offered(
     search: SentenceSearchSettings,
     reporter: Reporter,
 ) -> tuple[Vocabulary, int]:
-    """Return the vocabulary, and the number of excluded words that a model does not know.
+    """Return the vocabulary, and the number of words excluded because a model does not know them.
 
-    Args:
-        path: file of words; None for frequent words of the models' training text.
-        models: models that must know the words.
-        sentences: natural sentences.
-        search: settings with `allow_unknown` and tags.
-        reporter: reporter of excluded words, and of unknown words in the sentences.
+    Without a path, these are frequent words of the models' training text. Unknown words in the
+    sentences are reported.
 
     Raises:
         InputError: if the file cannot be read, or most of the words have no tags.
@@ -227,13 +217,12 @@ def words_offered(
 
 
 def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
-    """Yield a table of sentences and log-probabilities, the end of the search, and its cost."""
     names = names_for_tables(result.models)
     roles: tuple[str, ...] = ()
     if isinstance(result, SymmetricPair):
         climbs, about = result.climbs, f"Disagreement {result.disagreement:.2f} nats. "
-        # Log-probabilities are models × sentences, but a row of the table is a sentence. The first
-        # search has model_2, the accepting model, before model_1
+        # `log_probs` has a row for each model, but the table has a row for each sentence. The first
+        # search has the accepting model, model_2, before model_1
         of_1, of_2 = zip(*result.log_probs, strict=True)
         second, first = climbs[0].start.log_probs.tolist()
         model_1, model_2 = names.values()
@@ -271,7 +260,6 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
 
 
 def _choice_text(result: Synthesis, choice: Choice) -> str:
-    """Return a sentence about the number of new words and how the result was chosen."""
     n_new = quantity(len(changed_positions(result.natural, result.synthetic)), "new word")
     proof = ", proven to be the fewest" if choice.minimal else ""
     judges = [
@@ -286,7 +274,6 @@ def _choice_text(result: Synthesis, choice: Choice) -> str:
 
 
 def _units_text(result: Synthesis | SymmetricPair) -> str:
-    """Return a sentence about the units of the scores."""
     units = () if isinstance(result, SymmetricPair) else result.units
     if {*units} <= {NATS}:
         return "Log-probabilities in nats."
@@ -295,7 +282,6 @@ def _units_text(result: Synthesis | SymmetricPair) -> str:
 
 
 def _costs(result: Synthesis | SymmetricPair) -> Iterator[str]:
-    """Yield a line with the numbers of sequences and tokens for each network."""
     for name, cost in result.costs.items():
         if cost.rows:
             tokens = quantity(cost.tokens, "token")

@@ -57,7 +57,7 @@ class TrainNgram(Step["Estimate"], name="train ngram", version=2):
             reporter.warn(str(warning.message))
         sizes = (f"{len(table.keys):,}" for table in trained.tables.orders)
         reporter.say(f"{self.out}: {' + '.join(sizes)} n-grams of order 1 to {self.order}.")
-        # `train_ngram` wrote a record; its facts are also those of this step
+        # `train_ngram` wrote a record; keep its facts in the record of this step
         record = Record.from_file(record_path(self.out))
         return Outcome(trained, {} if record is None else record.facts)
 
@@ -67,9 +67,9 @@ class TrainNetwork(
 ):
     """Train a network on a text.
 
-    The folder contains the model, training.json (settings, versions, losses) and curve.png. An
-    interrupted training continues from its last checkpoint (after every epoch, and every five
-    minutes) if you repeat the command.
+    The folder contains the model, training.json (settings, versions, losses) and curve.png. A
+    checkpoint is saved after every epoch, and every five minutes. If a training is interrupted,
+    repeat the command: the training continues from the last checkpoint.
     """
 
     text: Text
@@ -86,7 +86,7 @@ class TrainNetwork(
         from contstim.models.training.run import train_network
 
         read = read_text(self.text, reporter, prose=self.prose)
-        # Checked before the training, because a new training writes this file too
+        # Check before the training, which writes this file
         already = (self.out / RECORD).is_file()
         train_network(
             [*read],
@@ -117,10 +117,11 @@ class TrainAcceptability(
     """Fine-tune classifiers of acceptability; their confidence is the score of a sentence.
 
     Each restart trains one classifier and writes a folder (`restart-1`, …) with training.json and
-    curve.png; load it as `classifier:DIR`. All restarts use the same sentences; the seeds of the
-    restarts count up from --seed. Also writes the mean, standard deviation, maximum and majority of
-    the classifiers' Matthews correlations, every prediction, and a page (report.html, report.md).
-    An interrupted training continues if you repeat the command.
+    curve.png. Load it as `classifier:DIR`. All restarts use the same sentences; their seeds count
+    up from --seed. The command evaluates the classifiers by the Matthews correlation. It writes the
+    mean, standard deviation and maximum over classifiers, the correlation of their majority vote,
+    every prediction, and a page (report.html, report.md). An interrupted training continues if you
+    repeat the command.
 
     Example: `contstim train acceptability --data in_domain_train.tsv --evaluate in_domain_dev.tsv
     --base bert-base-cased --restarts 20 --out cola`
@@ -170,7 +171,7 @@ class TrainAcceptability(
             trust_remote_code=self.trust_remote_code,
             on_progress=lambda number, now: tell_training(reporter, f"restart {number}", now),
         )
-        # Load the saved classifiers, so that results are those of the files
+        # Evaluate the saved classifiers, because users will load these
         folders = [training.out for training in done]
         loading = Loading(device=self.device, trust_remote_code=self.trust_remote_code)
         models = [load_classifier(str(f), name=f"classifier:{f}", loading=loading) for f in folders]
@@ -199,7 +200,7 @@ class TrainAcceptability(
 
 
 def tell_training(reporter: Reporter, name: str, now: Progress) -> None:
-    """Report the progress of a training, with its epoch and losses."""
+    """Report the epoch, losses and perplexities of a training."""
     losses = f"loss {now.loss:.3f}, perplexity {exp(now.loss):,.1f}"
     if now.validation_loss is not None:
         losses += f" (validation {exp(now.validation_loss):,.1f})"
@@ -231,4 +232,4 @@ def _training_of(kind: str) -> type[TrainNetwork]:
 
 
 TRAININGS = {kind: _training_of(kind) for kind in _NETWORKS}
-"""The training of each kind of network, with its usual settings as defaults."""
+"""Kind of network → step that trains it, with the usual settings of this kind as defaults."""

@@ -59,21 +59,22 @@ class SearchTriplets(
     Each of the two models rejects one synthetic sentence, which the other model accepts.
 
     New words have the same part of speech as the words that they replace. A search looks for
-    sentences in which a few new words reach --enough nats, and the --judge chooses the most
-    sensible one. A small pretrained model is a good judge. With --frame none, the search maximises
-    the nats, and is repeated if it is fast (--restarts).
+    sentences in which a few new words lower the rejecting model's log-probability by --enough nats.
+    The --judge chooses the most sensible one; a small pretrained model is a good judge. With
+    --frame none, the search makes the sentence as unlikely as possible under the rejecting model.
+    If such a search is fast, it is repeated (--restarts).
 
     Each pair of models uses the natural sentences in its own random order, until it has --per-pair
-    triplets. It skips natural sentences if the search finds no triplet, if they are impossible
-    under a model, or if they contain an excluded word. Without a judge, it also skips the quarter
-    of the sentences that a model finds least likely.
-    A natural sentence may serve several pairs; `contstim select triplets` can use each only once,
-    limit the use of words, and exclude triplets that reviewers reject.
+    triplets. The command skips a natural sentence if the search finds no triplet, if the sentence
+    is impossible under a model, or if it contains an excluded word. Without a judge, it also skips
+    the quarter of the sentences that a model finds least likely. Several pairs of models may use
+    the same natural sentence. To use it once, to limit the use of words, or to exclude triplets
+    that reviewers reject, continue with `contstim select triplets`.
 
-    Each result is stored at once, so an interrupted job continues where it stopped when the same
-    command runs again. More triplets, models or sentences need only the additional searches. A
-    search that fails three times is listed at the end, and the next run retries it. If triplets are
-    missing at the end, the exit status is 3.
+    Each result is stored at once. If a run is interrupted, the same command continues where it
+    stopped. More triplets, models or sentences need only the additional searches. A search that
+    fails three times is listed at the end, and the next run retries it. If triplets are missing at
+    the end, the exit status is 3.
 
     During the search, a table next to --out has the triplets so far (triplets.so-far.csv), which
     `contstim show` displays. The table is removed at the end.
@@ -182,7 +183,6 @@ class SearchTriplets(
 
 
 def _result_facts(results: TripletResults) -> dict[str, Any]:
-    """Return statistics, unsuccessful searches and times for the record."""
     facts: dict[str, Any] = {
         "pairs": [{**asdict(pair), "replaced": pair.replaced} for pair in results.pairs],
         "unchanged": [
@@ -237,7 +237,6 @@ def tell_missing(results: TripletResults, reporter: Reporter) -> None:
 def _constraint_facts(
     question: SearchQuestion, results: TripletResults, models: Sequence[Specification]
 ) -> dict[str, Any]:
-    """Return facts for the record: the constraints on the sentences, with floors in nats."""
     enough_sds, question = question.sds, question.resolved
     names = ("fix", "max_changes", "tags", "same_length", "same_frequency")
     units = {convention.unit for convention in results.conventions.values()}

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
     from contstim.words.word_rules import TextWords
 
-# Fields that decide which strings of a text are words, independent of their counts
+# Fields that decide which strings of a text are words
 _ABOUT_WORDS = ("language", "names", "without", "blocked", "zipf", "every_word")
 
 
@@ -50,19 +50,22 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
 
     The minimum count applies to the first position and to the other positions separately.
 
-    Strings of the text are words if their spelling, case and use allow it: no initials, addresses,
-    abbreviations, names or blocked words, and capitals only at the start of a sentence. A table
-    next to the vocabulary lists the excluded strings with the reasons (vocab.txt.dropped.csv).
+    The command excludes initials, parts of addresses, abbreviations, names, blocked words, and
+    words with a capital that is not at the start of a sentence. A table next to the vocabulary
+    lists the excluded strings with the reasons (vocab.txt.dropped.csv).
 
-    With --model, the vocabulary contains only words that every model can score. Words with
-    different numbers of tokens confound a comparison of models; --same-token-count excludes them.
+    With --model, the vocabulary contains only words that every model knows. A comparison of models
+    can be biased if a word has more tokens under one model than under another. Exclude such words
+    with --same-token-count.
 
     Example: `contstim vocabulary --text corpus.txt --model kenlm:trigram.arpa --out vocab.txt`
     """
 
     out: Annotated[Path, Writes("Vocabulary to write.", kind="vocabulary", name="vocabulary.txt")]
     text: Annotated[Path | None, TEXT] = None
-    published: Annotated[Path | None, Reads("Resources of the 2023 study.", folder=True)] = None
+    published: Annotated[
+        Path | None, Reads("Folder of the 2023 study, to write its vocabulary.", folder=True)
+    ] = None
     models: Annotated[
         tuple[str, ...],
         Models("Keep only words that this model knows.", flag="--model", kind="models"),
@@ -74,11 +77,15 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     ] = None
     without: Annotated[Path | None, Help("Words to exclude, one per line.", content="words")] = None
     blocked: Blocked = None
-    zipf: Annotated[str | None, Help("Zipf frequencies, such as 3.5-7.", metavar="LOW-HIGH")] = None
-    every_word: Annotated[bool, Help("Include every string between spaces.")] = False
+    zipf: Annotated[
+        str | None, Help("Range of Zipf frequencies, such as 3.5-7.", metavar="LOW-HIGH")
+    ] = None
+    every_word: Annotated[
+        bool, Help("Include every string between spaces, without other rules than the count.")
+    ] = False
     min_count: Annotated[int, Help("Minimum count of a word.", at_least=1)] = 5
     same_token_count: Annotated[
-        bool, Help("Only words with the same number of tokens under all models.")
+        bool, Help("Include only words with the same number of tokens under all models.")
     ] = False
     prose: Prose = False
     table: Annotated[Path | None, WritesTable("Also write the tokens of each word.")] = None
@@ -86,7 +93,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     context: ModelContexts = ()
 
     def writes(self) -> tuple[Path, ...]:
-        """Return the vocabulary, the table of excluded words of a text, and further tables."""
+        """Return the vocabulary, the table of excluded words if there is one, and other tables."""
         out, *further = super().writes()
         if self.text is None or self.every_word:
             return out, *further
@@ -113,7 +120,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         elif self.published is not None:
             words = read_vocabulary(self.published)
         offered = words
-        # Tokenizers and word lists show which words a model knows, so no network is loaded
+        # Tokenizers and word lists are enough to find out which words a model knows
         loading = Loading(trust_remote_code=self.trust_remote_code, weights=False)
         scorers = load_scorers(self.models, loading)
         dropped: tuple[str, ...] = ()
@@ -127,7 +134,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
             write_table(left_out, columns_of(DroppedWord, text_words.dropped))
         if self.table is not None:
             write_table(self.table, tokens_of_words(scorers, offered))
-        # Of all words, also excluded ones: the smallest number shows which model excludes most
+        # Counts are of all words, also excluded ones. The smallest shows which model excludes most
         n_words = {m.name: int(m.knows(offered.words).sum()) for m in scorers}
         counts = {"initial": len(words.initial), "inner": len(words.inner), "dropped": len(dropped)}
         reporter.say(
@@ -153,7 +160,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
 
     @property
     def word_choice(self) -> dict[str, object]:
-        """Name → value of the settings in `_ABOUT_WORDS`."""
+        """Name → value of the settings that decide which strings are words."""
         return {name: getattr(self, name) for name in _ABOUT_WORDS}
 
     def rules(self) -> WordRules | None:
@@ -184,7 +191,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         """Return the vocabulary of a text, and its words sorted by rules; None with `every_word`.
 
         Raises:
-            InputError: see `rules`; or if a list of words cannot be read.
+            InputError: if `rules` raises it, or a list of words cannot be read.
             VocabularyError: if no word remains.
         """
         rules = self.rules()
@@ -201,7 +208,6 @@ def _default_choice() -> dict[str, object]:
 def _tell_of_dropped(
     words: TextWords, table: Path, reporter: Reporter, *, keeps_names: bool
 ) -> None:
-    """Report the words of a text that are not in its vocabulary, by reason."""
     at = "counted separately for the first and other positions"
     reporter.say(f"{table}: {quantity(len(words.dropped), 'word')} of the text excluded, {at}")
     for reason, number in words.counts().items():

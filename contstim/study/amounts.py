@@ -45,20 +45,12 @@ class StudyNumbers:
     """Numbers that follow from a study file; 0 for items that the study does not have.
 
     Attributes:
-        models: number of compared models.
         searched_each: number of triplets to search for each pair of models.
         searched: total number of triplets to search.
         selected_of: pair of models → number of triplets that become trials.
         selected: total number of triplets that become trials.
         pairs_of: pair of models → number of natural pairs.
-        pairs_each: number of natural pairs of a pair of models, without a table of counts.
-        natural_pairs: total number of natural pairs.
-        minimal_pairs: total number of minimal pairs.
-        model_pairs: number of pairs of models.
-        groups: number of groups of participants.
-        random_per_group: number of random natural pairs per group.
-        catch_per_group: number of catch trials per group.
-        trials: total number of trials.
+        pairs_each: number of natural pairs for each pair of models, if there is no table of counts.
         trials_each: maximum number of trials of a participant.
         minutes: duration for a participant, without pauses and instructions.
         new_sentences: number of sentences in the trials that are not natural sentences.
@@ -89,7 +81,7 @@ class StudyNumbers:
         self.trials_each = -(-self.trials // self.groups) if self.groups else 0
         seconds = design.seconds_per_trial if design else SECONDS_PER_TRIAL
         self.minutes = self.trials_each * seconds / 60
-        # Two synthetic sentences of a triplet, two of a minimal pair, one shuffled of a catch trial
+        # Each triplet has two new sentences, each minimal pair two, and each catch trial one
         self.new_sentences = 2 * (self.selected + self.minimal_pairs)
         self.new_sentences += self.groups * self.catch_per_group
 
@@ -97,13 +89,13 @@ class StudyNumbers:
     def needs(self) -> SentenceNeeds | None:
         """Natural sentences that the study needs if it uses each sentence once.
 
-        None if the study needs none, or has fewer than two models.
+        None if the study needs no sentences, or has fewer than two models.
         """
         if self.models < 2:
             return None
         needs = sentences_needed(
             self.models,
-            # Pairs of models share natural sentences, except those of selected triplets
+            # Searches of different pairs may share natural sentences; selected triplets do not
             triplets_per_pair=-(-max(self.selected, self.searched_each) // self.model_pairs),
             pairs_per_pair=self.pairs_each,
             groups=self.groups,
@@ -138,7 +130,7 @@ def most_sentences(study: Study) -> int | None:
 def check_numbers(study: Study, problems: Problems) -> None:
     """Check that enough items can be selected, and that groups can get equal numbers of them."""
     numbers = StudyNumbers(study)
-    # An invalid number of groups is already reported; its default must not cause other problems
+    # An invalid number of groups is already reported; skip problems that its default would cause
     groups = 0 if problems.concern("design", "groups") else numbers.groups
     search, selection = study.step(SearchTriplets), study.step(SelectTriplets)
     quantiles = selection.settings.quantiles if selection and search else 0
@@ -188,7 +180,6 @@ def check_numbers(study: Study, problems: Problems) -> None:
 def _check_selection(
     study: Study, selection: SelectTriplets, numbers: StudyNumbers, problems: Problems
 ) -> None:
-    """Check that enough triplets are searched, and that quantiles divide the selected number."""
     n_searched, quantiles = numbers.searched_each, selection.settings.quantiles
     for key, whom, number in _numbers_of(study, selection, numbers.selected_of):
         if number > n_searched:
@@ -209,7 +200,7 @@ def _check_selection(
 def _numbers_of(
     study: Study, step: Selection | None, of_pairs: Mapping[ModelPair, int]
 ) -> Iterator[tuple[Key, str, int]]:
-    """Yield rows of key in the study file, text that names pairs of models, and items per pair."""
+    """Yield key in the study file, text that names the pairs of models, and items per pair."""
     if step is None:
         return
     if getattr(step.settings, "counts", None) is None:
@@ -224,7 +215,6 @@ def _key(study: Study, step: Selection) -> Key:
 
 
 def _next_multiple(number: int, *divisors: int) -> int:
-    """Return the smallest common multiple that is at least `number`; a divisor of 0 counts as 1."""
     multiple = lcm(*(max(1, divisor) for divisor in divisors))
     return -(-number // multiple) * multiple
 
@@ -234,13 +224,12 @@ class NaturalSupply:
     """Natural sentences of a study.
 
     Attributes:
-        number: number of natural sentences.
         path: file of the sentences, or the text to search.
         in_text: number of sentences of the text; None without a text.
         found_sentences: result of the search in the text; None if a stage has done this search.
-        may_be_fewer: whether the number may be too high, because some models were not loaded, and
-            may not know all words.
-        vocabulary: vocabulary that a stage has not written yet; None without such a stage.
+        may_be_fewer: whether the number may be too high, because some models are not loaded and may
+            not know all words.
+        vocabulary: vocabulary that a stage has not written yet; otherwise None.
     """
 
     number: int
@@ -259,13 +248,8 @@ def natural_supply(
     If earlier stages are not done, their outputs are made in memory: sentences of the embedded
     English, and a vocabulary that may include words that models do not know.
 
-    The current folder is the study's.
-
-    Args:
-        study: study from `read_study`.
-        states: states of its stages.
-        reporter: receives the progress of reading texts.
-        deadline: value of `monotonic` at which reading of texts stops with an error.
+    The current folder is the study's. Reading of texts stops with an error when `monotonic` reaches
+    `deadline`.
 
     Returns:
         None if the study has no natural sentences, or another stage has not written their text yet.
@@ -287,7 +271,6 @@ def natural_supply(
     unwritten = {step.out: step for step in steps if isinstance(step, GenerateSentences)}
 
     def sentences_of(path: Path, *, prose: bool) -> Iterable[Sentence] | None:
-        """Return the sentences of a text; None if the file does not exist yet."""
         if path in unwritten:
             return _until(deadline, path, unwritten[path].sentences())
         sentences = read_sentences(path, prose=prose)
@@ -305,7 +288,7 @@ def natural_supply(
         making = makers[step.vocabulary]
         if making.text and (training := sentences_of(making.text, prose=making.prose)):
             vocabulary = making.choose(training)[0]
-        # An n-gram model certainly knows all words of the text that it is trained on
+        # An n-gram model knows all words of the text on which it is trained
         may_be_fewer = not all(
             isinstance(model.training, TrainNgram) and model.training.text == making.text
             for model in study.models
@@ -319,7 +302,6 @@ def natural_supply(
 
 
 def _until(deadline: float, path: Path, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-    """Yield the sentences of a text, until the deadline."""
     for sentence in sentences:
         if monotonic() > deadline:
             raise InputError(

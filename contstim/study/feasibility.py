@@ -1,8 +1,8 @@
 """Feasibility of a study: checks before a run, which take little time.
 
-They find missing files, models whose files are missing or damaged, and numbers that contradict each
-other, such as ten triplets for each pair of models and four groups of participants. Weights are not
-loaded. Each step checks its own options (`Step.check`).
+They find missing or damaged files, and numbers that contradict each other: ten triplets for each
+pair of models cannot be divided evenly among four groups. Weights of models are not loaded. Each
+step checks its own options (`Step.check`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OF_BUTTONS = ("pcibex", "psychopy", "gorilla", "qualtrics")
 
 
 def check_study(study: Study, sections: Sequence[Section], problems: Problems) -> None:
-    """Check a study whose keys and types are valid, and add its problems.
+    """Add the problems of a study whose keys and types are valid.
 
     The current folder is the study's.
     """
@@ -64,7 +64,6 @@ def check_study(study: Study, sections: Sequence[Section], problems: Problems) -
 
 
 def _check_files(study: Study, sections: Sequence[Section], problems: Problems) -> None:
-    """Check each file or name of a model that the study file names."""
     texts: list[tuple[Key, str | None]]
     texts = [(("texts", name), getattr(study.texts, name)) for name in ("training", "natural")]
     texts += [(("models", model.name, "text"), model.own_text) for model in study.models]
@@ -78,7 +77,7 @@ def _check_files(study: Study, sections: Sequence[Section], problems: Problems) 
         for field in fields_of(section.step):
             note, value = field.note, section.values.get(field.name)
             values = value if isinstance(value, tuple) else (value,)
-            # Paths of `Aside` are no inputs, except folders, such as that of a pilot
+            # Paths of `Aside` are no inputs, except folders, such as the folder of a pilot
             if not isinstance(note, Writes) and not (isinstance(note, Aside) and not note.folder):
                 inputs += [((*section.key, field.name), value, note) for value in values]
     written = {path for stage in study.stages for path in stage.writes}
@@ -97,12 +96,6 @@ def _check_files(study: Study, sections: Sequence[Section], problems: Problems) 
 
 
 def _check_stage(stage: StudyStage, study: Study) -> None:
-    """Check a step with all its values.
-
-    Raises:
-        ContstimError: if options exclude each other, a path has two uses, files of a model are
-            missing or damaged, or an output is not in the folder of results.
-    """
     stage.step.check()
     check_targets(stage.step)
     for path in stage.step.writes():
@@ -117,7 +110,6 @@ def _check_stage(stage: StudyStage, study: Study) -> None:
 
 
 def _check_together(study: Study, problems: Problems) -> None:
-    """Check that sections do not contradict each other."""
     design, analysis = study.step(MakeDesign), study.step(AnalyzeResponses)
     for stage in study.stages:
         if not isinstance(stage.step, ExportTrials):
@@ -153,7 +145,7 @@ def _check_together(study: Study, problems: Problems) -> None:
 
 
 def _check_owners(study: Study, problems: Problems) -> None:
-    """Check that each path belongs to the study itself, or is written by a single stage.
+    """Check that each path has one owner: the study itself, or the stage that writes the path.
 
     Paths are compared without links, `..` and upper case. The current folder is the study's.
     """

@@ -71,8 +71,8 @@ def write_page(
         study: study that is in the current folder.
         states: states of its stages, in order.
         running: running or stopped stage; None if no stage runs.
-        stopped: reason why that stage stopped; empty if it runs.
-        so_far: preliminary results of that stage.
+        stopped: reason why this stage stopped; empty if it runs.
+        so_far: preliminary results of this stage.
 
     Raises:
         InputError: if the page cannot be written.
@@ -101,10 +101,7 @@ def refuse_foreign_page(study: Study) -> None:
 
 
 def correct_page(study: Study) -> None:
-    """If the run of a study was killed, write this on its page.
-
-    If the page cannot be written, it does not change.
-    """
+    """Correct the page of a study whose run was killed, if the page can be written."""
     with chdir(study.folder):
         if _RUNNING not in _meta() or lock_holder(LOCK) is not None:
             return
@@ -115,7 +112,6 @@ def correct_page(study: Study) -> None:
 
 
 def _meta() -> dict[str, str]:
-    """Return the meta tags at the beginning of the page; empty if there is no page."""
     if not PAGE.is_file():
         return {}
     with PAGE.open(encoding="utf-8", errors="replace") as file:
@@ -133,7 +129,7 @@ def study_page(
     from contstim.experiments.responses.table import origin_of
 
     facts, warning, measured = StudyFacts(study), "", False
-    # The page shows no results of damaged files
+    # Damaged files must not prevent the page
     with suppress(ContstimError, *_DAMAGED):
         warning = origin_of(facts.responses).warning
     with suppress(ContstimError, *_DAMAGED):
@@ -166,12 +162,7 @@ def study_page(
 
 
 def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
-    """Yield the next task of the user, with its command or file.
-
-    Args:
-        facts: facts of the study.
-        is_done: whether all its stages are done.
-    """
+    """Yield the next task of the user, with its command or file."""
     study, design = facts.study, facts.study.step(TrialsStep)
     file = link(Path(study.path.name))
     pages = [step.out for step in study.steps(WriteReviewPage) if step.out.is_file()]
@@ -205,7 +196,6 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
 def _progress(
     study: Study, states: Sequence[StageState], running: StudyStage | None, stopped: str
 ) -> Iterator[Part]:
-    """Yield the progress of the study, in a few sentences."""
     if running is not None and stopped:
         yield Paragraph(
             (
@@ -239,7 +229,6 @@ _STATES = ("done", "stale", "interrupted", "not done", "waits")
 def _stages(
     states: Sequence[StageState], running: StudyStage | None, stopped: str
 ) -> Iterator[Part]:
-    """Yield a table with a row for each stage, and each distinct warning."""
     rows: list[tuple[Value, ...]] = []
     warnings: dict[str, list[str]] = {}
     for stage_state in states:
@@ -263,9 +252,9 @@ def _stages(
 
 
 def _guarded(parts: Iterator[Part]) -> list[Part]:
-    """Return the parts, or a paragraph on why they cannot be shown.
+    """Return the parts, or a paragraph that says why they cannot be shown.
 
-    A run must not end because somebody changed a file that the page shows.
+    A run must not stop because a file that the page shows was changed or damaged.
     """
     try:
         return list(parts)
@@ -277,7 +266,6 @@ def _guarded(parts: Iterator[Part]) -> list[Part]:
 
 
 def _files(study: Study, states: Iterable[StageState]) -> Part:
-    """Return a table of links to all files and folders of the study."""
     stages = [state.stage for state in states]
     written = {path for stage in stages for path in stage.writes}
     inputs = sorted({path for stage in stages for path in stage.reads})

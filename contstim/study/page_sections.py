@@ -48,11 +48,11 @@ if TYPE_CHECKING:
     from contstim.reporting.report import Part, Value
     from contstim.study.handing_on.facts import StudyFacts
 
-_SHOWN = 4  # maximum number of pairs of models whose items are not folded
+_SHOWN = 4  # number of pairs of models whose items are shown unfolded
 
 
 def link(path: Path, text: str = "") -> Span:
-    """Return a link to a file of the study; its text is the file's name by default."""
+    """Return a link to a file of the study; by default, the text is the file's name."""
     return Span(text or path.name, "a", path.as_posix())
 
 
@@ -60,7 +60,6 @@ def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
     """Yield the verdict, the main figure, a figure of triplets, and up to three items.
 
     The main figure shows the analysis or, without one, the power or the design of the experiment.
-
     Parts whose results do not exist yet are left out.
     """
     from contstim.reporting.stimuli_page import arrows
@@ -95,7 +94,6 @@ def _analysis_folder(facts: StudyFacts) -> Path:
 
 
 def _figures_of_analysis(facts: StudyFacts) -> list[Path]:
-    """Return the paths of figures of models and people, the figure of all trials first."""
     folder = _analysis_folder(facts) / "figures"
     figures = [*folder.glob("*overall*.png"), *folder.glob("accuracy-*.png")]
     return sorted(figures, key=lambda path: ("overall" not in path.name, path))
@@ -223,7 +221,6 @@ def _items(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _item_table(item: Any, scores: ScoreTable | None) -> Table:
-    """Return a table of an item with log-probabilities; a pair without scores has ranks instead."""
     from contstim.experiments.design.building import pair_trial
     from contstim.reporting.stimuli_page import stimuli_table
 
@@ -237,7 +234,6 @@ def _item_table(item: Any, scores: ScoreTable | None) -> Table:
 
 
 def _best(items: Iterable[Any], value: Callable[[Any], float]) -> list[Any]:
-    """Return the item with the highest value for each pair of models."""
     groups: dict[frozenset[str], list[Any]] = {}
     for item in items:
         groups.setdefault(frozenset((item.model_1, item.model_2)), []).append(item)
@@ -257,7 +253,6 @@ def _rank_difference(pair: Pair) -> float:
 
 
 def _folded(groups: Iterator[Part]) -> Iterator[Part]:
-    """Yield the first pairs of models, and a folded part with the others."""
     yield from islice(groups, _SHOWN)
     if further := list(groups):
         yield Details(
@@ -347,7 +342,7 @@ def _participant(facts: StudyFacts) -> Iterator[Part]:
     if page is not None and facts.trials:
         table = read_table(page / "labels.csv")
         labels = dict(zip(table["name"], table["text"], strict=True))
-        # A trial with a synthetic sentence shows the task best
+        # Prefer a trial with a synthetic sentence, because it shows the task best
         of_group = [trial for trial in facts.trials if trial.group == 1]
         shows_best = (Condition.NATURAL_SYNTHETIC, Condition.SYNTHETIC_SYNTHETIC)
         trial = next((t for t in of_group if t.condition in shows_best), of_group[0])
@@ -372,7 +367,7 @@ def _power(facts: StudyFacts) -> Iterator[Part]:
         return
     comparisons, sizes, text, figure = step.writes()
     rates = ("first", "significantly_better")
-    planned: dict[str, tuple[Value, ...]] = {}  # first row of each scope, which is on the design
+    planned: dict[str, tuple[Value, ...]] = {}  # the first row of each scope has the planned size
     for row in cells_by_name(read_table(sizes)):
         ends = [[f"{float(row[f'{rate}_{end}']):.0%}" for end in ("low", "high")] for rate in rates]
         shares = [" to ".join(dict.fromkeys(both)) for both in ends]

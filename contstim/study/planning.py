@@ -1,6 +1,6 @@
 """Plan of a run: the work of its stages, whether it can succeed, its tests, and durations.
 
-Numbers of items follow from the study file, and the number of natural sentences from its texts
+Numbers of items follow from the study file, and numbers of natural sentences from the texts
 (`amounts`). Durations follow from earlier runs and from the speed of each model (`times`).
 """
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from contstim.study.amounts import NaturalSupply
     from contstim.study.study import Study
 
-_MAX_SECONDS, _MAX_READING = 40.0, 20.0  # seconds of a plan, and of reading texts for it
+_MAX_SECONDS, _MAX_READING = 40.0, 20.0  # limits for a plan, and for its reading of texts, seconds
 _MIN_CANDIDATES = 2  # recommended number of searched triplets per selected one; 10 in 2023
 
 
@@ -71,9 +71,8 @@ class StagePlan:
     """Plan of a run for a stage.
 
     Attributes:
-        stage: name of the stage.
-        state: state of the stage; see `State`.
-        what: work of the stage, a phrase with its numbers.
+        state: see `State`.
+        what: work of the stage, a phrase with numbers of items.
         because: why the stage is stale or interrupted.
         shortest: estimated minimum duration, seconds; None if unknown.
         longest: estimated maximum duration, seconds; at most twice `shortest` if measured.
@@ -97,14 +96,11 @@ class StudyPlan:
     """Plan of a study before a run.
 
     Attributes:
-        stages: plans of the stages, in order.
-        numbers: numbers of items, and of the natural sentences that they need.
         supply: natural sentences that exist, or that the rules will find in the text; None if
             unknown.
-        admissible: a row for each ordered pair of models: the model that rejects a sentence, the
-            model that accepts it, and the number of natural sentences that their natural pairs can
-            use, according to the scores. Empty if the scores are missing or stale, or if no natural
-            pairs remain to be selected.
+        admissible: for each ordered pair of models: the model that rejects a sentence, the model
+            that accepts it, and the number of natural sentences that natural pairs can use. Empty
+            if scores are missing or stale, or if natural pairs are already selected.
         tests: sentences about the tests of the analysis; empty without groups.
         cautions: sentences about possible failures.
     """
@@ -144,11 +140,11 @@ class StudyPlan:
 def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILENT) -> StudyPlan:
     """Plan a run of a study: its work, its feasibility, and its duration on this machine.
 
-    Trainings, models and searches are measured briefly, unless an earlier plan or run measured
+    Training, scoring and searching are measured briefly, unless an earlier plan or run measured
     them. The measured times are stored next to the study's scores; nothing else is written.
 
     Args:
-        study: study from `read_study`, which checks its feasibility.
+        study: study from `read_study`.
         measure: whether to measure speeds, which takes a minute at most.
         reporter: receives the progress of the measurement and of reading texts.
 
@@ -182,7 +178,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
             amount = amounts.get(type(state.stage.step), "")
             work = f"{state.stage.about}: {amount}" if amount else state.stage.about
             plans.append(StagePlan(state.stage.name, state.state, work, state.because, *time))
-        # Outputs of stages that will run again do not predict the results of the run
+        # If a stage will run again, its current output does not predict the new one
         has_scores = SelectPairs in undone and study.files.get("scores") not in unwritten
         admissible = _admissible(study) if has_scores else ()
         cautions = [
@@ -202,7 +198,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
 
 
 def _contexts(study: Study, measured: Times) -> Iterator[str]:
-    """Warn about models whose context makes sentences much less likely than another context."""
+    """Warn about models for which another context makes sentences much more likely."""
     for model in study.models:
         facts = measured.contexts.get(model.specification)
         if facts and (caution := context_caution(model.specification, **facts)):
@@ -220,7 +216,6 @@ def _unjudged(study: Study) -> Iterator[str]:
 
 
 def _amounts(study: Study, numbers: StudyNumbers) -> dict[type[Step[Any]], str]:
-    """Return type of step → text with the number of items or simulations of the step."""
     power = study.step(SimulatePower)
     return {
         SelectPairs: f"{numbers.natural_pairs:,}",
@@ -232,7 +227,6 @@ def _amounts(study: Study, numbers: StudyNumbers) -> dict[type[Step[Any]], str]:
 
 
 def _admissible(study: Study) -> tuple[tuple[str, str, int], ...]:
-    """Return the rows of `StudyPlan.admissible`; empty without scores of all models."""
     names, pairs = study.names, study.step(SelectPairs)
     if pairs is None or len(names) < 2 or not pairs.scores.is_file():
         return ()
@@ -279,7 +273,7 @@ def _candidates(study: Study, numbers: StudyNumbers) -> Iterator[str]:
 
 
 def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
-    """Warn if the vocabulary is too small for the cap on the number of occurrences of a word."""
+    """Warn if the vocabulary is too small for the cap on occurrences of a word."""
     search, selection = study.step(SearchTriplets), study.step(SelectTriplets)
     cap = selection.settings.word_cap if selection else None
     if search is None or selection is None or search.vocabulary is None or cap is None:
@@ -337,7 +331,7 @@ def contrasts_of(study: Study) -> Sequence[ModelContrast]:
 
 
 def over_groups(study: Study, groups: int) -> Detectability:
-    """Return the effects that tests over groups can detect, for a number of groups."""
+    """Return the effects that tests over this number of groups can detect."""
     settings, contrasts = _analysis(study), contrasts_of(study)
     return detectability([groups] * len(contrasts), settings.fdr, settings.correction)
 
@@ -366,7 +360,6 @@ def _expected_waves(step: DesignWaves, n_models: int) -> str:
 
 
 def _tests(study: Study, numbers: StudyNumbers) -> str:
-    """Return sentences about the tests of the analysis and what they can show."""
     groups, settings = numbers.groups, _analysis(study)
     if (waves := study.step(DesignWaves)) and numbers.models > 1:
         return _expected_waves(waves, numbers.models)

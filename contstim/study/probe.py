@@ -48,18 +48,18 @@ if TYPE_CHECKING:
 
     ModelPair = tuple[str, str]
 
-_TRAINING, _SCORING = 3.0, 1.5  # seconds of the steps of a training, and of scoring by a model
+_TRAINING, _SCORING = 3.0, 1.5  # durations of measuring a training and a model's scores, seconds
 _SENTENCES, _LARGEST_BLOCK = 64, 256
 _MODELS_IN_MEMORY = 3
 _CONTEXTS, _CONTEXT_SECONDS = 4, 5.0  # usual number of contexts, and seconds to compare them
 
 
 class _Over(Exception):  # noqa: N818
-    """Ends a measurement after its time limit; not an error, because searches handle errors."""
+    """End of a measurement after its time limit; not an error, because searches handle errors."""
 
 
 def print_measurement(key: str, units: float, seconds: float, rows: float = 0) -> None:
-    """Print a measurement; its values are the arguments of `Times.add`."""
+    """Print a measurement as JSON, with the arguments of `Times.add`."""
     _emit({"key": key, "units": units, "seconds": seconds, "rows": rows})
 
 
@@ -68,12 +68,10 @@ def _emit(line: dict[str, object]) -> None:
 
 
 def probe(study: Study, folder: Path, seconds: float) -> None:
-    """Measure trainings, models and searches of a study whose inputs exist.
+    """Measure training, scoring and searches for at most `seconds`.
 
-    Args:
-        study: study from `read_study`; the current folder is its folder.
-        folder: folder of the natural sentences and words that the study has not written yet.
-        seconds: time limit in total.
+    `folder` has the natural sentences and words that the study has not written yet. The current
+    folder is the study's.
     """
     deadline = perf_counter() + seconds
     undone = [state.stage.step for state in stage_states(study) if state.state != "done"]
@@ -94,7 +92,7 @@ def probe(study: Study, folder: Path, seconds: float) -> None:
 
 
 def _embedded(study: Study) -> list[Sentence]:
-    """Return sentences of the embedded English, of the study's length (a range: any)."""
+    """Return sentences of the embedded English, of the study's length if this is not a range."""
     from contstim.english import generate
 
     finding = study.step(FindSentences)
@@ -116,7 +114,6 @@ def _path(path: Path, folder: Path) -> Path | None:
 
 
 def _probe_training(step: TrainNetwork, folder: Path) -> None:
-    """Measure the first steps of a training, in a temporary folder."""
     from contstim.models.training.run import train_network
     from contstim.words.corpus import read_sentences
 
@@ -183,7 +180,6 @@ class _Searcher:
             self._profiles[specification] = InspectionTask(specification).perform(self._context)
 
     def _score(self, specification: str, scorer: Scorer) -> dict[Sentence, float]:
-        """Score sentences briefly and return their scores."""
         sample = self._sentences[:_SENTENCES]
         reasons = scorer.unscorable(sample)
         scorable = [s for s, why in zip(sample, reasons, strict=True) if why is None]
@@ -208,17 +204,12 @@ class _Searcher:
         return scores
 
     def search(self, specifications: Sequence[str], deadline: float) -> None:
-        """Measure searches of each pair of models in turn, with equal shares of the time.
-
-        Args:
-            specifications: specifications of the models.
-            deadline: value of `perf_counter` at which the measurements end.
-        """
+        """Measure searches of each pair of models in turn, until `perf_counter` is `deadline`."""
         if not self._profiles.keys() >= {*self.judges}:
             return
         models = [model for model in specifications if model in self._profiles]
-        # Pairs that need less than their share leave time to later pairs. Pairs of n-gram models
-        # are last, because nothing can stop a search without a network
+        # Pairs have equal shares of the time, and leave unused time to later pairs. Pairs of n-gram
+        # models are last, because only a call of a network can stop a search
         networks = {model: not is_ngram(model) for model in models}
         by_kind = sorted(
             pairs_sharing_models(models[::-1]),

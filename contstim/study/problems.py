@@ -61,12 +61,12 @@ class Problems:
         """Add a problem of a key.
 
         Args:
-            key: key, such as `("select", "natural", "per_pair")`, or a section. If the text names
-                keys of this section in backticks, the problem is reported at the first of these
-                keys that the file sets.
+            key: key, such as `("select", "natural", "per_pair")`, or section. If the text names
+                keys of this section in backticks, and the file sets one of them, the problem is
+                reported there.
             text: problem and remedy.
         """
-        # Messages of settings name options of commands; in a study file, these are keys
+        # Messages may name options of commands, such as --per-pair; a study file has keys instead
         text = _OPTION.sub(lambda option: option[1].replace("-", "_"), text)
         field_keys = ((*key, name) for name in _FIELD.findall(text))
         key = next((field_key for field_key in field_keys if field_key in self._lines), key)
@@ -82,7 +82,7 @@ class Problems:
 
     @contextmanager
     def of(self, key: Key) -> Iterator[None]:
-        """Convert an error in a `with` statement to a problem of a key; the error is not raised."""
+        """Add an error in a `with` statement as a problem of a key, instead of raising it."""
         try:
             yield
         except ContstimError as error:
@@ -123,11 +123,11 @@ class Problems:
             self.add(key, "contains a null character (\\u0000): remove it.")
 
     def concern(self, *key: str) -> bool:
-        """Return True if a section or key has a problem, which may be the cause of others."""
+        """Return True if a section or key has a problem, which may cause other problems."""
         return any(name.startswith(self._show(key)) for _, name, _ in self._told)
 
     def raise_any(self) -> None:
-        """Raise an error that lists all problems, in the order of lines; without problems, return.
+        """Raise an error that lists all problems in the order of lines, if there are any.
 
         Raises:
             InputError: if there is a problem.
@@ -143,8 +143,8 @@ class Problems:
 def lines_of_keys(text: str) -> dict[Key, int]:
     """Return the 1-based line of each table and key of a valid TOML text.
 
-    Keys of an inline table may be missing. A table in double brackets has its 1-based number as the
-    last part of its key.
+    Keys of inline tables may be missing. The key of a table in double brackets ends with the number
+    of the table, such as `("train", "ngram", "1")`.
     """
     lines: dict[Key, int] = {}
     numbers: Counter[Key] = Counter()

@@ -41,7 +41,6 @@ class StudyRun:
 
     Attributes:
         done: names of the stages that ran.
-        unchanged: names of the stages that were up to date.
         edited: files that were changed by hand after a stage wrote them; later stages use them.
         incomplete: name of each stage that found fewer items than requested → its warnings.
     """
@@ -64,9 +63,9 @@ def run_study(
 ) -> StudyRun:
     """Run every stage of a study that is not up to date.
 
-    Before each stage, its inputs, options and versions are compared with its record. A stage whose
-    inputs were written again with the same content is skipped. During a run, the study's folder is
-    the current folder of the process. The page of the study, `index.html`, is updated when a stage
+    A stage is up to date if its inputs, options and version are those in its record. An input that
+    was written again with the same content does not matter. During a run, the study's folder is the
+    current folder of the process. The page of the study, `index.html`, is updated when a stage
     begins, during searches for triplets, and at the end.
 
     Args:
@@ -127,7 +126,7 @@ def run_study(
                 if record is not None and not record.complete:
                     incomplete[stage.name] = tuple(record.warnings)
         except BaseException as error:
-            with suppress(ContstimError):  # an error of the page must not hide this error
+            with suppress(ContstimError):  # an error of the page must not hide the error of a stage
                 write_page(study, states, running, error)
             raise
         write_page(study, states)
@@ -136,7 +135,7 @@ def run_study(
 
 
 def _showing(write: Callable[..., None]) -> Callable[[Callable[[], Iterable[Part]]], None]:
-    """Return a callback that shows preliminary tables on the page, every 30 seconds at most."""
+    """Return a callback that shows preliminary tables on the page, at most every 30 seconds."""
     written = -inf
 
     def show(tables: Callable[[], Iterable[Part]]) -> None:
@@ -157,7 +156,6 @@ def _unexamined(stage: StudyStage) -> StageState:
 
 
 def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
-    """Run a stage, and return the record that it wrote."""
     missing = [path.as_posix() for path in stage.reads if not path.exists()]
     if missing:
         raise InputError(
@@ -166,9 +164,9 @@ def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
         )
     basis = basis_of(stage)
     if begun_with(stage) != basis:
-        # An interrupted run of the stage had other inputs or options: remove its partial output
+        # Remove partial output of an interrupted run that had other inputs or options
         for path in stage.writes:
-            # An export replaces its files itself, and keeps texts that the user has edited
+            # Keep exports: users may have edited texts in them, and the step replaces other files
             if path.is_dir() and not stage.step.texts_to_edit():
                 _remove(path)
         text = json.dumps(basis, indent=2, ensure_ascii=False)
@@ -194,11 +192,7 @@ def _take_archived(texts: Sequence[Path]) -> None:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Hold the lock of the study, and remove partial files of killed processes.
-
-    Raises:
-        InputError: if another process runs the study.
-    """
+    """Hold the lock of the study, and remove partial files of killed processes."""
     check_links()  # before the lock, which is the first file that is written
     with file_lock(LOCK, f"process {os.getpid()}") as holder:
         if holder is not None:
@@ -222,11 +216,7 @@ def _remove(path: Path) -> None:
 
 
 def _indices(name: str, stages: Sequence[StudyStage]) -> list[int]:
-    """Return the index of a stage, or of all stages whose names begin with a word.
-
-    Raises:
-        InputError: if there is no such stage.
-    """
+    """Return the index of a stage, or of all stages whose names begin with a word."""
     indices = [index for index, stage in enumerate(stages) if name in (stage.name, stage.kind)]
     if not indices:
         raise InputError(
@@ -236,7 +226,6 @@ def _indices(name: str, stages: Sequence[StudyStage]) -> list[int]:
 
 
 def _edited_text(state: StageState, again: bool) -> str:
-    """Return the error message for a stage that would overwrite files changed by hand."""
     why = "you asked to rerun it" if again else "; ".join(state.reasons)
     return (
         f"{', '.join(state.edited)}: changed by hand after the stage {state.stage.name!r} wrote "

@@ -7,8 +7,8 @@ A field of a step declares the kind of its file (`contstim.options.Help.kind`):
          +--------> [triplets] --triplets--> [select.triplets] --triplets--+
 
 If a section does not set a field, the field gets the file of its kind that another section writes
-or names, or a value of the study itself: texts, models, seed, store and loading. All paths are
-relative to the study's folder, in which the stages run.
+or names. Some fields get a value of the study itself: texts, models, seed, store and loading. All
+paths are relative to the study's folder, and the stages run in this folder.
 """
 
 from __future__ import annotations
@@ -49,13 +49,7 @@ if TYPE_CHECKING:
 
 
 def with_stages(study: Study, sections: Sequence[Section], problems: Problems) -> Study:
-    """Return the study with its stages, each after the stages whose files it reads.
-
-    Args:
-        study: the study without stages.
-        sections: sections of its file.
-        problems: collects problems of sections.
-    """
+    """Return the study with its stages, each after the stages whose files it reads."""
     wiring = _Wiring(study, sections, problems)
     stages = []
     for draft in wiring.drafts:  # `stage` may append drafts
@@ -74,8 +68,7 @@ def with_stages(study: Study, sections: Sequence[Section], problems: Problems) -
 
 
 def _texts_and_models(study: Study, sections: Sequence[Section]) -> Iterator[StudyStage]:
-    """Make the stages of `[texts]`, `[models]` and `[[questions]]`."""
-    # Natural sentences have the length that [sentences] requests. Each text has another seed
+    # Natural sentences get the length that [sentences] requests, and each text another seed
     words = next((s.values.get("words") for s in sections if s.key == ("sentences",)), None) or "8"
     length = int(words) if words.isdecimal() else None
     texts = [
@@ -107,7 +100,6 @@ class _Draft:
     Attributes:
         section: section of the stage; a section without keys if the file has no such section.
         choice: index of the input among alternatives such as `pairs|triplets`.
-        name: name of the stage.
         outputs: name of a field → path of the output.
         reads: kinds of the inputs.
         writes: kind → path of an output.
@@ -124,11 +116,8 @@ class _Draft:
 def _draft(section: Section, choice: int = 0, *, is_first: bool = True) -> _Draft:
     """Return the draft of a stage of a section.
 
-    Args:
-        section: the section.
-        choice: index of the input among alternatives.
-        is_first: whether the stage is the first one of the section. Only the first stage uses the
-            paths that the section sets; other stages use default paths.
+    `choice` is the index of the input among alternatives, such as `pairs|triplets`. Only the first
+    stage of a section uses the paths that the section sets. Other stages use default paths.
     """
     step, fields = section.step, fields_of(section.step)
     if not is_first:
@@ -216,17 +205,17 @@ class _Wiring:
         is_setting: bool = False,
         by_default: bool = True,
     ) -> list[Any]:
-        """Return all values of a kind: paths, or a value of the study.
+        """Return all values of a kind, such as `trials`: paths, or a value of the study.
 
         Args:
-            kind: kind of the values, such as `trials`.
+            kind: kind of the values.
             reader: step that reads one of the values.
-            is_setting: whether the values are settings and not files. Settings come from sections
-                of earlier commands only.
+            is_setting: whether the values are settings, not files. Settings come only from sections
+                whose commands are listed before the reader.
             by_default: whether a stage that writes the kind may be added.
         """
         drafts = [w for w in self.drafts if kind in w.writes and w.section.step is not reader]
-        # If a stage reads and writes the kind, its output replaces its input, as in a selection
+        # If a stage reads and writes the kind, such as a selection, its output replaces its input
         drafts = [draft for draft in drafts if kind in draft.reads] or drafts
         if drafts:
             return [draft.writes[kind] for draft in drafts]
@@ -262,7 +251,7 @@ class _Wiring:
         return []
 
     def stage(self, draft: _Draft) -> StudyStage:
-        """Return the stage of a draft.
+        """Return the stage of a draft, with values for the fields that its section does not set.
 
         Raises:
             ContstimError: if a value is missing, or options contradict each other.
@@ -291,7 +280,7 @@ class _Wiring:
                 raise InputError(f"reads one sentence a line, and {text} is running prose.")
             values.setdefault("prose", True)
         step: Any
-        # Settings of other sections are used only if they do not contradict those of the section
+        # Leave out settings of other sections if they contradict the settings of this section
         for left_out in ([], *([name] for name in settings), settings):
             try:
                 step = kind.of({n: v for n, v in values.items() if n not in left_out})
@@ -320,14 +309,14 @@ class _Wiring:
         if isinstance(note, Writes):
             return None
         if not kind:
-            # Options of loading have no effect if a step loads judges only, and has none
+            # Options of loading have no effect if a step loads only judges, and no judge is set
             models = [f.name for f in fields_of(step) if isinstance(f.note, Models)]
             judge = draft.section.values.get("judge", self._study.judge)
             is_loading = hasattr(self._study.loading, field.name)
             has_no_effect = is_loading and models == ["judge"] and not judge
             is_separate = field.name in step.separate_fields
             return None if is_separate or has_no_effect else self._given.get(field.name)
-        if kind == "models" and draft.section.values.get("scores"):  # used instead of models
+        if kind == "models" and draft.section.values.get("scores"):  # scores replace models
             return None
         candidates = self.find(kind, step, is_setting=not isinstance(note, Reads | Models))
         if len(candidates) > 1:

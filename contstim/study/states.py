@@ -1,9 +1,9 @@
 """State of each stage: whether it is done and up to date.
 
-The record next to the output of a stage has the checksums of its inputs and outputs, the options
+The record next to the output of a stage contains checksums of its inputs and outputs, the options
 that differ from the defaults, and the version of the step. They are compared with the current files
-and options. The modification time of a file makes no difference, and neither does a new option that
-has its default.
+and options. A stage stays up to date if only the modification time of a file changes, or if
+contstim gets a new option whose default is used.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from contstim.study.study import Study, StudyStage
 
 State = Literal["done", "stale", "interrupted", "not done", "waits", "running"]
-"""State of a stage. A stage waits if it would be done, but an earlier stage that it needs is not
-done. `examine` returns neither `waits` nor `running`, because it considers a single stage."""
+"""State of a stage. A stage waits if it is up to date, but reads files of a stage that is not done.
+`examine` returns neither `waits` nor `running`, because it considers a single stage."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,6 @@ class StageState:
     """State of a stage, with the reasons for it.
 
     Attributes:
-        stage: the stage.
-        state: state according to the current files.
         reasons: why the stage is not done, or which process runs it.
         record: record of the last run of the stage that ended without an error, if any.
         edited: output files that were changed after this run.
@@ -89,7 +87,7 @@ def stage_states(study: Study) -> list[StageState]:
                 # Of the stages that have begun, a run works on the first one
                 state, holder = replace(state, state="running", reasons=(holder,)), None
             elif state.state == "done" and waits_for:
-                # It may become stale when the earlier stages run
+                # The stage may become stale when the earlier stages run
                 state = replace(state, state="waits", reasons=(f"{', '.join(waits_for)} first",))
             states.append(state)
             if state.state != "done":
@@ -126,7 +124,7 @@ def examine(stage: StudyStage) -> StageState:
     )
     edited = [name for name, checked in written.items() if checked not in ("", recorded.get(name))]
     if any(Path(name).is_dir() for name in edited):
-        # Name the files in a folder that were changed, added or removed, instead of the folder
+        # Instead of a folder, name the files in it that were changed, added or removed
         files = [path / name for path in stage.writes if path.is_dir() for name in files_of(path)]
         inside = _checksums(file for file in files if file not in stage.step.texts_to_edit())
         recorded = from_here(record, record.files)
@@ -143,7 +141,7 @@ def record_of(stage: StudyStage) -> Record | None:
 
 
 def basis_of(stage: StudyStage) -> dict[str, Any]:
-    """Return everything that determines the result of a stage, in the form of its record."""
+    """Return everything that determines the result of a stage, in the format of its record."""
     return {
         "options": stage.step.options(),
         "inputs": _checksums((*stage.reads, *stage.step.texts_to_edit())),
@@ -159,9 +157,9 @@ def begun_path(stage: StudyStage) -> Path:
 
 
 def begun_with(stage: StudyStage) -> dict[str, Any] | None:
-    """Return the `basis_of` a stage that began and is not done; None for another stage.
+    """Return the `basis_of` a stage when it began; None unless it has begun and is not done.
 
-    If the stored basis is damaged, it is empty.
+    If the stored basis is damaged, the result is empty.
     """
     path = begun_path(stage)
     try:
@@ -171,7 +169,7 @@ def begun_with(stage: StudyStage) -> dict[str, Any] | None:
 
 
 def from_here(record: Record, checksums: Mapping[str, str]) -> dict[str, str]:
-    """Return checksums of a record with names as seen from the current folder."""
+    """Return checksums of a record, with names relative to the current folder."""
     folder = record.path.parent
     return {Path(os.path.normpath(folder / name)).as_posix(): v for name, v in checksums.items()}
 
@@ -182,11 +180,9 @@ def _name(path: Path) -> str:
 
 
 def _checksums(paths: Iterable[Path], texts: Sequence[Path] = ()) -> dict[str, str]:
-    """Return the checksum of each path, by name; empty if the path does not exist.
+    """Return name → checksum of each path; the checksum is empty if the path does not exist.
 
-    Args:
-        paths: files and folders.
-        texts: files in these folders that do not count, because users may edit them.
+    Checksums of folders ignore `texts`, which users may edit.
     """
     checksums = {}
     for path in paths:
@@ -198,7 +194,6 @@ def _checksums(paths: Iterable[Path], texts: Sequence[Path] = ()) -> dict[str, s
 def _changes(
     stage: StudyStage, now: Mapping[str, Any], earlier: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Yield each difference between two results of `basis_of`."""
     defaults = {field.name: field.default for field in fields_of(type(stage.step))}
     for name in dict.fromkeys((*earlier["options"], *now["options"])):
         old, new = (basis["options"].get(name, defaults.get(name)) for basis in (earlier, now))

@@ -37,7 +37,7 @@ BEGUN = RESULTS / "begun"
 """Folder with a file for each stage that has begun and is not done."""
 
 ARCHIVED = Path("archived-results")
-"""Folder of an archive with the results of the original run; a new run writes to `RESULTS`."""
+"""Folder of an archive with the original results; a new run of the archive writes to `RESULTS`."""
 
 TRAINING, NATURAL_TEXT = RESULTS / "training.txt", RESULTS / "natural-text.txt"
 """Files for the sentences of `english:N`."""
@@ -79,7 +79,6 @@ class Section:
     Attributes:
         name: words of the command, and the number in `[[train.ngram]]`.
         key: key of the section, such as `("select", "natural")`.
-        step: step of the command.
         values: values of the keys, by the names of the step's fields.
     """
 
@@ -95,8 +94,8 @@ class StudyModel:
 
     Attributes:
         name: name in tables and figures.
-        specification: specification for loading. A model that the study trains has the path to
-            which the model will be written.
+        specification: specification for loading. If the study trains the model, this has the path
+            at which the model will be written.
         training: step that trains the model; None for an existing model.
         own_text: training text of this model only, or `english:N`; None for the training text of
             the study.
@@ -135,8 +134,9 @@ class StudyStage:
     """A step of a study.
 
     Attributes:
-        name: command and, if its section has several stages, the input, such as `review pairs`; or
-            `text training`, `model bigram`, `questions`.
+        name: command, such as `design`. If a section has several stages, the name also has the
+            kind of the input, such as `review pairs`. Stages without a command have names such as
+            `text training`, `model bigram` and `questions`.
         about: task of the stage, a phrase that begins with a verb.
         step: the step; its paths are relative to the study's folder.
         key: key of the section from which the stage follows.
@@ -156,7 +156,7 @@ class StudyStage:
 
     @property
     def reads(self) -> tuple[Path, ...]:
-        """Files and folders that the stage reads, of the user or of earlier stages."""
+        """Files and folders that the stage reads, including those of earlier stages."""
         return tuple(dict.fromkeys((*self.step.reads(), *self.models)))
 
     @property
@@ -170,18 +170,14 @@ class Study:
     """Content of a study file. Its paths are relative to its folder.
 
     Attributes:
-        path: path of the file.
-        title: title of its page.
         seed: seed of random choices, for sections that do not set one.
-        texts: sources of words and sentences.
         models: models, in the order of the file.
-        loading: settings for loading models.
         questions: questions to participants, each as column → cell of a table.
         judge: models that choose sensible sentences.
         stages: stages, each after the stages whose files it reads.
         files: files of the study by their kind, such as `vocabulary` (`Help.kind`).
-        planned_participants: participants in all by [power] and [design]; None if either is
-            missing.
+        planned_participants: total number of participants according to [power] and [design]; None
+            if either is missing.
     """
 
     path: Path
@@ -230,13 +226,13 @@ class Study:
 
     @property
     def training_texts(self) -> tuple[Path, ...]:
-        """All training texts of models of the study, beginning with that of the study itself."""
+        """Training text of the study, and training texts of single models."""
         trained = (model for model in self.models if model.training is not None)
         texts = dict.fromkeys((self.texts.training_text, *map(self.training_text_of, trained)))
         return tuple(text for text in texts if text is not None)
 
     def is_prose(self, text: Path) -> bool:
-        """Return True if a text is running prose; sentences of the embedded English are not."""
+        """Return True if a text is running prose; texts of the embedded English never are."""
         embedded = {TRAINING, NATURAL_TEXT, *(model.embedded_text for model in self.models)}
         return self.texts.prose and text not in embedded
 
@@ -268,11 +264,9 @@ def embedded_text(text: str | None) -> int | None:
 
 
 def check_links() -> None:
-    """Check that the page and the results contain no link that leads out of the study's folder.
+    """Check that no link in the page or the results leads out of the study's folder.
 
-    The current folder is the study's.
-
-    A study is passed on as a folder, so results and archived results must be files in it.
+    Users copy a study as a folder, so all results must be in it. The current folder is the study's.
 
     Raises:
         InputError: if there is such a link.

@@ -95,7 +95,7 @@ def new_study(folder: Path, models: Sequence[str] = ()) -> Path:
 
     Raises:
         InputError: if the folder has a study file, or the file cannot be written.
-        ModelError: see `parse_models`.
+        ModelError: if `parse_models` raises it.
     """
     path = folder / STUDY_FILE
     if path.exists():
@@ -120,7 +120,7 @@ def _model_lines(models: Sequence[Specification], folder: Path) -> Iterator[str]
         numbered = (f"{name}-{i}" for i in count(2))
         name = next(n for n in chain([name], numbered) if n not in names)
         names[name] = None
-        # The location is at the beginning, after the family, and the argument at the end
+        # A specification is [family:]location, options, and :argument at the end
         text = model.specification
         for part, pattern in ((model.location, r"^([a-z0-9]+:)?{}"), (model.argument, r"(:){}$")):
             if part and (is_file(part) or is_folder(part)):
@@ -132,7 +132,6 @@ def _model_lines(models: Sequence[Specification], folder: Path) -> Iterator[str]
 
 
 def _bad_line(text: str, message: str) -> str:
-    """Return the line of a syntax error in TOML, with advice about frequent mistakes."""
     number = re.search(r"at line (\d+)", message)
     lines = text.split("\n")
     if number is None or int(number[1]) > len(lines):
@@ -170,7 +169,7 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     if not isinstance(judge, list) or not all(isinstance(name, str) for name in judge):
         problems.add(("judge",), f"{judge!r} is not a model, or a list of models, in quotes.")
         judge = []
-    judges = tuple(texts_of.get(name, name) for name in judge)  # models may be given by name
+    judges = tuple(texts_of.get(name, name) for name in judge)  # a judge can be a name in [models]
     with problems.of(("judge",)):
         parse_models(judges)
     title = str(title) or Path.cwd().name
@@ -182,7 +181,6 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
 
 
 def _questions(rows: Any, problems: Problems) -> tuple[dict[str, str], ...]:
-    """Return the questions to participants as rows of a table, whose cells are texts."""
     from contstim.experiments.responses.questionnaire import COLUMNS, FURTHER_COLUMN, questions_of
 
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -203,7 +201,6 @@ def _questions(rows: Any, problems: Problems) -> tuple[dict[str, str], ...]:
 def _read_sections(
     tables: Mapping[str, Any], commands: Mapping[Key, str], problems: Problems
 ) -> list[Section]:
-    """Read the sections that are commands, in the order of the file."""
     keyed_tables: list[tuple[Key, Any]] = []
     for word, table in tables.items():
         second = [key[1] for key in commands if len(key) == 2 and key[0] == word]
@@ -236,15 +233,7 @@ def _read_values(
     problems: Problems,
     further: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Return key → value of a table, without invalid values.
-
-    Args:
-        kind: step or settings whose fields are the keys.
-        table: content of the table.
-        key: key of the table.
-        problems: collects problems of keys and values.
-        further: valid keys whose values are not returned.
-    """
+    """Return key → value of a table, without invalid values and values of `further` keys."""
     from pydantic import ValidationError
 
     fields = {field.name: field for field in fields_of(kind)}
@@ -253,8 +242,8 @@ def _read_values(
     for name in (n for n in table if n in fields and n not in {*further}):
         value = fields[name].as_list(table[name])
         try:
-            # As JSON, because pydantic's strict rules for JSON suit TOML: a list can be a tuple,
-            # but the text "10" is not a number
+            # Validate as JSON, because pydantic's strict rules for JSON suit TOML: a list can be a
+            # tuple, but the text "10" is not a number
             text = json.dumps(value, default=str)
             values[name] = adapter(fields[name].hint).validate_json(text, strict=True)
         except ValidationError as error:
@@ -271,7 +260,7 @@ def _models(
         with problems.of(key):
             model = _model(name, value, tables, problems)
             if model is not None:
-                # Models are checked one by one, so that an error is reported with its line
+                # Parse models one by one, so that an error is reported with its line
                 (parsed,) = parse_models([model.text])
                 if parsed.name != name:
                     problems.add(key, f"{name!r} is not a name for a model: remove ':' and '/'.")
@@ -341,7 +330,7 @@ def _model(
 def _trained(
     model: StudyModel, table: Any, texts: TextsSection, seed: int, problems: Problems
 ) -> StudyModel:
-    """Return a model with the step that trains it, if any; keys of its table are the options."""
+    """Return a model with the step that trains it, if any; the table has the step's options."""
     if not isinstance(table, dict) or "train" not in table:
         return model
     key, own_text = ("models", model.name), table.get("text")

@@ -4,9 +4,10 @@
     scores      seconds to load a model + seconds per sentence x sentences
     triplets    scores for floors + seconds per triplet x triplets, for each pair of models
 
-Seconds per triplet are the seconds of all searches, also unsuccessful or stopped ones, divided by
-the number of triplets found. If no triplet was found in time, they are the seconds per row times
-the usual number of rows per triplet. A row is a sequence that a network processes.
+    seconds per triplet    seconds of all searches, also unsuccessful ones / number of triplets
+
+If no triplet was found in time, seconds per triplet = seconds per row x usual number of rows per
+triplet. A row is a sequence that a network processes.
 """
 
 from __future__ import annotations
@@ -55,20 +56,20 @@ _SHORT = frozenset(
     | {"simulate", "analyze", "questions"}
 )
 _SHORT_SECONDS = (1.0, 8.0)
-_SIMULATION = 0.008  # seconds of two simulated experiments, with distant and with close rivals
-_NGRAM_BYTES = (0.3e6, 3e6)  # bytes of a text that are counted per second
+_SIMULATION = 0.008  # seconds of two simulated experiments: with distant and with close rivals
+_NGRAM_BYTES = (0.3e6, 3e6)  # bytes of a training text per second
 _EMBEDDED_BYTES = 1e6  # assumed size of a text of the embedded English that does not exist yet
 _GENERATED = (5e-5, 5e-4)  # seconds per sentence of the embedded English
 _ROWS = {1: (1_000.0, 4_000.0), 2: (6_000.0, 24_000.0)}
-"""Number of networks in a pair → half and double of the usual number of rows per triplet, including
-unsuccessful searches (sentences of eight words, 9,000 words, 3 to 5 nats)."""
+"""Number of networks in a pair → half and twice the usual number of rows per triplet. The numbers
+include unsuccessful searches (sentences of eight words, a vocabulary of 9,000, 3 to 5 nats)."""
 _OVERHEAD = 2e-3  # seconds per row of a search, in addition to the time of the network
 _ROW_SHARE = 0.75  # time of a network for a row, relative to its time for scoring a sentence
 _SMALL_ROW = (2e-4, 5e-3)  # seconds per row of a small network that is not trained yet
 _NGRAM_SEARCH = (0.1, 5.0)  # seconds per triplet of two n-gram models
 _DOUBT = 1.7  # error factor of a mean over fewer than `SURE` triplets
 SURE = 3
-"""Number of triplets from which their mean time counts as measured."""
+"""Minimum number of triplets for a mean time that counts as measured."""
 _TO_END = 3.0  # seconds between the planned end of the measuring process and the time limit
 
 Basis = Literal["done", "measured", "usual", "last run", "unknown"]
@@ -90,11 +91,7 @@ def is_ngram(specification: str) -> bool:
 class TimeEstimates:
     """Estimates of the durations of stages that are not done.
 
-    Args:
-        study: study from `read_study`; the current folder is its folder.
-        numbers: numbers of items in the study.
-        n_natural: number of natural sentences; None if unknown.
-        times: measured times.
+    The current folder is the study's.
     """
 
     def __init__(
@@ -129,11 +126,6 @@ class TimeEstimates:
             return None, None, "unknown", str(error)
 
     def _estimate(self, stage: StudyStage) -> Estimate:
-        """Return the estimate for a stage.
-
-        Raises:
-            ContstimError: if the duration is unknown; the message is the reason.
-        """
         step = stage.step
         if isinstance(step, TrainNetwork):
             return self._training(step)
@@ -156,7 +148,7 @@ class TimeEstimates:
         if stage.kind in _SHORT:
             return *_SHORT_SECONDS, "usual", ""
         record = record_of(stage)
-        # A run with other models does not predict the duration
+        # An earlier run with other models does not predict the duration
         models = [model.text for model in self._study.models]
         if record is not None and record.options.get("models", models) == models:
             return record.seconds, record.seconds, "last run", ""
@@ -251,14 +243,9 @@ def measure_study(
 ) -> tuple[Times, list[str]]:
     """Measure training, scoring and searches of stages that are not done; store the times.
 
-    Another process measures, and is killed at the time limit. If the study is running, the measured
-    times are used but not stored, because the run stores times in the same file.
-
-    Args:
-        study: study from `read_study`; the current folder is its folder.
-        supply: natural sentences; those that no stage has written yet are passed to the process.
-        seconds: time limit in total.
-        reporter: receives the elapsed time.
+    Another process measures, and is killed after `seconds`. It receives the natural sentences and
+    words that no stage has written yet. If the study is running, the times are returned but not
+    stored, because the run writes to the same file. The current folder is the study's.
 
     Returns:
         All times, and one sentence for each failed measurement.

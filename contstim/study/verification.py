@@ -1,8 +1,7 @@
-"""Verification that files did not change since commands wrote them.
+"""Verification that files have not changed since commands wrote them.
 
-Commands and stages of a study write a record next to each output, with checksums of their inputs
-and outputs. A comparison of the records with the files of a folder shows, without a rerun, which
-results are up to date:
+A command writes a record next to its output, with checksums of all inputs and outputs. A comparison
+of these records with the files in a folder shows, without a rerun, which results are up to date:
 
     natural.txt --(score)--> scores.csv --(select)--> pairs.csv
          |                       |                        |
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 _MAX_COMMAND = 60  # maximum number of characters of a command in a sentence
-_MAX_ROWS = 3  # maximum number of files with the same sentence that are listed separately
+_MAX_ROWS = 3  # more files with the same sentence are listed as one row
 
 
 class FileState(StrEnum):
@@ -70,7 +69,6 @@ class CheckedFile:
 
     Attributes:
         path: path relative to the verified folder.
-        state: state according to the records.
         sentence: reason for the state, with the command that wrote the file and its inputs.
     """
 
@@ -85,8 +83,8 @@ class FolderCheck:
 
     Attributes:
         files: all files, sorted by state, the most urgent first, and by path.
-        done_again: for an archive that was run again, name of a result → whether it is the same as
-            in the archive; without certificates, because these contain durations.
+        done_again: for an archive that was run again, name of a result → whether it equals that of
+            the archive. Certificates are left out, because they contain durations.
     """
 
     files: tuple[CheckedFile, ...]
@@ -105,8 +103,8 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
     with its `archive.json`. In other folders, hidden files are ignored.
 
     Args:
-        folder: folder of a study or of single commands, or an archive; a zip is unpacked to a
-            temporary folder.
+        folder: folder of a study or of single commands, or an archive as folder or zip. A zip is
+            unpacked to a temporary folder.
         reporter: receives the number of computed checksums.
 
     Raises:
@@ -145,7 +143,7 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
         for file in _archived(folder, manifest):
             state = by_path[file.path].state if file.path in by_path else FileState.UNRECORDED
             differs = file.state is not FileState.HOLDS
-            # If the file is as listed and as recorded, the sentence of the record is kept
+            # For a file that is as listed and as recorded, keep the sentence about the record
             if state is FileState.UNRECORDED or (state in _FINE and differs):
                 by_path[file.path] = file
         files = [*by_path.values()]
@@ -175,7 +173,6 @@ def _verdicts(folder: Path, records: Iterable[Record]) -> Iterator[CheckedFile]:
 def _unrecorded(
     folder: Path, visible: Iterable[Path], recorded: Collection[Path]
 ) -> Iterator[CheckedFile]:
-    """Yield files that no record names, except files that are never recorded."""
     for path in visible:
         never = is_record(path) or path.name == STUDY_FILE or path.name.startswith(STORE.name)
         never |= path.name == PAGE.name and (path.parent / STUDY_FILE).exists()
@@ -188,10 +185,8 @@ def _unrecorded(
 def _archived(folder: Path, manifest: Manifest) -> Iterator[CheckedFile]:
     """Compare an archive with its list: yield files as listed, edited, missing or added.
 
-    If a run of the study has changed the page, its state is CHANGING.
-
-    Files that the receiver must supply may be absent. Outputs of a run of the study and files of
-    git and macOS are not part of the archive.
+    If a run of the study has changed the page, its state is CHANGING. Files that the receiver must
+    supply may be absent. Outputs of a new run, and files of git and macOS, are ignored.
     """
     to_supply = {file.name for file in manifest.to_supply}
     listed = {file.name: f"sha256:{file.sha256}" for file in (*manifest.files, *manifest.to_supply)}
@@ -217,7 +212,6 @@ def _archived(folder: Path, manifest: Manifest) -> Iterator[CheckedFile]:
 
 
 def _done_again(folder: Path, now: Mapping[str, str]) -> dict[str, bool]:
-    """Return name → whether a result of a new run is the same as in the archive."""
     again, archived = (f"{(folder / name).as_posix()}/" for name in (RESULTS, ARCHIVED))
     return {
         path_from(folder, Path(name)): now[name] == archived_checksum
@@ -251,8 +245,8 @@ def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], li
                 remark(path, FileState.UNREADABLE, f"the record cannot be read: {error}")
                 continue
             if content.get("outputs") == {}:
-                # A record without checksums: of a database, which still changes, or a list of
-                # exported files, whose folder has a separate record
+                # A record without checksums belongs to a database, which still changes, or lists
+                # exported files, whose folder has another record
                 if output.exists():
                     remark(output, FileState.CHANGING, "its record has no checksum of it.")
             elif record is None or not record.outputs:
@@ -270,7 +264,6 @@ def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], li
 
 
 def _when(record: Record) -> str:
-    """Return the command of a record, shortened, and in parentheses its date."""
     command = shlex.join(record.command)
     if len(command) > _MAX_COMMAND:
         command = f"{command[: _MAX_COMMAND - 1]}…"
@@ -278,7 +271,7 @@ def _when(record: Record) -> str:
 
 
 class _Chain:
-    """Files that commands made from other files, and the changes of these files.
+    """Chain of commands, in which outputs are inputs of other commands; finds changed files.
 
     Args:
         folder: folder to which paths in sentences are relative.
@@ -299,9 +292,8 @@ class _Chain:
         self._stale: dict[str, str] = {}
 
     def checked(self) -> list[CheckedFile]:
-        """Return the checked files that records name."""
         states = {name: self._state(name) for name in self._now}
-        # An edited folder is omitted if records name files in it, which are then listed instead
+        # Leave out an edited folder if wrong files in it are listed
         wrong = [Path(name) for name, (state, _) in states.items() if state not in _FINE]
         return [
             CheckedFile(self._short(name), state, sentence)
@@ -313,7 +305,6 @@ class _Chain:
         return path_from(self._folder, Path(name))
 
     def _outputs(self, records: Iterable[Record]) -> str:
-        """Return the names of the files that commands wrote, at most four names."""
         return join_names(dict.fromkeys(self._short(n) for r in records for n in r.outputs), 4)
 
     def _state(self, name: str) -> tuple[FileState, str]:
@@ -351,7 +342,7 @@ class _Chain:
         return text
 
     def _why_stale(self, name: str) -> str:
-        """Return why a file is stale, although its content is as written; empty if it is not."""
+        """Return why a file with its recorded content is stale; empty if it is up to date."""
         if name not in self._stale:
             self._stale[name] = ""  # ends the recursion if records refer to each other in a circle
             self._stale[name] = self._found_stale(name)
@@ -373,7 +364,7 @@ class _Chain:
             if maker_of_read and self._why_stale(read):
                 return f"made of {short}, which is stale itself, by {_when(maker)}."
         for model, commit in maker.commits.items():
-            cached = hub_commit(model)  # empty where this machine does not have the model
+            cached = hub_commit(model)  # empty if the local cache does not have the model
             if cached not in ("", commit):
                 return (
                     f"made with commit {commit} of {model} by {_when(maker)}; the local cache of "

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MEGABYTE = 1_000_000
-_STORES = "stores"  # folder in the results that contains stores, which are caches for later runs
+_STORES = "stores"  # folder in the results with stores, which are only caches
 LARGEST = 500
 """Default size in megabytes above which an input is not copied but listed with its checksum."""
 
@@ -70,19 +70,19 @@ def archive_study(
 ) -> tuple[Manifest, int]:
     """Write a study with its inputs, results, environment and texts, completely or not at all.
 
-    Archives that one machine makes of the same study are equal if SOURCE_DATE_EPOCH sets the date:
-    files are sorted by name, and all have this date.
+    Two archives of a study from the same machine are identical if SOURCE_DATE_EPOCH sets the date.
+    All files have this date, and are sorted by name.
 
     Args:
         study: study from `read_study`.
         out: a file that ends in `.zip`, or a new folder.
-        without: files or folders to exclude; the archive lists their names.
+        without: files or folders to exclude; the archive lists their names and checksums.
         largest: size in megabytes above which inputs are excluded, too.
         as_it_is: whether stages may be stale, missing or changed by hand.
         reporter: receives the names of excluded files.
 
     Returns:
-        The list of the archive, and the number of questions in its texts for the author.
+        The manifest, and the number of questions in the texts that the author must answer.
 
     Raises:
         InputError: if stages are stale, missing or changed by hand; an excluded file does not
@@ -141,7 +141,7 @@ def archive_study(
             "README.md": readme_text(facts, to_supply, hub, doubts, has_page=has_page),
         }
         if has_page:
-            # The archive has the results, to which the page links, in another folder
+            # The page links to the results, which are in another folder of the archive
             links = rf'(href|src)="(?:\./)?{RESULTS}/'
             texts[PAGE.name] = re.sub(links, rf'\1="{ARCHIVED_RESULTS}/', read_text(PAGE))
         contents = _write_texts(texts, Path(scratch)) | _psych_ds(facts, Path(scratch) / PSYCH_DS)
@@ -199,7 +199,6 @@ def _without_identities(
 
 
 def _write_texts(texts: Mapping[str, str], folder: Path) -> dict[str, Path]:
-    """Write texts to a folder; return name → path."""
     for name, text in texts.items():
         (folder / name).write_bytes(text.encode())
     return {name: folder / name for name in texts}
@@ -224,7 +223,7 @@ def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
     """Return name in the archive → file that a stage wrote, and other files of the results."""
     records = [stage.step.record_path() for stage in stages]
     written = {*records, *(path for stage in stages for path in stage.writes)}
-    # Stages declare only the pages of a report; records name all files
+    # Stages declare only the main files of a report; records name all files
     for record in filter(None, map(Record.from_file, filter(None, records))):
         written |= {Path(name) for name in from_here(record, record.outputs)}
     results, astray = {}, []
@@ -238,7 +237,6 @@ def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
 
 
 def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:
-    """Write a Psych-DS data set of the trials and responses, if any; return name → path."""
     if not facts.responses or not facts.trials:
         return {}
     from contstim.experiments.platforms.psych_ds import export_psych_ds
@@ -260,7 +258,7 @@ def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:
     return {
         f"{PSYCH_DS}/{path.relative_to(out).as_posix()}": path
         for path in sorted(out.rglob("*"))
-        # Without the record of the export, which names the temporary folder
+        # Leave out the record of the export, because it names the temporary folder
         if path.is_file() and not path.name.endswith(".meta.json")
     }
 
@@ -273,7 +271,7 @@ def _write_zip(contents: Mapping[str, Path], out: Path, date: str) -> None:
     stamp = datetime.fromisoformat(date).timetuple()[:6]
     with writing(out) as partial, zipfile.ZipFile(partial, "w") as archive:
         for name, path in contents.items():
-            # Zip files know no date before 1980
+            # Zip files cannot store a date before 1980
             info = zipfile.ZipInfo(f"{out.stem}/{name}", max(stamp, (1980, 1, 1, 0, 0, 0)))
             info.compress_type = zipfile.ZIP_DEFLATED
             info.create_system = 3  # the same on every system
@@ -310,7 +308,7 @@ def constraints_text() -> str:
         "# pip install -c constraints.txt contstim",
     ]
     for name, version in sorted(installed_requirements().items()):
-        # Without the name of a build, such as 2.13.0+cpu, because PyPI has no such versions
+        # Remove names of builds, such as +cpu in 2.13.0+cpu, because PyPI has no such versions
         public, _, build = version.partition("+")
         lines.append(f"{name}=={public}" + (f"  # {version}" if build else ""))
     return "\n".join(lines) + "\n"
@@ -327,7 +325,7 @@ def installed_requirements() -> dict[str, str]:
             if name is None or re.search(r"\bextra\s*==", need):
                 continue
             plain = re.sub(r"[-_.]+", "-", name[0]).lower()
-            # Packages that are not installed are not needed on this system
+            # A dependency that is not installed is not needed on this system
             with suppress(metadata.PackageNotFoundError):
                 if plain not in versions and plain != "contstim":
                     versions[plain] = metadata.version(plain)

@@ -47,12 +47,11 @@ if TYPE_CHECKING:
 
 
 class StudyFacts(MaterialFacts):
-    """Facts of a study for templates, from outputs that exist; facts of other stages are empty.
+    """Facts of a study for templates. A fact is empty if its output does not exist yet.
 
     The current folder is the study's.
 
     Attributes:
-        study: the study.
         power: step of [power]; None if the study has no such section.
         planned_analysis: step of [analyze]; None if the study has no such section.
     """
@@ -70,7 +69,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def contrast_families(self) -> Mapping[tuple[int, int], int]:
-        """(contrasts in a family, contrasts of these between models) → number of such families."""
+        """(contrasts in a family, contrasts between models in it) → number of such families."""
         return planned_families(self.trials, self.names, self.contrasts, self.scale)
 
     @property
@@ -80,7 +79,7 @@ class StudyFacts(MaterialFacts):
 
     @property
     def few_groups(self) -> bool:
-        """True if no test over groups can be significant."""
+        """True if there are too few groups for a significant test over groups."""
         return over_groups(self.study, self.groups).hopeless
 
     # Reviews
@@ -158,7 +157,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def conditions(self) -> list[Row]:
-        """For each condition: number of trials in total, per group, and for each pair of models."""
+        """For each condition: numbers of trials in total, per group and per pair of models."""
         rows = []
         for condition in Condition:
             trials = [trial for trial in self.trials if trial.condition is condition]
@@ -171,7 +170,7 @@ class StudyFacts(MaterialFacts):
         return rows
 
     def _measures(self, trials: Iterable[Trial]) -> list[tuple[object, ...]]:
-        """Return a row for each kind of sentence: number, and `mean (SD)` of each of `_sizes`."""
+        """Return for each kind of sentence: number, and `mean (SD)` of each of `_sizes`."""
         kinds: dict[str, dict[Sentence, None]] = {}
         for trial in trials:
             kinds.setdefault(trial.kind_1, {})[trial.sentence_1] = None
@@ -190,7 +189,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def sizes(self) -> list[float]:
-        """Number of distinct sentences, and their means of words, characters and Zipf frequency."""
+        """Number of distinct sentences; mean words, characters and Zipf frequency of a sentence."""
         stimuli = (trial for trial in self.trials if trial.kind_1 is not Kind.INSTRUCTION)
         sentences = {s: None for trial in stimuli for s in (trial.sentence_1, trial.sentence_2)}
         return [len(sentences), *(fmean(map(size, sentences)) for size in self._sizes)]
@@ -232,7 +231,7 @@ class StudyFacts(MaterialFacts):
         """Summaries of the analysed participants' answers to questions; see `answer_summaries`."""
         responses = self.path("responses")
         path = responses and questions_beside(responses)
-        # Before the analysis, it is unknown who is excluded
+        # Before the analysis, excluded participants are unknown
         if not path or not path.is_file() or (self.planned_analysis and not self.analysis):
             return []
         left_out = self.analysis.get("left_out", {})
@@ -257,7 +256,7 @@ class StudyFacts(MaterialFacts):
 
     @property
     def scale(self) -> Scale:
-        """Scale of answers: that of the design; if this is the default, that of the responses."""
+        """Scale of the design or, if this is the default, scale of the responses."""
         design = self.study.step(TrialsStep)
         if design is not None and design.scale is not Scale.CONFIDENCE:
             return Scale(design.scale)
@@ -270,7 +269,7 @@ class StudyFacts(MaterialFacts):
 
     @property
     def partial(self) -> bool:
-        """True if some analyses include unfinished sessions."""
+        """True if regressions and mixed models include unfinished sessions."""
         return bool(self.planned_analysis and self.planned_analysis.exclusions.partial)
 
     @cached_property
@@ -327,7 +326,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def left_out(self) -> list[tuple[str, str, int]]:
-        """All excluded things: kind, reason, and number."""
+        """Excluded words, sentences, participants and items: kind, reason, and number."""
         dropped = self.vocabulary.get("words", {}).get("dropped", 0)
         unequal = self.vocabulary.get("same_token_count")
         counts: dict[str, dict[str, int]] = {

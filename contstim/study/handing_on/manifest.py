@@ -1,4 +1,4 @@
-"""Content of an archive: its list of files and of missing files, and the inputs of its study."""
+"""Content of an archive: lists of its files and of missing files, and the inputs of its study."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ArchivedFile:
     Attributes:
         name: path relative to the folder of the study file.
         sha256: checksum in hexadecimal digits.
-        size: size, bytes.
+        size: bytes.
     """
 
     name: str
@@ -59,7 +59,6 @@ class Manifest:
     """List of the files in an archive, and of excluded files.
 
     Attributes:
-        title: title of the study.
         study: name of the study file.
         date: date of the archive, UTC.
         contstim: version of contstim that wrote the archive.
@@ -118,11 +117,11 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[Path]:
-    """Unpack a zip of an archive to a temporary folder, which a `with` statement can use.
+    """Unpack a zip of an archive to a temporary folder, for a `with` statement.
 
     Raises:
-        InputError: if the file is not a zip or is damaged, or the zip has a file twice, a file
-            outside the folder, or further folders next to that of the archive.
+        InputError: if the file is not a zip or is damaged, or if the zip contains a file twice, a
+            path that leads out of the folder, or more than one folder.
     """
     with TemporaryDirectory() as scratch:
         with decoding(path, "a zip of an archive"), ZipFile(path) as archive:
@@ -131,7 +130,7 @@ def unpacked(path: Path) -> Iterator[Path]:
                 raise InputError(f"the zip contains {twice[0]} twice")
             for name in names:
                 path_inside(scratch, name)
-            # An archive is one folder, named for the zip; macOS adds another folder
+            # An archive is one folder with the name of the zip; macOS adds another folder
             roots = {name.partition("/")[0] for name in names} - {"__MACOSX"}
             if len(roots) > 1 and any(f"{root}/{MANIFEST}" in names for root in roots):
                 raise InputError(f"an archive is one folder, not {join_names(sorted(roots))}")
@@ -159,7 +158,7 @@ def check_supplied(folder: Path) -> tuple[str, ...]:
             f"This archive does not include some files that the study reads. Copy them to {folder}:"
             f"\n{needed}\nAsk the sender of the archive for these files."
         )
-    # Only inputs, because a run of the study may change other files
+    # Compare only inputs, because a run of the study may change other files
     ours = (ARCHIVED_RESULTS, PSYCH_DS, *TEXTS, manifest.study)
     inputs = [file for file in manifest.files if file.name.partition("/")[0] not in ours]
     remarks = []
@@ -191,20 +190,16 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
     """Return the inputs of a study for an archive, and the study file with their paths there.
 
     Inputs are files that stages read and no stage writes. In the archive, files of the study's
-    folder keep their paths. Other files are in the folder `inputs`, and the study file is changed
-    accordingly. The current folder is the study's.
-
-    Args:
-        study: study from `read_study`.
-        text: text of the study file.
+    folder keep their paths. Other files are in the folder `inputs`, and the study file gets their
+    new paths. The current folder is the study's.
 
     Returns:
         The text of the study file with the paths in the archive; and name in the archive → current
         path.
 
     Raises:
-        InputError: if the study file names an input in a form that cannot be changed, or new names
-            would change the order of the models, on which the searches depend.
+        InputError: if the study file names an input in a form that cannot be changed, or if new
+            paths would change the order of the models. Results of searches depend on this order.
     """
     archived_paths: dict[Path, Path] = {}
     for path in _paths(study):
@@ -244,12 +239,7 @@ def _paths(study: Study) -> list[Path]:
 
 
 def _files(path: Path, archived: Path) -> dict[str, Path]:
-    """Return name in the archive → file, for a path and the files that contstim wrote next to it.
-
-    Args:
-        path: an input of the study.
-        archived: path of the input in the archive.
-    """
+    """Return name in the archive → file, for an input and files that contstim wrote next to it."""
     if path.is_dir():
         return {
             (archived / file.relative_to(path)).as_posix(): file for file in visible_files(path)
@@ -260,7 +250,6 @@ def _files(path: Path, archived: Path) -> dict[str, Path]:
 
 
 def _rewritten(text: str, moved: Mapping[str, str]) -> str:
-    """Return the text of a study file with new paths of moved files."""
     # Files next to a model's file move with it, and are not named in the study file
     beside = {str(path) for name in moved for path in [*with_neighbours([Path(name)])][1:]}
     unnamed = set(moved) - beside
@@ -292,15 +281,15 @@ def _renamed(value: str, moved: Mapping[str, str]) -> str:
 
 
 def _path_pattern(path: str) -> str:
-    """Return a pattern that finds a path as a whole value, or in the specification of a model."""
+    """Return a pattern for a path that is a whole value, or a part of a model's specification."""
     return rf"(?:^|(?<=[:=])){re.escape(path)}(?=$|[@+:?])"
 
 
 def left_out_names(files: Iterable[str], without: Iterable[str]) -> frozenset[str]:
-    """Return the files that a user excludes, by their names or by names of folders.
+    """Return the names of the files to exclude; `without` names files or folders.
 
     Raises:
-        InputError: if the archive has no file or folder of a name.
+        InputError: if the archive has no file or folder with such a name.
     """
     names = list(files)
     excluded: set[str] = set()

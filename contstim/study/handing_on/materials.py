@@ -53,13 +53,11 @@ _FATES |= {"failed": ("failed",), "not found": ("missing",)}
 
 
 class MaterialFacts:
-    """Facts of the materials of a study, from outputs that exist; facts of other stages are empty.
+    """Facts of the materials of a study. A fact is empty if its output does not exist yet.
 
     The current folder is the study's.
 
     Attributes:
-        study: the study.
-        names: names of the models.
         model_pairs: names of the models of each pair, in the order of the study.
     """
 
@@ -238,7 +236,7 @@ class MaterialFacts:
 
     @cached_property
     def training_overlap(self) -> dict[str, Row | None]:
-        """Model → facts about natural sentences in its training text; None if it is unknown."""
+        """Model → facts about natural sentences in its training text; None for an unknown text."""
         entries: Row = {}
         outputs: list[Path | type[Step[Any]]] = [SearchTriplets]
         for output in (*outputs, *filter(None, [self.path("scores")])):
@@ -253,7 +251,7 @@ class MaterialFacts:
 
     @cached_property
     def lengths(self) -> list[tuple[int, int]]:
-        """Each length of natural sentences, in words, and the number of sentences."""
+        """Length of natural sentences, in words, and number of sentences of this length."""
         return sorted(Counter(map(len, self.natural)).items())
 
     @cached_property
@@ -304,13 +302,14 @@ class MaterialFacts:
             for of_pair in self.searches:
                 reasons.update(of_pair.get("reasons", {}))
             for search in self.record(SearchTriplets).get("unchanged", []):
-                # The text after the colon has numbers of this search
-                reasons[f"unsuccessful search, {search['reason'].split(':')[0]}"] += 1
+                # Leave out numbers and models of a single search
+                reason = re.split(r": | where ", search["reason"])[0]
+                reasons[f"unsuccessful search, {reason}"] += 1
         return +reasons  # without zeros
 
     @property
     def figures(self) -> dict[str, float]:
-        """Figures of the selected triplets or, without a selection, of all triplets."""
+        """Statistics of the selected triplets or, without a selection, of all triplets."""
         record = self.record(SelectTriplets if self.selected else SearchTriplets)
         return dict(record.get("figures", {}))
 
@@ -345,7 +344,8 @@ class MaterialFacts:
 def for_each(items: Sequence[Pair | Triplet]) -> str:
     """Return a text such as `6 for each of 3 pairs of models`.
 
-    Unequal numbers are a range, such as `4 to 6`. The text for a single pair has no number.
+    If the numbers differ, the text has a range, such as `4 to 6`. For a single pair of models, it
+    has no number.
     """
     counts = Counter(frozenset((item.model_1, item.model_2)) for item in items).values()
     if len(counts) == 1:

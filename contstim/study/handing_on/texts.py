@@ -48,12 +48,7 @@ _SEARCH = (*(field.name for field in fields(SearchQuestion)), "capitals", "plaus
 
 
 def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:
-    """Return the datasheet of the materials.
-
-    Args:
-        facts: facts of the study.
-        doubts: a sentence for each result that is not up to date.
-    """
+    """Return the datasheet of the materials; `doubts` are sentences about stale results."""
     report = _fill(
         "datasheet",
         facts,
@@ -99,12 +94,7 @@ def readme_text(
 ) -> str:
     """Return the README of an archive, in Markdown.
 
-    Args:
-        facts: facts of the study.
-        to_supply: inputs that the receiver must supply.
-        hub: models from the hub.
-        doubts: a sentence for each result that is not up to date.
-        has_page: whether the archive has the page of the study.
+    `to_supply`, `hub` and `doubts` are `to_supply`, `hub_models` and `as_it_is` of the manifest.
     """
     values = {"to_supply": to_supply, "hub": hub, "doubts": doubts, "has_page": has_page}
     python = platform.python_version()

@@ -207,6 +207,18 @@ def test_the_methods_state_the_numbers_of_the_tables(section: str, results: Path
     assert max(sides.values()) == 1
 
 
+def test_unsuccessful_searches_are_counted_by_reason(
+    done_study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reason names the model for which a search failed; the texts count without names."""
+    reasons = [f"few new words do not reach 5 nats where kenlm:{n}.arpa rejects" for n in "ab"]
+    with chdir(done_study):
+        facts = StudyFacts(read_study("study.toml"))
+        record = {"unchanged": [{"reason": reason} for reason in reasons]}
+        monkeypatch.setattr(facts, "record", lambda _: record)
+        assert facts.skipped == {"unsuccessful search, few new words do not reach 5 nats": 2}
+
+
 def test_texts_state_equal_families(section: str, draft: str, study: Path, results: Path) -> None:
     """Witness: the rows of the table of comparisons, counted by measure and kind of trials."""
     tests = read_csv_rows(results / "analysis" / "tables" / "comparisons.csv")
