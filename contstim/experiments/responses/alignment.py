@@ -36,10 +36,10 @@ class RecordedAnswer(BaseModel):
         rt_ms: reaction time in milliseconds; nan if unknown.
         rt_s: reaction time in seconds, for platforms that record seconds.
         simulated: whether the participant is artificial.
-        input: input device: key, mouse or touch.
+        input: key, mouse or touch.
         blurs: number of times that the page lost the focus.
         away_ms: total time without focus.
-        row: complete row by column name, for `kept_columns`.
+        row: column name → cell, for `kept_columns`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -60,11 +60,11 @@ class RecordedAnswer(BaseModel):
 
 
 class NoTrialsError(InputError):
-    """Error for a file without trials, which does not prevent reading the other files."""
+    """Error for a file without trials; all other files are still read."""
 
 
 def recorded_or_unreadable(where: str, **cells: object) -> RecordedAnswer | InputError:
-    """Parse an answer from cells; return an error that names the place if a cell is invalid."""
+    """Parse an answer from cells; return an error that names `where` if a cell is invalid."""
     try:
         return RecordedAnswer.model_validate({"where": where, **cells})
     except ValidationError as error:
@@ -83,8 +83,8 @@ class Imported:
             these ratings are not in `responses`.
         unreadable: errors of skipped rows, with file, line and reason.
         questions: answers to questions other than the trials.
-        rows: participant and row of each answer to a trial, repeated ones included; rows are empty
-            if the reader keeps none.
+        rows: participant and table row of each answer to a trial, including repeated answers; rows
+            are empty if the reader does not store them.
     """
 
     trials: tuple[Trial, ...]
@@ -167,10 +167,7 @@ def _read_file(
 ) -> list[_Part]:
     """Read a file; ratings outside the scale become errors of unreadable rows.
 
-    If there are several files, a file without trials contributes only a note.
-
-    Raises:
-        InputError: see `import_files`.
+    A file without trials contributes only a note, unless it is the only file.
     """
     parts: list[_Part] = []
     outside: list[RecordedAnswer] = []
@@ -193,7 +190,7 @@ def _read_file(
     answers = [part for part in parts if isinstance(part, RecordedAnswer)]
     unreadable = [part for part in parts if isinstance(part, InputError)]
     if len(outside) > 1:
-        # If all codes seem to be shifted by one, all ratings of the file would be wrong
+        # If the codes are shifted by one, all ratings of the file are wrong
         scale = by_id[outside[0].trial_id].scale.answers
         strays = {answer.rating for answer in outside}
         ratings = {answer.rating for answer in answers if answer.trial_id in by_id}
