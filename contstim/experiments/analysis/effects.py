@@ -65,17 +65,16 @@ class Sampling:
     """Units of the tests, and limits for decisions on contrasts.
 
     Attributes:
-        units: whether tests compare means of groups, compare means of participants, or treat people
-            and items as crossed random factors; None: `suited_units` selects.
+        units: random factors of the tests; None: `suited_units` selects them.
         level: confidence level of the intervals.
         false_discovery_rate: threshold for adjusted p-values; the family-wise error rate with
             Holm's correction.
         correction: correction for the family of contrasts.
         smallest_effect: margin of equivalence tests; smaller differences are negligible.
         catch_trials: whether catch trials count in the overall result, as published in 2023.
-            Participants who fail them are excluded, so the others agree on them. A model that does
-            not predict catch trials is then below the noise ceiling, even if it follows people on
-            all other trials.
+            Included participants agree on catch trials, because those who fail them are excluded. A
+            model that does not predict catch trials is then below the noise ceiling, even if it
+            predicts all other trials as well as people do.
     """
 
     units: Units | None = None
@@ -111,7 +110,6 @@ class Comparison:
     A unit counts only if it has values of both sides; a group of one participant has no ceiling.
 
     Attributes:
-        first: name of a model.
         second: another model, or `CEILING`.
         value_first: mean of the first side.
         value_second: mean of the second side.
@@ -126,14 +124,14 @@ class Comparison:
         p_value: two-sided, before correction.
         q_value: p-value adjusted over the `family` by Benjamini and Hochberg.
         significant: decision after `correction`.
-        testable: whether the contrast would be significant if all tests of the family were as clear
-            as their numbers of units permit; if not, no data could make it significant.
+        testable: whether any data could make the contrast significant. This is so if the contrast
+            is significant when every test of the family has its smallest possible p-value.
         holds_for: population of the test: "items like these" for groups, "these items" for
             participants, and the population of the interval for crossed tests.
         p_holm: p-value adjusted over the `family` by Holm.
         standardised: difference, divided by the standard deviation of the difference in a single
-            answer. This has the variances of people, items and residuals (after Westfall, Kenny &
-            Judd 2014).
+            answer. The variance of a single answer is that of people, items and residuals together
+            (after Westfall, Kenny & Judd 2014).
         low_standardised: lower end of the interval, standardised.
         high_standardised: upper end of the interval, standardised.
         test: name of the test.
@@ -292,7 +290,6 @@ def compare(
 
 
 def _family_of(contrasts: Iterable[ModelContrast], models: Sequence[str]) -> list[ModelContrast]:
-    """Return the contrasts between models that have trials."""
     return [(a, b) for a, b in contrasts if a in models and b in (*models, CEILING)]
 
 
@@ -333,8 +330,8 @@ def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | N
 def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling: Sampling) -> Units:
     """Return `groups` if tests over groups can detect effects and generalise to items.
 
-    Otherwise return `crossed`: if some scope has too few groups for a significant contrast, or if
-    groups share items.
+    Return `crossed` if a scope has too few groups for a significant contrast, or if groups share
+    items.
     """
     item_list = [
         item
@@ -368,11 +365,9 @@ def _comparison_rows(
     sampling: Sampling,
     limits: Detectability,
 ) -> list[Comparison]:
-    """Return the comparisons of a whole family of tests."""
     kind, rate = sampling.correction, sampling.false_discovery_rate
     p_values = np.array([test.p_value for *_, test in tests])
-    # `testable` needs the smallest possible p-values: those with all units of each test on one
-    # side. Crossed tests have no such bound.
+    # Smallest possible p-values, for `testable`. Crossed tests have no such bound.
     crossed, margin = sampling.units == "crossed", sampling.smallest_effect
     least = [0.0 if crossed else smallest_p_value(test.n_units) for *_, test in tests]
     equivalence = np.array(
@@ -440,8 +435,8 @@ def _test_interval(test: _Test, alpha: float, sampling: Sampling) -> Interval:
     if sampling.units == "crossed":
         return interval
     low, high = signed_rank_interval(first - second, alpha)
-    # If units hardly vary, their ranks do not show how other items may differ, so the interval has
-    # a minimum width. It still excludes 0 if the difference is significant.
+    # If units hardly vary, their ranks do not show how much other items may differ. The interval
+    # therefore has a minimum width, but still excludes 0 if the difference is significant.
     estimate, reach = float(uncertainty.estimate), uncertainty.least_reach(1 - alpha)
     least = _SMALLEST_DIFFERENCE if low > 0 else -np.inf
     upper_limit = -_SMALLEST_DIFFERENCE if high < 0 else np.inf

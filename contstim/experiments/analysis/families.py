@@ -83,7 +83,7 @@ def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[ModelContra
 
 def adjust(p_values: FloatArray, correction: Correction = "bh") -> FloatArray:
     """Adjust p-values for the family on the last axis; nan is not part of the family."""
-    # A p-value of nan is sorted last and does not count as a test
+    # nan is sorted last
     order, tests = np.argsort(p_values, axis=-1), (~np.isnan(p_values)).sum(axis=-1, keepdims=True)
     steps, indices = np.take_along_axis(p_values, order, axis=-1), np.arange(p_values.shape[-1])
     if correction == "holm":
@@ -119,10 +119,10 @@ def decision_alpha(
 ) -> FloatArray:
     """Return the p-value below which each contrast of a family is significant after correction.
 
-    An interval at 1 minus this limit excludes 0 if and only if the contrast is significant. Let k
-    of m contrasts be significant. For Benjamini and Hochberg, the limit is rate * k / m. Then at
-    most a share `rate` of the intervals of significant contrasts is expected to miss the true
-    difference (Benjamini & Yekutieli 2005). For Holm, the limit is that of the last step,
+    An interval with the level 1 - limit excludes 0 if and only if the contrast is significant. Let
+    k of m contrasts be significant. For Benjamini and Hochberg, the limit is rate * k / m. Among
+    the intervals of significant contrasts, the expected share that misses the true difference is
+    then at most `rate` (Benjamini & Yekutieli 2005). For Holm, the limit is that of the last step,
     rate / (m - k + 1). If no contrast is significant, k is the smallest number that could be
     significant (1 for Holm). If the limit contradicts the decision on a contrast, it is replaced by
     this contrast's p-value.
@@ -131,7 +131,7 @@ def decision_alpha(
         p_values: (n_tests,) of the family; nan is not part of it.
         rate: error rate of the family.
         correction: correction for the family.
-        needed: number of tests that must be clear before any is significant; see `Detectability`.
+        needed: see `Detectability`.
     """
     significant = adjust(p_values, correction) < rate
     n_significant, m = int(significant.sum()), max(1, int((~np.isnan(p_values)).sum()))
@@ -149,7 +149,7 @@ def decision_alpha(
 
 @dataclass(frozen=True)
 class Detectability:
-    """Limits on the effects that a family of signed-rank tests can detect, whichever data it gets.
+    """Limits on the effects that a family of signed-rank tests can detect, whatever the data.
 
     Attributes:
         tests: number of tests in the family.
@@ -178,7 +178,7 @@ class Detectability:
         return f"cannot be tested with {self._units_text(units)}" if self.hopeless else ""
 
     def unless(self) -> str:
-        """Return `unless …` if a significant result takes several clear tests; else empty."""
+        """Return `unless …` if one clear test alone cannot be significant; else empty."""
         if self.needed in (None, 1):
             return ""
         return f"unless {self.needed} of the {self.tests} tests have the smallest possible p-value"
@@ -227,7 +227,7 @@ def detectability(units: ArrayLike, rate: float, correction: Correction = "bh") 
         correction: correction for the family.
     """
     sizes = np.asarray(units, np.int64)
-    # Descending, because tests with most units have the smallest possible p-values
+    # Descending: tests with more units can have smaller p-values
     sizes = np.sort(sizes[sizes > 0])[::-1]
     if not len(sizes):
         return Detectability(0, 0, 0, 1.0, None, correction)
@@ -254,8 +254,9 @@ def limits_over_groups(
 
     Args:
         has: (n_groups, n_models), whether a group has trials of a model; a test of two models uses
-            the groups with trials of both.
-        several: (n_groups,), whether a group has several participants, and so a noise ceiling.
+            the groups that have trials of both models.
+        several: (n_groups,), whether a group has several participants and therefore a noise
+            ceiling.
         models: names of the columns.
         contrasts: the family.
         rate: threshold for adjusted p-values.
@@ -269,7 +270,7 @@ def limits_over_groups(
 def family_cautions(
     families: Iterable[tuple[Scope, Detectability]], units: str, rate: float
 ) -> Iterator[str]:
-    """Yield each warning about limits of families, preceded by the scopes that have it.
+    """Yield each warning about limits of families, preceded by the scopes that it concerns.
 
     Args:
         families: scopes and the limits of their families.

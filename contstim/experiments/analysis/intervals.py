@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate with its interval and its test by Student's t.
+    """An estimate, such as a coefficient, with its interval and its test by Student's t.
 
     Attributes:
-        value: estimated value, such as a coefficient or a difference.
+        value: estimated value.
         standard_error: standard error of the value.
         low: lower end of the interval.
         high: upper end of the interval.
@@ -71,7 +71,7 @@ class Interval:
     """An interval for new people, new items, or both; nan if unknown.
 
     Attributes:
-        low: lower end for `population`, which is new people and new items if both can be estimated.
+        low: lower end for `population`.
         high: upper end for `population`.
         low_items: lower end for new items and these people.
         high_items: upper end for new items and these people.
@@ -79,8 +79,9 @@ class Interval:
         high_participants: upper end for new people and these items.
         standard_error: standard error of the value or difference for `population`.
         degrees_of_freedom: degrees of freedom of the standard error.
-        population: people and items to which `low` and `high` generalise.
-        note: adjustment that was made, or reason for a narrower population; mostly empty.
+        population: people and items to which `low` and `high` generalise: new people and new items
+            if both variances can be estimated.
+        note: adjustment that was made, or reason for a narrower population; often empty.
     """
 
     low: float
@@ -101,7 +102,8 @@ class Uncertainty(NamedTuple):
     Attributes:
         estimate: value or difference; shape (…) for experiments that are simulated together.
         components: variance components of the estimate.
-        span: largest distance of the result of one item from the estimate; see `uncertainty_of`.
+        span: largest possible distance of one item's result from the estimate; see
+            `uncertainty_of`.
         ends: lowest and highest possible estimate.
         is_value: whether the estimate is a value, not a difference.
     """
@@ -126,16 +128,16 @@ class Uncertainty(NamedTuple):
         )
 
     def p_values(self) -> FloatArray:
-        """Return two-sided p-values, (…): the largest 1 - level whose interval contains zero."""
+        """Return two-sided p-values, (…): the largest 1 - level whose interval contains 0."""
         return np.minimum(1.0, 2 * self._one_sided(np.abs(self.estimate)))
 
     def equivalence_p_value(self, margin: float) -> float:
         """Return the p-value of two one-sided tests that the absolute difference is below a margin.
 
         The p-value is below .05 if the 90 % interval lies within the margin (Schuirmann 1987). If
-        two models agree on every answer, the variance is zero, and the p-value is
-        (1 - margin / span)^k: the largest probability that k items show no disagreement although
-        the models differ by the margin.
+        two models agree on every answer, the variance is zero. The p-value is then (1 - margin /
+        span)^k for k items: the largest probability of no disagreement between models that differ
+        by the margin.
 
         Args:
             margin: smallest absolute difference that matters.
@@ -153,7 +155,7 @@ class Uncertainty(NamedTuple):
         return float(self.span * (1 - ((1 - level) / 2) ** (1 / observations)))
 
     def _one_sided(self, distance: FloatArray) -> FloatArray:
-        """Return the probability that the estimate is off by this distance, to one side."""
+        """Return the probability of an error of at least this distance, to one side."""
         from scipy.stats import t as student
 
         components = self.components
@@ -169,13 +171,15 @@ class Uncertainty(NamedTuple):
     ) -> tuple[float, float]:
         """Return both ends of an interval.
 
-        The interval of a value is Wilson's (1927): it contains each share p that is close to the
-        observed one, given the standard error under p, (p (1 - p) / n)^.5, for n independent
-        observations. The interval of a difference uses Student's t. If the variance is small,
-        other answers may exist that the sample happens to lack: all of N answers are right with
-        probability p^N, so any p above (alpha / 2)^(1 / N), with alpha = 1 - level, may be true
-        (Clopper & Pearson 1934). So the interval of a difference reaches at least span * (1 - p) to
-        each side, with this lowest p.
+        The interval of a value is Wilson's (1927). With n independent observations, it contains
+        each share p whose distance to the observed share is at most Student's quantile times the
+        standard error under p, (p (1 - p) / n)^.5.
+
+        The interval of a difference uses Student's t and has a minimum width. Rare answers may be
+        missing from the sample. If an answer has probability p, all of N answers are this one with
+        probability p^N. So any p above (alpha / 2)^(1 / N), with alpha = 1 - level, may be true
+        (Clopper & Pearson 1934). The interval reaches at least span * (1 - p) to each side, where
+        p is this lower limit.
 
         Args:
             level: confidence level, such as 0.95.
@@ -187,8 +191,8 @@ class Uncertainty(NamedTuple):
         if self.is_value:
             lowest = self.ends[0]
             share = (self.estimate - lowest) / self.span
-            # The variance of the item added below is known; only the estimated one has limited
-            # freedom
+            # `_effective_observations` adds an item with a known variance, which increases the
+            # degrees of freedom
             ratio = (variance + (self.span / units) ** 2) / variance if variance else np.inf
             curve = t_quantile(level, freedom * ratio**2) ** 2 / observations
             centre = (share + curve / 2) / (1 + curve)
@@ -205,8 +209,8 @@ class Uncertainty(NamedTuple):
         """Return the number of independent observations with the same precision.
 
         It is the variance of a single answer divided by the variance of the mean (Kish 1965). One
-        item, or person, whose result differs from the others by the span is added, so that the
-        result is finite if the variance is zero.
+        item (or person) whose result differs from the others by the span is added. So the number is
+        finite even if the variance is zero.
 
         Args:
             variance: variance of the mean.
@@ -242,14 +246,14 @@ def uncertainty_of(
     span = np.asarray(1 - lowest)
     if side.second is None and not side.ceiling:
         return Uncertainty(estimate, components, span, (lowest, 1.0), is_value=True)
-    # How far can the difference on one item be from the mean difference? If the models are
-    # otherwise equal, by the span of the measure; if one is always right and the other never, by
-    # twice the span. The span of differences is interpolated between these two.
+    # Largest distance of the difference on one item from the mean difference. If the mean
+    # difference is 0, it is the span of the measure; if one model is always right and the other
+    # never, it is twice the span. Other mean differences are interpolated.
     return Uncertainty(estimate, components, span + np.abs(estimate), (lowest - 1, 1 - lowest))
 
 
 def t_quantile(level: float, freedom: float | FloatArray) -> float:
-    """Return the distance of an interval's ends from the estimate, in standard errors."""
+    """Return the half-width of an interval, in standard errors."""
     from scipy.stats import t as student
 
     return float(student.ppf((1 + level) / 2, freedom))
@@ -280,12 +284,7 @@ def is_uninformative(interval: Interval, ends: tuple[float, float]) -> bool:
 
 
 def range_text(interval: Interval, ends: tuple[float, float]) -> str:
-    """Format both limits of an interval.
-
-    Args:
-        interval: interval of a value or difference.
-        ends: lowest and highest possible value or difference.
-    """
+    """Format both limits of an interval, given the lowest and the highest possible value."""
     if is_uninformative(interval, ends):
         return "not estimable"
     return f"{number_text(interval.low)} … {number_text(interval.high)}"

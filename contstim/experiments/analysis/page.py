@@ -71,8 +71,8 @@ def report(
         seen: model → overlap of the sentences with its training text; None if this is unknown.
     """
     ratings, admission = analysis.ratings, analysis.admission
-    # Harmless problems do not exclude participants. Those who have them are named, because their
-    # answers may lower every measure and ceiling.
+    # Participants with harmless problems are included, but named, because their answers may lower
+    # every measure and ceiling
     notable = grouped(
         (str(finding.problem), finding.participant)
         for finding in admission.report.findings
@@ -124,7 +124,6 @@ def _figure(result: Result, images: Mapping[str, bytes]) -> Picture:
 
 
 def _preface(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
-    """Yield the parts on participants, exclusions, and model names in figures."""
     excluded = analysis.admission.excluded
     yield Paragraph(texts["who"])
     if excluded:
@@ -144,7 +143,6 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     values, differences = value_ends(result.measure), difference_ends(result.measure)
     holm = sampling.correction == "holm"
     level, adjusted = f"{sampling.level:.0%}", "p (Holm)" if holm else "q"
-    # Level of the intervals of the family, such as 99.4%
     family_level = level
     if result.comparisons:
         family_level = f"{100 * (1 - max(test.alpha for test in result.comparisons)):.3g}%"
@@ -189,7 +187,6 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
 
 
 def _paradigms(analysis: Analysis) -> Iterator[Part]:
-    """Yield the table of people, models and the grammar on minimal pairs, by paradigm."""
     rows = [
         (
             *(row["paradigm"], row["judge"], number_text(row["prefers_acceptable"])),
@@ -289,8 +286,8 @@ def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> 
 
 
 def _failures(analysis: Analysis) -> Iterator[Part]:
-    # A failure has two rows, one for each sentence. Only the first row names the models, so that
-    # readers see that both rows belong together (see `Table`).
+    # A failure has two rows, one for each sentence. Only the first row names the models, to show
+    # that both rows belong together (see `Table`).
     header = ("model", "rival", "sentence", "log p, model", "log p, rival", "people")
     for scope, failures in groupby(analysis.failures, key=itemgetter("scope")):
         rows: list[tuple[Value, ...]] = []
@@ -370,11 +367,8 @@ def _lead(test: Comparison, first: str, result: Result, sampling: Sampling) -> s
 def methods_text(analysis: Analysis) -> tuple[str, ...]:
     """Return paragraphs for a methods section; the last lists the references.
 
-    The paragraphs describe measures, tests, families, corrections and intervals, with the settings
-    of this analysis and its numbers of people, groups and contrasts.
-
-    Args:
-        analysis: result of `analyze`.
+    The paragraphs state the settings of this analysis, and its numbers of people, groups and
+    contrasts.
     """
     sampling, ratings = analysis.sampling, analysis.ratings
     intervals = [interval for result in analysis.results for interval in result.intervals]
@@ -420,8 +414,8 @@ def write_analysis(
 ) -> list[Path]:
     """Write tables (CSV), figures (PDF and PNG), methods.md, and a self-contained report.html.
 
-    If participants were artificial, the page and every figure say so first, and every table has a
-    column `simulated_participants`, such as `3 of 10`.
+    If participants were artificial, the page and every figure begin with a warning, and every table
+    has a column `simulated_participants`, such as `3 of 10`.
 
     Args:
         analysis: result of `analyze`.
@@ -449,7 +443,6 @@ def write_analysis(
     images, warning = {}, analysis.origin.warning
     with styled():
         for name, figure in figures.drawings(analysis, pair):
-            # The page embeds the same images that are written
             images[name] = save(figure, folder / "figures" / name, warning=warning)
             files += [folder / "figures" / f"{name}{ending}" for ending in (".pdf", ".png")]
     methods = ["# Statistics", warning, *methods_text(analysis)]
