@@ -58,8 +58,8 @@ class PopulationPower:
             accuracy.
         accuracy: (n_models,), expected share of choices that a model predicts on its own trials; a
             tie counts one half, nan without trials.
-        better: (n_models, n_models), rate at which the first model is significantly better than the
-            second.
+        better: (n_models, n_models), rate at which the row's model is significantly better than the
+            column's.
         first_by_trials: (n_trials,), rate at which the favourite has the highest accuracy on the
             first 1, 2, … trials, in random orders that mix model pairs evenly. A tie of k models
             counts 1/k. As long as some model has no trial, the rate is 0.
@@ -103,7 +103,7 @@ class Power:
 
     @property
     def parts(self) -> tuple[Power, ...]:
-        """Power under each assumption on rivals: distant and close ones, or only as measured."""
+        """Power for distant rivals and for close rivals, or for people as measured."""
         return tuple(
             replace(self, populations=tuple(p for p in self.populations if p.rivals == assumed))
             for assumed in dict.fromkeys(population.rivals for population in self.populations)
@@ -190,8 +190,8 @@ def simulate_power(
     size = max(1, _MAX_ANSWERS // (len(order) * participants * width))
 
     def simulated(people: Population) -> PopulationPower:
-        # A model agrees with probability p if it prefers sentence_2, 1 - p for sentence_1, and 1/2
-        # for a tie: 1/2 + side * (p - 1/2) in all three cases.
+        # A model that prefers sentence_2 (side 1) agrees with probability p; sentence_1 (-1), with
+        # 1 - p; a tie (0) counts 1/2. In all cases this is 1/2 + side * (p - 1/2).
         with np.errstate(invalid="ignore"):
             trial_sums = (people.choice_probabilities() - 0.5) @ (trials.sides * evaluates)
             accuracy = 0.5 + trial_sums / evaluates.sum(axis=0)
@@ -203,10 +203,9 @@ def simulate_power(
             answers = [people.answers(group_rows, participants, rng) for group_rows in rows]
             sides = [trials.sides[group_rows] for group_rows in rows]
             better += significantly_better(answers, sides, masks, units)
-            # The curve needs, for each experiment, a random order of trials, (n_experiments,
-            # n_trials), and the accuracies of all models on its first 1, 2, … trials,
-            # (n_experiments, n_trials, n_models). Accuracies are rounded, so that equal ones tie in
-            # any order of summation.
+            # For `first_by_trials`: random orders of trials, (n_experiments, n_trials), and
+            # accuracies on the first 1, 2, … trials, (n_experiments, n_trials, n_models). Rounding
+            # makes equal accuracies tie in any order of summation.
             orders = even_orders(trials.strata[order], len(rows[0]), rng)[..., None]
             means = [group_answers.mean(axis=1) for group_answers in answers]
             shares = np.concatenate(means, axis=1) - 0.5
@@ -338,8 +337,8 @@ def design_power(
         simulations: see `simulate_power`.
         smallest_effect: smallest difference of accuracies that matters.
         seed: see `simulate_power`.
-        progress: called before each kind and size, with the numbers of completed kinds and sizes,
-            and of all.
+        progress: called before each simulation of a kind and size, with the numbers of completed
+            and of all simulations.
 
     Raises:
         InputError: if a sentence or model has no scores, no trials allow a comparison of two
@@ -356,7 +355,6 @@ def design_power(
     preferences = preferences_by_scope(trials, table)
     all_populations, unreached = calibrate(preferences, measured)
     groups = preferences.all_trials.n_groups if groups is None else groups
-    # Models can be compared on a kind of trials that evaluates at least two of them
     kinds = {scope: preferences.of_scope(scope).with_trials() for scope in preferences.evaluates}
     kinds = {scope: kind for scope, kind in kinds.items() if len(kind.models) > 1}
     if not kinds:
@@ -377,8 +375,8 @@ def design_power(
     }
     units = {size: units_for(of_scopes.values()) for size, of_scopes in limits.items()}
     done, total = count(), sum(len(sizes) + len(_smaller_sizes(kind)) for kind in kinds.values())
-    # Results for other sizes are averaged over all comparisons and populations, so they need fewer
-    # simulations.
+    # Other sizes need fewer simulations, because their results are averaged over all comparisons
+    # and populations
     fewer = max(1, simulations // (4 * min(4, max(map(len, populations.values())))))
 
     def simulated(
@@ -409,5 +407,4 @@ def design_power(
 
 
 def _smaller_sizes(trials: TrialPreferences) -> list[int]:
-    """Return the numbers of trials in each group of smaller experiments."""
     return sorted({trials.min_trials // share for share in _DIVISORS} - {0})

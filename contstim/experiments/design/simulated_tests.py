@@ -67,7 +67,7 @@ def significantly_better(
         Counts, (n_models, n_models), with row i and column j.
     """
     n_models, experiments = evaluates[0].shape[1], len(answers[0])
-    # The family of `every_contrast`: all pairs of models, then each model with its ceiling
+    # Contrasts in the order of `every_contrast`
     pairs = list(combinations(range(n_models), 2))
     if units == "crossed":
         groups, shares = group_jackknives(answers, sides, evaluates), np.ones(len(evaluates))
@@ -112,8 +112,8 @@ def group_jackknives(
 def group_means(answers: BoolArray, sides: FloatArray, evaluates: BoolArray) -> FloatArray:
     """Return a group's accuracies and lower noise ceilings, (n_experiments, 2 * n_models).
 
-    An accuracy is nan if the group has no trial of the model; a ceiling also if the group has one
-    participant. The arguments are those of `significantly_better`, for one group.
+    Both are nan if the group has no trial of the model; ceilings also if it has one participant.
+    The arguments are those of `significantly_better`, for one group.
     """
     chosen, other_agreement = (x.mean(axis=1)[..., None] for x in _choices_and_agreement(answers))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -131,7 +131,6 @@ def _choices_and_agreement(answers: BoolArray) -> tuple[FloatArray, FloatArray]:
     sentence_1. Agreement is nan for people who are alone in their group.
     """
     chosen = np.where(answers, 1.0, -1.0)
-    # Each person is compared with the sum of the others' choices, as in `accuracy_lower`
     other_votes = chosen.sum(axis=1, keepdims=True) - chosen
     agreement = (1 + np.sign(other_votes) * chosen) / 2
     return chosen, agreement if answers.shape[1] > 1 else np.full_like(agreement, np.nan)
@@ -169,8 +168,8 @@ class Precision:
             either model, minus the number of means computed from them.
         evenness: (n_pairs,), ratio of actual to nominal degrees of freedom of estimated variances;
             below 1 if some items influence a result more than others.
-        widest: (n_pairs,), largest possible difference of accuracies; models that prefer the same
-            sentence in most trials cannot differ by much.
+        widest: (n_pairs,), largest possible difference of accuracies; it is small for models that
+            prefer the same sentence in most trials.
     """
 
     items: FloatArray
@@ -198,7 +197,8 @@ class Precision:
         """Return degrees of freedom of the crossed test, (n_pairs,); see `analysis.crossed`."""
         between = np.maximum(1.0, groups - 1 if groups > 1 else self.trials)
         if participants == 1:
-            # With one participant per group, the test compares groups, or items in a single group
+            # With one participant per group, the test compares groups, or items if there is one
+            # group
             return np.broadcast_to(between, self.items.shape).astype(np.float64)
         items = self.items + self.answers / participants
         people = (self.people + self.answers) / participants
@@ -229,7 +229,7 @@ class Precision:
         return self._power(effect, groups, participants, limits)
 
     def _power(self, effect: float, groups: int, participants: int, limits: FloatArray) -> float:
-        """Return `power` for given limits, because computing these takes most of the time."""
+        """Return `power` for given limits, whose computation takes most of the time."""
         from scipy.special import ndtr
 
         errors = self._usable_errors(effect, groups, participants)
@@ -258,7 +258,8 @@ class Precision:
     def detectable(self, groups: int, participants: int, rate: float = 0.8) -> float:
         """Return the smallest difference of accuracies that a test at .05 detects at a given rate.
 
-        nan if no possible difference is detected at this rate, or if a variance is unknown.
+        The result is nan if no possible difference is detected at this rate, or if a variance is
+        unknown.
         """
         from scipy.optimize import brentq
 
@@ -325,8 +326,7 @@ def measure_precision(
         components = [variance_components(of_pair) for of_pair in blocks]
         parts.append([[np.mean(x) for x in (c.variance, c.person, c.answers)] for c in components])
         freedoms.append([np.broadcast_to(c.freedom, len(rows[0])) for c in components])
-    # The variance of group means includes the variance of people and their answers, which is
-    # subtracted here
+    # The variance of group means includes that of people and their answers, which is subtracted
     groups_of = np.array([len(of_pair) for of_pair in blocks])
     of_means, of_people, answers = np.mean(parts, axis=0).T
     items = of_means * groups_of - of_people / people
@@ -358,7 +358,7 @@ def _widest_difference(
         mask = trials.evaluates[group_rows][:, [i, j]]
         if mask.any(axis=0).all():
             shares = trials.sides[group_rows][:, [i, j]] * mask / mask.sum(axis=0)
-            # A choice changes the difference of accuracies by half the difference of the trial's
-            # shares in both accuracies, in either direction.
+            # A trial adds to the difference of accuracies plus or minus half of the difference
+            # between its shares in both accuracies, depending on the choice
             differences.append(np.abs(shares[:, 0] - shares[:, 1]).sum() / 2)
     return float(np.mean(differences))

@@ -49,9 +49,8 @@ class DesignSummary:
         sources: (condition, kind of sentence) → number of distinct sentences.
         balance: condition → (3, 2): mean words, characters and word frequency (Zipf scale) of
             sentence_1 and sentence_2 over its trials.
-        notes: topic → sentences about the design, such as `shared`, on natural sentences that are
-            both in pairs and in triplets; `catch`, on participants whom catch trials exclude;
-            and `tests`, on the replacement of tests over too few groups. These may be empty.
+        notes: topic → sentences about the design, which may be empty. Topics are the sections of
+            summary.md.jinja, and `tests`: why crossed tests replace tests over too few groups.
         cautions: warnings about effects that tests over these groups cannot detect.
         figures: table of numbers on the triplets; None if it is not available.
     """
@@ -93,7 +92,6 @@ def summarise(
         }
         for c in (Condition.NATURAL_CONTROVERSIAL, Condition.NATURAL_SYNTHETIC)
     )
-    # The effects that the default tests of `analyze` over groups can detect
     models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
     contrasts = families.every_contrast(models) if len(models) > 1 else ()
     family = families.detectability([groups] * len(contrasts), families.FALSE_DISCOVERY_RATE)
@@ -134,8 +132,7 @@ def _roles(
         first, second = sorted((trial.model_1, trial.model_2))  # in minimal pairs, order varies
         trial_counts[trial.condition, role, (first, second), trial.group] += 1
     roles = {}
-    # In a correct design, all model pairs have the same number of trials of a role in every group,
-    # so minimum and maximum are equal. Trials without models do not count as a model pair.
+    # In a correct design, minimum and maximum are equal. Trials without models are no model pair.
     for condition in Condition:
         for role in sorted({key[1] for key in trial_counts if key[0] == condition}):
             pairs = {key[2] for key in trial_counts if key[:2] == (condition, role)}
@@ -232,8 +229,7 @@ def summary_figure(summary: DesignSummary) -> Figure:
     right_panel.invert_yaxis()
     right_panel.set(xlabel="distinct sentences", title="sentences by source")
     right_panel.tick_params(axis="y", labelsize="small")
-    # A panel for each measure, a row for each condition. The dots of the two sentences are shifted,
-    # because equal values would overlap.
+    # A panel for each measure, a row for each condition; a shift separates dots of equal values
     heights = np.arange(len(summary.balance))
     panels = lower.subplots(1, 3)
     for axis, (row, measure) in zip(panels, enumerate(MEASURES), strict=True):
