@@ -46,9 +46,7 @@ def required_catch(n_trials: int, min_catch: int | None = None) -> int:
     trials, rounded up, as in the 2023 study (11 of 12). It is lower if more than 1 % of attentive
     people would fail: 5 of 6 instead of 6. Attentive people are assumed to guess in 2 % of trials.
 
-    Args:
-        n_trials: number of catch trials shown.
-        min_catch: number that replaces the default.
+    `min_catch` replaces the default.
 
     Raises:
         InputError: if `min_catch` is negative or greater than `n_trials`.
@@ -72,10 +70,7 @@ def required_catch(n_trials: int, min_catch: int | None = None) -> int:
 def excluded_share(n_trials: int, lapses: float) -> float:
     """Return the expected share of participants whom the default of `required_catch` excludes.
 
-    Args:
-        n_trials: number of catch trials shown.
-        lapses: share of trials in which participants guess, half of them correctly; 1 if they
-            always guess.
+    `lapses` is the share of trials in which participants guess; half of the guesses are correct.
     """
     return _probability_below(required_catch(n_trials), n_trials, lapses)
 
@@ -142,11 +137,6 @@ def admit(
 
     The rule for catch trials has no effect if the design has no catch trials. A catch trial that
     was shown but not rated counts as wrong.
-
-    Args:
-        trials: trials of the design.
-        responses: responses of all participants.
-        exclusions: exclusion rules; by default `Exclusions()`.
 
     Raises:
         InputError: if the responses contradict the trials (`CheckReport.raise_errors`), a rule

@@ -28,15 +28,11 @@ class RecordedAnswer(BaseModel):
 
     Attributes:
         where: file and row, for messages.
-        participant: identifier of the participant on the platform.
-        trial_id: identifier of the trial.
         left: the sentence shown on the left, 1 or 2.
         rating: rating on the trial's scale, from left to right; -1 if shown but not rated.
         position: order of presentation, from 1; 0 if unknown.
         rt_ms: reaction time in milliseconds; nan if unknown.
         rt_s: reaction time in seconds, for platforms that record seconds.
-        simulated: whether the participant is artificial.
-        input: key, mouse or touch.
         blurs: number of times that the page lost the focus.
         away_ms: total time without focus.
         row: column name → cell, for `kept_columns`.
@@ -117,11 +113,7 @@ def import_files(
 
     Unreadable rows are skipped, and so are ratings outside the scale of their trial.
 
-    Args:
-        files: data files of the platform.
-        trials: trials that were shown.
-        read: reader that yields a file's answers, unreadable rows, answers to questions, and notes
-            (strings).
+    `read` yields a file's answers, unreadable rows, answers to questions, and notes (strings).
 
     Raises:
         InputError: if more than half of the trials' rows in a file are unreadable, if the codes of

@@ -24,9 +24,6 @@ class Question:
     Attributes:
         name: identifier in the table of answers.
         when: before the instructions, as a check of them, or after the last trial.
-        kind: kind of the answer.
-        question: text shown to participants.
-        optional: whether an answer may be omitted.
         choices: response options of a choice.
         right: correct option of a check; otherwise empty.
         lowest: least valid number.

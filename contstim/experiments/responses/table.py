@@ -236,7 +236,6 @@ def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
 def cells_of(row: DataclassInstance, mark: str) -> dict[str, Any]:
     """Convert the fields of a row to cells: texts escaped with a mark, unknown numbers empty."""
     cells: dict[str, Any] = {}
-    # The scale is stored in the record of the table
     for name in (column.name for column in fields(row) if column.name != SCALE):
         value = getattr(row, name)
         # These values mean "not recorded" in these columns, but are valid numbers in others
@@ -257,11 +256,6 @@ def read_responses(
     The scale is the one named in the table's record (`responses.csv.meta.json`), else the argument
     `scale`, else that of the trials. Ratings outside the scale are accepted here and reported by
     `check_responses`.
-
-    Args:
-        path: path of the table.
-        trials: trials that were shown.
-        scale: scale of a table whose record names none.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, has a row without participant or
@@ -302,11 +296,6 @@ def read_responses(
 
 def scale_of(source: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Scale:
     """Return the scale of the trials for answers that name no scale.
-
-    Args:
-        source: source of the answers, for messages.
-        trials: trials that were shown.
-        ratings: all ratings.
 
     Raises:
         InputError: if all ratings are 1 or 2, some are 2, and no trial has another scale than
