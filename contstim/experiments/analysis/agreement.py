@@ -1,7 +1,7 @@
 """Agreement of models with models, people with people, and people with rival models.
 
-Further results are the trials whose scores contradict the models' roles, the values of each pair of
-rivals on its own trials, and the trials on which each model fails worst.
+Other functions find trials whose scores contradict the models' roles, evaluate each pair of rivals
+on its own trials, and list the trials on which each model fails worst.
 """
 
 from __future__ import annotations
@@ -123,7 +123,6 @@ def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
     agreements: dict[Condition, list[bool]] = {condition: [] for condition in CONTROVERSIAL}
     for group in ratings.groups:
         for trial, ratios in zip(group.trials, group.ratios.T, strict=True):
-            # Log-probability ratio of sentence_2 to sentence_1 under each model
             ratio_by_model = dict(zip(ratings.models, ratios.tolist(), strict=True))
             if trial.condition is Condition.NATURAL_SYNTHETIC:
                 # sentence_1 is the natural sentence. The accepting model is not checked, because it
@@ -172,11 +171,6 @@ def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
     Equal contributions are ordered by the absolute ratio. A row has two sentences: the one that
     people prefer, and the one that the model prefers. For both, it has the log-probabilities (nats)
     under the model and its rival, and the number of participants who chose the sentence.
-
-    Args:
-        ratings: ratings and log-probabilities.
-        scope: scope that defines each model's trials.
-        worst: maximum number of trials for each model.
     """
 
     def order(row: Row) -> tuple[float, float]:

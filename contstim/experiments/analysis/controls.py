@@ -92,9 +92,7 @@ def token_count_control(ratings: Ratings, counts: Features) -> list[Row]:
     in which people prefer the other sentence, which are the model's errors. The 2023 study used
     only pairs of synthetic sentences for two transformers.
 
-    Args:
-        ratings: ratings and log-probabilities.
-        counts: model → sentence → number of tokens; models without counts are not tested.
+    `counts` are model → sentence → number of tokens; models without counts are not tested.
 
     Returns:
         A row for each model over all its trials, then a row for each model over its errors
@@ -147,10 +145,6 @@ def feature_preferences(ratings: Ratings, features: Features) -> list[Row]:
 
     Only trials of two synthetic sentences are used, as in the published figure. Trials in which the
     model ties or people draw (5:5) are left out.
-
-    Args:
-        ratings: ratings and log-probabilities.
-        features: feature → sentence → value.
 
     Returns:
         A row for each feature and model, over the `trials` that target the model.

@@ -146,10 +146,7 @@ def jackknife(
 ) -> tuple[GroupJackknife, ...]:
     """Evaluate every group with each trial left out in turn.
 
-    Args:
-        ratings: ratings and log-probabilities.
-        measure: accuracy or signed-rank cosine.
-        masks: for each group, which trials evaluate which model, (n_models, n_trials).
+    The arguments are those of `evaluate`.
     """
     groups = []
     for group, mask, items in zip(ratings.groups, masks, item_numbers(ratings), strict=True):
@@ -225,10 +222,7 @@ def blocks_of(
 
     Groups without values of both sides are left out. Groups that saw the same items are one block.
 
-    Args:
-        groups: all groups of an experiment.
-        shares: (n_groups,), weight of each group in the mean.
-        side: value or difference to measure.
+    `shares`, (n_groups,), are the weights of groups in the mean.
     """
     first, second, ceiling = side
     parts: dict[tuple[int, ...], list[Block]] = {}
@@ -273,9 +267,7 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
     cases: a block has no spare item, all blocks together have fewer than B - 1 spare items, or
     there are fewer than 2 B - 1 people. Each block is then one observation.
 
-    Args:
-        blocks: all blocks for one model's value or difference.
-        reason: note of the result if there are no blocks.
+    `reason` is the note of the result if there are no blocks.
     """
     nan = np.array(np.nan)
     if not blocks:

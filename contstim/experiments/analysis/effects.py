@@ -66,10 +66,8 @@ class Sampling:
 
     Attributes:
         units: random factors of the tests; None: `suited_units` selects them.
-        level: confidence level of the intervals.
         false_discovery_rate: threshold for adjusted p-values; the family-wise error rate with
             Holm's correction.
-        correction: correction for the family of contrasts.
         smallest_effect: margin of equivalence tests; smaller differences are negligible.
         catch_trials: whether catch trials count in the overall result, as published in 2023.
             Included participants agree on catch trials, because those who fail them are excluded. A
@@ -111,8 +109,6 @@ class Comparison:
 
     Attributes:
         second: another model, or `CEILING`.
-        value_first: mean of the first side.
-        value_second: mean of the second side.
         difference: first minus second.
         interval: interval of the difference, at 1 - `alpha`. It inverts the test, so it excludes 0
             if and only if the contrast is significant.
@@ -132,14 +128,7 @@ class Comparison:
         standardised: difference, divided by the standard deviation of the difference in a single
             answer. The variance of a single answer is that of people, items and residuals together
             (after Westfall, Kenny & Judd 2014).
-        low_standardised: lower end of the interval, standardised.
-        high_standardised: upper end of the interval, standardised.
-        test: name of the test.
-        family: description of the family.
         correction: correction that decides `significant`.
-        low_rank_biserial: lower end of the interval of `rank_biserial`.
-        high_rank_biserial: upper end of the interval of `rank_biserial`.
-        smallest_effect: margin of the equivalence test.
         equivalence_p: p-value of two one-sided tests that the absolute difference is below
             `smallest_effect`; see `equivalence_p_value`.
         equivalence_adjusted: `equivalence_p`, adjusted over the same family.
@@ -184,9 +173,6 @@ class Result:
 
     Attributes:
         scope: scope that defines each model's trials.
-        measure: accuracy or signed-rank cosine.
-        evaluation: scores of every participant.
-        models: means of the evaluated models.
         comparisons: contrasts of these models; one family.
         detectability: limits on the effects that this family can detect.
     """
@@ -218,7 +204,6 @@ class Result:
         )
 
     def _models_where(self, side: str, holds: Callable[[Comparison], bool]) -> frozenset[str]:
-        """Return the models whose contrast with a model or `CEILING` fulfils a condition."""
         sides = [{row.first, row.second} for row in self.comparisons if holds(row)]
         return frozenset().union(*(pair for pair in sides if side in pair)) - {side, CEILING}
 

@@ -102,10 +102,7 @@ def adjust(p_values: FloatArray, correction: Correction = "bh") -> FloatArray:
 def with_family(rows: Sequence[Row], p_values: Iterable[float], family: str) -> list[Row]:
     """Return the rows of a family of tests, with p-values adjusted by Benjamini and Hochberg.
 
-    Args:
-        rows: table rows; the columns `adjusted` and `family` are added.
-        p_values: p-value of each row; nan is not part of the family.
-        family: description of the family.
+    The columns `adjusted` and `family` are added. A p-value of nan is not part of the family.
     """
     q_values = adjust(np.array([*p_values])).tolist()
     return [
@@ -127,11 +124,7 @@ def decision_alpha(
     significant (1 for Holm). If the limit contradicts the decision on a contrast, it is replaced by
     this contrast's p-value.
 
-    Args:
-        p_values: (n_tests,) of the family; nan is not part of it.
-        rate: error rate of the family.
-        correction: correction for the family.
-        needed: see `Detectability`.
+    A p-value of nan is not part of the family. `needed` is that of `Detectability`.
     """
     significant = adjust(p_values, correction) < rate
     n_significant, m = int(significant.sum()), max(1, int((~np.isnan(p_values)).sum()))
@@ -152,13 +145,11 @@ class Detectability:
     """Limits on the effects that a family of signed-rank tests can detect, whatever the data.
 
     Attributes:
-        tests: number of tests in the family.
         fewest_units: smallest number of units in a test.
         most_units: largest number of units in a test.
         smallest: smallest possible p-value of a test.
         needed: number of tests that must be as clear as possible (all units on one side) before any
             test is significant; None if no test can be significant.
-        correction: correction for the family.
     """
 
     tests: int
@@ -184,12 +175,7 @@ class Detectability:
         return f"unless {self.needed} of the {self.tests} tests have the smallest possible p-value"
 
     def caution(self, units: str, rate: float) -> str:
-        """Return a warning about limits; empty if a single clear test can be significant.
-
-        Args:
-            units: name of the units, in the plural.
-            rate: error rate of the family.
-        """
+        """Return a warning about limits; empty if a single clear test can be significant."""
         if not self.tests or self.needed == 1:
             return ""
         least = (
@@ -252,15 +238,8 @@ def limits_over_groups(
 ) -> Detectability:
     """Compute the limits on effects that signed-rank tests over groups can detect.
 
-    Args:
-        has: (n_groups, n_models), whether a group has trials of a model; a test of two models uses
-            the groups that have trials of both models.
-        several: (n_groups,), whether a group has several participants and therefore a noise
-            ceiling.
-        models: names of the columns.
-        contrasts: the family.
-        rate: threshold for adjusted p-values.
-        correction: correction for the family.
+    `has`, (n_groups, n_models), is whether a group has trials of a model. `several`, (n_groups,),
+    is whether a group has several participants and therefore a noise ceiling.
     """
     sides = dict(zip(models, has.T, strict=True)) | {CEILING: several}
     units = [int((sides[first] & sides[second]).sum()) for first, second in contrasts]
@@ -270,13 +249,7 @@ def limits_over_groups(
 def family_cautions(
     families: Iterable[tuple[Scope, Detectability]], units: str, rate: float
 ) -> Iterator[str]:
-    """Yield each warning about limits of families, preceded by the scopes that it concerns.
-
-    Args:
-        families: scopes and the limits of their families.
-        units: name of the units, in the plural.
-        rate: error rate of each family.
-    """
+    """Yield each warning about limits of families, preceded by the scopes that it concerns."""
     limits = grouped((family.caution(units, rate), str(scope)) for scope, family in families)
     for limit, scopes in limits.items():
         if limit:

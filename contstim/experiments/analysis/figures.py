@@ -37,9 +37,7 @@ def drawings(
 ) -> Iterator[tuple[str, Figure]]:
     """Yield the name and the figure of each result that the analysis has.
 
-    Args:
-        analysis: result of `analyze`.
-        pair: two models for the figure of ranks; by default `best_rivals`.
+    `pair` are the models of the figure of ranks, by default `best_rivals`.
     """
     names, random = names_in_figures(analysis), Condition.RANDOM_NATURAL
     models = [*names.values()]
@@ -120,11 +118,8 @@ def consistency_figure(
     that are significantly worse (open dots). The first line connects the ceiling to the models that
     are significantly below it.
 
-    Args:
-        result: result of one scope and measure.
-        units: units of the tests, which determine the open dots; see `unit_kind`.
-        names: model → name in the figure, if different.
-        rivals: trivial rivals, drawn below the models in another colour.
+    `names` are model → name in the figure. Open dots are groups or participants, depending on
+    `units` (`unit_kind`). Trivial rivals are below the models, in another colour.
     """
     models = sorted(result.models, key=lambda judge: judge.value)
     order = [judge.model for judge in models]
@@ -204,12 +199,6 @@ def scatter_figure(
     A sentence is drawn at its fractional ranks among all scored sentences. A line connects the two
     sentences of a trial. The sentence that most people prefer is blue, the other one orange; both
     are grey if equally many people prefer each.
-
-    Args:
-        ratings: ratings and log-probabilities.
-        scores: scores of all sentences.
-        pair: two models that trials set against each other.
-        names: model → name in the figure, if different.
     """
     conditions = [c for c in CONTROVERSIAL if set(pair) in map(set, rivals(ratings, c))]
     ranks = [f"rank under {(names or {}).get(model, model)}" for model in pair]

@@ -27,10 +27,6 @@ class Estimate:
     """An estimate, such as a coefficient, with its interval and its test by Student's t.
 
     Attributes:
-        value: estimated value.
-        standard_error: standard error of the value.
-        low: lower end of the interval.
-        high: upper end of the interval.
         statistic: value / standard_error.
         freedom: degrees of freedom.
         p_value: two-sided.
@@ -48,11 +44,7 @@ class Estimate:
     def by_t(cls, value: float, standard_error: float, freedom: float, level: float) -> Estimate:
         """Compute the interval and test of a value; a standard error of zero gives p = 0.
 
-        Args:
-            value: estimated value; p is 1 if value and standard error are zero.
-            standard_error: standard error of the value.
-            freedom: degrees of freedom.
-            level: confidence level, such as 0.95.
+        If value and standard error are both zero, p is 1.
         """
         from scipy.stats import t as student
 
@@ -77,8 +69,6 @@ class Interval:
         high_items: upper end for new items and these people.
         low_participants: lower end for new people and these items.
         high_participants: upper end for new people and these items.
-        standard_error: standard error of the value or difference for `population`.
-        degrees_of_freedom: degrees of freedom of the standard error.
         population: people and items to which `low` and `high` generalise: new people and new items
             if both variances can be estimated.
         note: adjustment that was made, or reason for a narrower population; often empty.
@@ -136,11 +126,8 @@ class Uncertainty(NamedTuple):
 
         The p-value is below .05 if the 90 % interval lies within the margin (Schuirmann 1987). If
         two models agree on every answer, the variance is zero. The p-value is then (1 - margin /
-        span)^k for k items: the largest probability of no disagreement between models that differ
-        by the margin.
-
-        Args:
-            margin: smallest absolute difference that matters.
+        span)^k for k items. This is the largest probability that models that differ by the margin
+        never disagree.
         """
         return float(self._one_sided(margin - np.abs(self.estimate)))
 
@@ -181,18 +168,14 @@ class Uncertainty(NamedTuple):
         (Clopper & Pearson 1934). The interval reaches at least span * (1 - p) to each side, where
         p is this lower limit.
 
-        Args:
-            level: confidence level, such as 0.95.
-            variance: variance of the mean.
-            freedom: degrees of freedom of the variance.
-            units: number of items, or people, in the mean.
+        `units` is the number of items, or people, in the mean.
         """
         observations = self._effective_observations(variance, units)
         if self.is_value:
             lowest = self.ends[0]
             share = (self.estimate - lowest) / self.span
-            # `_effective_observations` adds an item with a known variance, which increases the
-            # degrees of freedom
+            # `_effective_observations` adds an item whose variance is known, so the sum of both
+            # variances has more degrees of freedom
             ratio = (variance + (self.span / units) ** 2) / variance if variance else np.inf
             curve = t_quantile(level, freedom * ratio**2) ** 2 / observations
             centre = (share + curve / 2) / (1 + curve)
@@ -211,10 +194,6 @@ class Uncertainty(NamedTuple):
         It is the variance of a single answer divided by the variance of the mean (Kish 1965). One
         item (or person) whose result differs from the others by the span is added. So the number is
         finite even if the variance is zero.
-
-        Args:
-            variance: variance of the mean.
-            units: number of items, or people, in the mean.
         """
         if not units:
             return np.full_like(variance, np.nan)

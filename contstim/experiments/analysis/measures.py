@@ -299,10 +299,7 @@ def evaluate_group(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return values, lower and upper ceilings of one group, each (n_participants, n_models).
 
-    Args:
-        group: ratings and log-probabilities.
-        measure: accuracy or signed-rank cosine.
-        mask: which trials evaluate which model, (n_models, n_trials).
+    The arguments are those of `evaluate`, for one group.
     """
     people, (n_models, _) = group.preferences, mask.shape
     values, lower, upper = np.full((3, len(people), n_models), np.nan)

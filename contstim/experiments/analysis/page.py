@@ -64,11 +64,8 @@ def report(
 ) -> Report:
     """Build the report page of an analysis.
 
-    Args:
-        analysis: result of `analyze`.
-        images: figures as PNG, by name.
-        title: heading of the page.
-        seen: model → overlap of the sentences with its training text; None if this is unknown.
+    `images` are figures as PNG, by name. `seen` is model → overlap of the sentences with its
+    training text, or None if this is unknown.
     """
     ratings, admission = analysis.ratings, analysis.admission
     # Participants with harmless problems are included, but named, because their answers may lower
@@ -138,7 +135,6 @@ def _preface(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
 
 
 def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> Iterator[Part]:
-    """Yield the parts of one result: figure, models, verdict, and all pairs of models."""
     sampling = analysis.sampling
     values, differences = value_ends(result.measure), difference_ends(result.measure)
     holm = sampling.correction == "holm"
@@ -230,7 +226,6 @@ def _verdict(result: Result, units: str) -> str:
 
 
 def _choices(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
-    """Yield near-unanimity by condition, and regressions on each model's log-probability ratios."""
     unanimity = [
         (row["condition"], f"{agreed:,}", f"{trials:,}", f"{agreed / trials:.1%}")
         for row in analysis.unanimity
@@ -255,7 +250,6 @@ def _choices(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
 
 
 def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> Iterator[Part]:
-    """Yield reliability by condition, and trials with the least and most certain preferences."""
     judged, scale = reliability.judged_trials(analysis.ratings), analysis.ratings.scale
     yield Paragraph(texts["reliability"], note=True)
     yield Picture("reliability", image, "shrunken mean ratings of all trials, by condition")
@@ -417,12 +411,8 @@ def write_analysis(
     If participants were artificial, the page and every figure begin with a warning, and every table
     has a column `simulated_participants`, such as `3 of 10`.
 
-    Args:
-        analysis: result of `analyze`.
-        folder: output folder; it is created if necessary, and files of the same names are replaced.
-        title: heading of the page.
-        pair: two models for the figure of ranks; by default those of `figures.best_rivals`.
-        seen: model → overlap of the sentences with its training text; None if this is unknown.
+    Files of the same names are replaced. `pair` is that of `figures.drawings`, `seen` that of
+    `report`.
 
     Returns:
         Paths of tables, figures and methods text, without report.html.

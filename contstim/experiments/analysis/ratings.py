@@ -128,11 +128,8 @@ def gather(
 ) -> Ratings:
     """Combine trials, responses and scores; sentences are matched by `Sentence.text`.
 
-    Args:
-        trials: trials of all groups; groups without responses are left out.
-        responses: each participant's responses to every trial of the group, as `admit` returns.
-        scores: log-probabilities of all sentences, and the models to evaluate.
-        partial: whether responses to trials of a group may be missing.
+    Groups without responses are left out. With `partial`, responses to trials of a group may be
+    missing.
 
     Raises:
         InputError: if there are no responses; if responses do not match the trials or are missing;
@@ -182,9 +179,7 @@ def gather(
 def subset(ratings: Ratings, chosen: Sequence[BoolArray]) -> Ratings:
     """Return the ratings of some trials; groups without such trials are left out.
 
-    Args:
-        ratings: ratings and log-probabilities.
-        chosen: for each group, whether a trial is chosen, (n_trials,).
+    `chosen` has, for each group, whether a trial is chosen, (n_trials,).
     """
     return Ratings(
         ratings.models,
@@ -276,11 +271,7 @@ def scope_mask(
 ) -> BoolArray:
     """Return `evaluates` for all models and trials, (n_models, n_trials).
 
-    Args:
-        trials: trials of a group.
-        scope: scope that determines which trials evaluate a model.
-        models: names of the rows.
-        catch: whether catch trials count in the overall result, as published in 2023.
+    With `catch`, catch trials count in the overall result, as published in 2023.
     """
     mask = np.array([[evaluates(trial, scope, model) for trial in trials] for model in models])
     if catch and scope is Scope.OVERALL:

@@ -42,11 +42,6 @@ def regress_choices(ratings: Ratings, models: Sequence[str], *, level: float = 0
     is the model's contribution in addition to the others. The order of the sentences does not
     matter.
 
-    Args:
-        ratings: ratings and log-probabilities.
-        models: models to use as predictors.
-        level: confidence level of the intervals.
-
     Returns:
         See `clustered_logit`. `left_out` counts the answers that are not used: those without a
         preference, and those to trials with a sentence of probability zero.

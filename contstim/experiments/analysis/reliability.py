@@ -92,10 +92,6 @@ def reliabilities_of(
 
     The reliability is None if no trial of the condition has two ratings, because V(people) cannot
     then be estimated.
-
-    Args:
-        rated_trials: trials with their ratings, (n_people,), at least one each.
-        scale: scale of the ratings.
     """
     middle = scale.middle
     # Rows of each condition: trial_id, mean rating, number of people, sum of squares around the
@@ -154,7 +150,6 @@ def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> Flo
     positive = _VALUES > 0
     of_votes = likelihood @ densities.T  # (n_votes, n_distributions)
     of_positive = likelihood[:, positive] @ densities[:, positive].T
-    # Posterior weight of each distribution, given all trials
     log_weights = counts @ np.log(of_votes) + np.log(np.outer(mean_prior, _SPREAD_PRIOR).ravel())
     weights = np.exp(log_weights - log_weights.max())
     # Rounded, so that equal numbers of votes give exactly one half

@@ -47,8 +47,6 @@ class Analysis(ShownAsTable):
 
     Attributes:
         admission: included and excluded participants, with reasons.
-        ratings: the participants' ratings, and the models' log-probabilities.
-        scores: scores of all sentences.
         sampling: units, levels and corrections of the tests.
         results: results of all measures in every scope.
         pairs: results of each pair of rival models on the trials that compare the two.
@@ -248,7 +246,6 @@ def analyze(
 
 
 def _empty_answers(ratings: Ratings) -> Iterator[str]:
-    """Yield warnings about constant ratings, and about models that prefer no sentence."""
     values = np.unique(np.concatenate([group.ratings.ravel() for group in ratings.groups]))
     if len(values) == 1 and not ratings.n_missing:
         yield (

@@ -50,9 +50,7 @@ def signed_rank_test(first: FloatArray, second: FloatArray) -> PairedTest:
 
     P-values are those of `signed_rank_p_values`.
 
-    Args:
-        first: (n_pairs,).
-        second: (n_pairs,); pairs with a nan are left out.
+    Pairs with a nan are left out.
     """
     differences = _round_differences(first - second)[None]
     n = int((~np.isnan(differences)).sum())

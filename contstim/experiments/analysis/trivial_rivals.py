@@ -52,10 +52,7 @@ def trivial_rivals(
     compare with their natural sentence (`naturals_of`). If the table does not contain enough of the
     trials' words (`TagTable.fits`), its tags and frequencies are not used.
 
-    Args:
-        trials: trials of all conditions.
-        table: counts of words and their tags.
-        frequencies: word frequencies; by default those of the table of tags.
+    Frequencies are by default those of the table of tags.
 
     Returns:
         The preferences, and sentences on omitted rivals and trials, with reasons.
@@ -98,21 +95,14 @@ def judge_rivals(
 ) -> Result | None:
     """Evaluate the trivial rivals like models, and test each model against each rival.
 
-    Args:
-        ratings: ratings and log-probabilities.
-        result: the models' result in one scope by one measure.
-        rivals: preferences of the rivals; see `trivial_rivals`.
-        sampling: settings used for the models.
-
     Returns:
         A result whose `models` has a row for each rival, on the trials of the scope that all rivals
         judge. Its `comparisons` has a row for each model and rival (model minus rival), on those
         trials that also evaluate the model. These tests are one family. The result is None if no
         rival prefers a sentence in any trial, or if the scope is `ACCEPT` or `REJECT`.
     """
-    # In natural-synthetic trials, the natural sentence always has fewer new words, and each model
-    # is evaluated in one role, for or against the synthetic sentence. A trivial rival therefore is
-    # no baseline.
+    # In natural-synthetic trials, the natural sentence always has fewer new words, and each scope
+    # has only one role of the models. So a trivial rival is no baseline.
     if result.scope in (Scope.ACCEPT, Scope.REJECT):
         return None
     groups, models, about = ratings.groups, ratings.models, (result.scope, result.measure)
@@ -168,10 +158,6 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     a tie counts one half. `value` is the accuracy with which the judge predicts people, with its
     interval. There are no rows without minimal pairs. If a paradigm is named `all`, or a model
     `grammar`, these rows are named `(all)` and `(grammar)`.
-
-    Args:
-        ratings: ratings and log-probabilities.
-        sampling: settings used for the models.
     """
     paradigms = {t.paradigm for t in ratings.trials if t.condition is Condition.MINIMAL_PAIR}
     has_grammar = any(trial.kind_1 is Kind.ACCEPTABLE for trial in ratings.trials)
@@ -224,12 +210,7 @@ def better_than_all_rivals(result: Result, model: str) -> bool:
 
 
 def against_rivals(result: Result, units: Units | None) -> str:
-    """Describe which models are not shown to be better than every trivial rival.
-
-    Args:
-        result: result of `judge_rivals`.
-        units: units of its tests.
-    """
+    """Describe which models are not shown to be better than every trivial rival."""
     values = ", ".join(f"{row.model} ({row.value:.2f})" for row in result.models)
     than = f"than the trivial rival{'s' * (len(result.models) > 1)} {values}"
     if cannot := result.detectability.cannot(str(units)):

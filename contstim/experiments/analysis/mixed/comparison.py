@@ -40,10 +40,8 @@ class MixedAnalysis:
     """Mixed models of the same ratings.
 
     Attributes:
-        settings: settings of all fits.
         empty: the fit without models.
         fits: a fit of each model that can be fitted alone, in the requested order.
-        joint: fits of several models together.
         comparisons: a row for each pair of models. `difference` is the first log-likelihood minus
             the second, in nats. Its standard error is over trials and participants (see the
             module). Degrees of freedom are one less than the number of trials or participants,
@@ -124,14 +122,8 @@ def compare_mixed(
 ) -> MixedAnalysis:
     """Fit a mixed model for each language model, and compare them on the same ratings.
 
-    Args:
-        ratings: ratings and log-probabilities.
-        settings: settings of the mixed models.
-        conditions: conditions of the trials; by default all but catch trials.
-        models: models to fit; all by default.
-        together: whether to fit also each pair of models, and all models, together. This estimates
-            contributions of a model in addition to others.
-        progress: called with the numbers of completed and of all fits.
+    With `together`, each pair of models, and all models, are also fitted together. This estimates
+    contributions of a model in addition to others.
 
     Raises:
         InputError: see `fit_mixed`. A model that cannot be fitted alone is left out, unless no
@@ -176,9 +168,7 @@ def compare_mixed(
 def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> list[Row]:
     """Compare every pair of fits; the standard error is over trials and participants.
 
-    Args:
-        fits: fits to the same ratings, with equal numbers of parameters.
-        level: confidence level of the intervals.
+    The fits must have equal numbers of parameters.
 
     Raises:
         InputError: if the fits are of different ratings.

@@ -66,11 +66,6 @@ class ThresholdScheme:
 def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> ThresholdScheme:
     """Return the scheme of the thresholds between ratings that occur.
 
-    Args:
-        kind: symmetric or flexible.
-        ratings: all ratings.
-        scale: scale of the ratings.
-
     Raises:
         InputError: if all ratings are equal.
     """
@@ -115,11 +110,8 @@ def fit_blocks(
 
     Predictors of about unit size give the most accurate fit.
 
-    Args:
-        link: distribution of the noise.
-        scheme: scheme of the thresholds.
-        blocks: ratings of each group, as levels of the scheme.
-        trials_vary: whether trials have a random intercept.
+    `blocks` contain ratings as levels of the scheme. With `trials_vary`, trials have random
+    intercepts.
 
     Raises:
         InputError: if the best estimates are infinite, or the ratings do not determine them.

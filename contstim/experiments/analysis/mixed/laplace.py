@@ -104,11 +104,7 @@ def block_likelihood(
 ) -> BlockLikelihood:
     """Approximate the log-likelihood of a group.
 
-    Args:
-        link: distribution of the noise.
-        block: ratings of the group.
-        parameters: parameters at which to evaluate.
-        start: modes from which the search starts; None starts from zero.
+    `start` are modes from which the search starts, by default zeros.
 
     Raises:
         InputError: if no mode is found.

@@ -36,7 +36,6 @@ class MixedSettings:
     """The mixed model of an analysis.
 
     Attributes:
-        link: probit or logit.
         thresholds: symmetric, so that the order of a trial's sentences does not matter; or
             flexible, the default of R's `clmm`, with results that depend on this order.
         people: effects of participants: "none"; "intercept", a bias towards the left or right side;
@@ -48,7 +47,6 @@ class MixedSettings:
             random slope could not be distinguished from the intercept.
         ratios: "nats", with infinite ratios replaced by the model's largest finite ratio; or
             "ranks", signed ranks of the ratios among the trials, divided by the number of trials.
-        level: confidence level of the intervals.
     """
 
     link: Annotated[Link, Help("probit for normal noise, logit for logistic noise.")] = "probit"
@@ -81,10 +79,8 @@ class MixedFit:
         rated: the ratings; those on a slider in groups, see `Scale.grouped`.
         sizes: for each model, the typical size of its ratios, by which ratios are divided; the
             number of infinite ratios; and the finite ratio that replaces infinite ones.
-        scheme: scheme of the thresholds.
         parameters: parameters for predictors of unit size; see `fitting.Estimates`.
         estimated: thresholds, then slopes.
-        errors: standard errors of `estimated`.
         blocks: log-likelihood of each group.
     """
 
@@ -210,12 +206,6 @@ def fit_mixed(
     effects are fitted. Likelihood and approximation are those of R's `ordinal::clmm` (Christensen
     2019). For choices, and for ratings with one degree of confidence, symmetric thresholds give a
     binary probit (or logit) model without an intercept.
-
-    Args:
-        ratings: ratings and log-probabilities.
-        models: models whose ratios are predictors.
-        settings: settings of the mixed model.
-        conditions: conditions of the trials; by default all but catch trials.
 
     Raises:
         InputError: if there is no such model or trial, or a model is named twice; if the variance
