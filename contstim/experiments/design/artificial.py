@@ -52,9 +52,6 @@ class ArtificialParticipants:
         differences: the model's log p(sentence_2) - log p(sentence_1), (n_trials,) nats; -inf for
             catch trials.
         noise: standard deviation of the noise, nats.
-        lapses: share of trials with lapses.
-        seed: seed of all random draws.
-        model: name of the model that they follow, if it has one.
     """
 
     trials: tuple[Trial, ...]
@@ -119,12 +116,8 @@ class ArtificialParticipants:
     ) -> tuple[Response, ...]:
         """Return answers of participant `number` in a group, in the order of presentation.
 
-        Args:
-            number: number that determines the ratings; see `ratings`.
-            name: name of the participant.
-            group: group whose trials are shown.
-            index: number within the group, from 1; see `presentation`.
-            seed: seed of order and sides; see `presentation`.
+        `number` determines the ratings; `index`, the participant's number within the group from 1,
+        and `seed` determine order and sides (`presentation`).
         """
         rated, times = self.ratings(number), self.times(number)
         shown = presentation(self.trials, group=group, participant=index, seed=seed)

@@ -137,11 +137,7 @@ def presentation(
     result depends only on the trials' identifiers, the seed, the group and the participant's
     number.
 
-    Args:
-        trials: trials of a design, of all groups.
-        group: number of the group, from 1.
-        participant: number within the group, from 1.
-        seed: seed of the experiment.
+    `group` and `participant`, the number within the group, are counted from 1.
 
     Raises:
         InputError: if the group has no trials, or a number is below 1.

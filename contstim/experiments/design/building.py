@@ -80,7 +80,6 @@ class Design(ShownAsTable):
 
     Attributes:
         trials: trials, sorted by group, condition and models.
-        certificate: solver, size and run time.
         changed: reviewed trials that were not rejected, but are no longer in their earlier group.
     """
 
@@ -116,8 +115,8 @@ def build_design(
     trials of every condition, model pair and role. The role of a natural-synthetic trial is its
     synthetic sentence; that of a minimal pair is the model that is right. No group sees a sentence
     twice, even with another end mark. If both sentences of every natural controversial pair have
-    the same number of words, so do both sentences of every random pair. With twins and its numbers
-    of trials, this is the design of the 2023 study.
+    the same number of words, so do both sentences of every random pair. With twins and the numbers
+    of the 2023 study, the result is the design of that study.
 
     After a review of earlier designs, as many trials as possible stay in their groups. Random and
     catch trials that were not rejected stay too, if their sentences are still available. All other
@@ -368,11 +367,7 @@ def _unchanged_fillers(
     A trial stays if its group still exists and its natural sentences can still be drawn. None of
     its sentences may be in another trial of the new design, or the natural sentence of a triplet.
 
-    Args:
-        reviewed: trials of any condition that were not rejected.
-        natural: sentences that can be drawn.
-        placed: all trials of pairs and triplets.
-        counts: (condition, group from 1) → target number of trials.
+    `counts` is (condition, group from 1) → target number of trials.
     """
     texts = {sentence.bare for sentence in natural}
     used, vacant = _used_texts(placed), Counter(counts)
@@ -402,12 +397,8 @@ def _draw_fillers(
     sentences of random pairs do too. Otherwise, the longer sentence of a random pair would usually
     have the lower probability.
 
-    Args:
-        natural: sentences to draw from, which also show which words have a capital (`as_inside`).
-        other_trials: all other trials.
-        missing: (condition, group from 1) → number of missing trials.
-        rejected: words of each rejected sentence; these sentences are not drawn.
-        rng: source of draws and shuffles.
+    `missing` is (condition, group from 1) → number of missing trials. Sentences in `rejected` are
+    not drawn.
 
     Raises:
         InfeasibleError: if there are too few sentences, or a sentence cannot be shuffled.

@@ -93,12 +93,9 @@ class MeasuredPeople:
     """Measurements of people to which simulated people are calibrated.
 
     Attributes:
-        kinds: measurements by kind of trial.
-        following: standard deviation, between people, of the strength with which they follow models, as
-            a share of the mean strength.
-        source: description of the study.
+        following: standard deviation, between people, of the strength with which they follow
+            models, as a share of the mean strength.
         best: the model that people followed most.
-        simulated: whether participants of that study were artificial.
     """
 
     kinds: Mapping[Scope, MeasuredKind] = field(default_factory=_published_kinds)
@@ -356,7 +353,6 @@ class _Aim:
         ceiling: target of the lower noise ceiling on the trials of model `judge`.
         judge: index of the model whose trials determine the ceiling.
         measured: measurements, of which only `raters` and `items` are used.
-        following: standard deviation of how far people follow models, as a share of the mean.
     """
 
     signals: FloatArray
@@ -393,9 +389,7 @@ class _Aim:
 def _fit(aim: _Aim, weights: FloatArray | None = None) -> _FitResult:
     """Fit the weights of the models to their accuracies, and the standard deviation of items.
 
-    Args:
-        aim: target of the fit.
-        weights: fixed weights, (n_models,), with which target accuracies are ignored; or None.
+    With fixed `weights`, (n_models,), target accuracies are ignored.
     """
     if aim.measured.items is None:
         return _fit_to_ceiling(aim, weights)

@@ -4,11 +4,11 @@ In every trial a person prefers sentence_2 if a latent value is positive,
 
     latent value = signal · (1 + following) + item + noise,
 
-where `signal` is the models' prediction for the trial, `item` is a preference that all people share
-and that the models do not predict, and `following` is how much more than the average a person
-follows the models. The noise of single answers is standard normal (Thurstone 1927). `contstim
-mixed` fits the same model to ratings, with a probit link. The defaults for new designs were
-measured from the participants of Golan et al. (2023).
+where `signal` is the models' prediction for the trial, and `item` is a preference that all people
+share and that the models do not predict. `following` is a person's deviation from the average
+strength of following the models, relative to this average. The noise of single answers is standard
+normal (Thurstone 1927). `contstim mixed` fits the same model to ratings, with a probit link. The
+defaults for new designs were measured from the participants of Golan et al. (2023).
 """
 
 from __future__ import annotations
@@ -123,10 +123,7 @@ class Population:
     def answers(self, rows: IntArray, participants: int, rng: np.random.Generator) -> BoolArray:
         """Draw whether new people prefer sentence_2, (n_experiments, participants, n_rows).
 
-        Args:
-            rows: (n_experiments, n_rows), indices of the trials of a group.
-            participants: number of participants in the group.
-            rng: source of all draws.
+        `rows`, (n_experiments, n_rows), are indices of the trials of a group.
         """
         experiments, n_rows = rows.shape
         signal = self.signal[rows][:, None]
@@ -143,9 +140,7 @@ def votes_agreement(shares: FloatArray, raters: int) -> FloatArray:
     This is the lower noise ceiling of accuracy for each trial (Golan et al. 2023, Methods). A draw
     among the others counts one half.
 
-    Args:
-        shares: probabilities of sentence_2, of any shape.
-        raters: number of people who see each trial.
+    `shares` are probabilities of sentence_2, of any shape.
     """
     from scipy.special import bdtr, bdtrc
 
@@ -166,7 +161,6 @@ class TrialPreferences:
     """Preferences of models on the trials of a design.
 
     Attributes:
-        models: names of the models.
         differences: (n_trials, n_models), log p(sentence_2) - log p(sentence_1), nats.
         evaluates: (n_trials, n_models), whether the trial evaluates the model.
         groups: (n_trials,), 0-based group of the trial.

@@ -52,7 +52,6 @@ class PopulationPower:
     """Power for people and items from one population; rates are shares of experiments.
 
     Attributes:
-        name: name of the population: a planted model, or `AS_MEASURED`.
         rivals: `DISTANT` or `CLOSE` for a planted model; otherwise empty.
         favourite: index of the planted model; without one, of the model with the highest expected
             accuracy.
@@ -61,8 +60,8 @@ class PopulationPower:
         better: (n_models, n_models), rate at which the row's model is significantly better than the
             column's.
         first_by_trials: (n_trials,), rate at which the favourite has the highest accuracy on the
-            first 1, 2, … trials, in random orders that mix model pairs evenly. A tie of k models
-            counts 1/k. As long as some model has no trial, the rate is 0.
+            first 1, 2, … trials. Trials are in random orders that mix model pairs evenly. A tie of
+            k models counts 1/k. As long as some model has no trial, the rate is 0.
     """
 
     name: str
@@ -86,12 +85,9 @@ class Power:
     sqrt(simulations)).
 
     Attributes:
-        models: names of the models.
         populations: results for each planted model, or for people as measured.
         simulations: number of simulated experiments for each population.
         units: random factors of the tests: `groups`, or `crossed` (participants and items).
-        groups: number of groups.
-        participants: number of participants in each group.
     """
 
     models: tuple[str, ...]
@@ -156,11 +152,11 @@ def simulate_power(
 
     Every experiment has new people and new items. Each trial of a group is replaced by a random one
     of the design that sets the same models against each other. People's shared preferences beyond
-    the models are drawn again. Every experiment is analysed as in `analyze`, with one family of all
-    model pairs and all models against the lower noise ceiling, corrected by Benjamini and Hochberg.
-    Tests are signed-rank tests over group means, or crossed tests. A group without trials of a
-    model is left out of this model's tests. Participants who are alone in their group have no noise
-    ceiling.
+    the models are drawn again. Every experiment is analysed as in `analyze`. All pairs of models,
+    and all models against the lower noise ceiling, are one family, corrected by Benjamini and
+    Hochberg. Tests are signed-rank tests over group means, or crossed tests. A group without trials
+    of a model is left out of this model's tests. Participants who are alone in their group have no
+    noise ceiling.
 
     Args:
         trials: trials of one scope.
@@ -233,8 +229,6 @@ class ScopePower:
         sizes: power with half and twice the people in a group, and with half and twice the groups,
             where each group has different items.
         smaller: trials per group in a smaller experiment → `Power.range_better`.
-        detectability: limits on effects that the signed-rank tests of this scope can detect.
-        precision: precision of differences between two models.
     """
 
     planned: Power
@@ -244,12 +238,7 @@ class ScopePower:
     precision: Precision
 
     def single_test(self, size: Power, effect: float) -> dict[str, float]:
-        """Return results of a single crossed test for an experiment of this size, by column.
-
-        Args:
-            size: power with the numbers of groups and participants.
-            effect: smallest difference of accuracies that matters.
-        """
+        """Return results of a single crossed test for an experiment of this size, by column."""
         precision, counts = self.precision, (size.groups, size.participants)
         return {
             "standard_error": precision.standard_error(*counts),
@@ -265,14 +254,9 @@ class DesignPower:
     """The power of each kind of trial of a design.
 
     Attributes:
-        models: names of the models.
         measured: measurements to which people are calibrated.
         populations: people and items of simulated experiments; see `calibrate`.
         unreached: scope and name of populations without the measured values, see `calibrate`.
-        groups: number of simulated groups.
-        participants: number of participants in each group.
-        units: random factors of the tests.
-        smallest_effect: smallest difference of accuracies that matters.
         scopes: power of each kind of trial, and of all together (`overall`).
     """
 
@@ -326,19 +310,10 @@ def design_power(
 ) -> DesignPower:
     """Simulate experiments with new people and new items, by kind of trial.
 
-    Args:
-        trials: trials of a design.
-        table: scores of all the trials' sentences under the models to compare; catch trials need
-            none.
-        measured: measurements to which simulated people are calibrated, by kind of trial; by
-            default experiment 1 of the 2023 study.
-        groups: see `simulate_power`.
-        participants: see `simulate_power`.
-        simulations: see `simulate_power`.
-        smallest_effect: smallest difference of accuracies that matters.
-        seed: see `simulate_power`.
-        progress: called before each simulation of a kind and size, with the numbers of completed
-            and of all simulations.
+    By default, people are calibrated to experiment 1 of the 2023 study. Differences of accuracies
+    matter from `smallest_effect`. `groups`, `participants`, `simulations` and `seed` are those of
+    `simulate_power`. `progress` is called before each simulation of a kind and size, with the
+    numbers of completed and of all simulations.
 
     Raises:
         InputError: if a sentence or model has no scores, no trials allow a comparison of two

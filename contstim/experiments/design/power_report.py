@@ -37,12 +37,7 @@ ALTERNATIVE = (
 
 
 def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
-    """Build the page on the power of a design, with warnings at the top of the page.
-
-    Args:
-        power: results of the simulation.
-        picture: picture of `power_figure`, if available.
-    """
+    """Build the page on the power of a design, with warnings at the top of the page."""
     texts = passages(
         *(__package__, "power.md.jinja"),
         power=power,
@@ -158,7 +153,6 @@ def _smallest_effect_parts(power: DesignPower, texts: Mapping[str, str]) -> Iter
 
 
 def _groups_for(precision: Precision, power: DesignPower) -> list[Value]:
-    """Return how many groups detect the effect, and show equivalence, in 80 % of experiments."""
     cells: list[Value] = []
     for rate in (precision.power, precision.equivalence):
 
@@ -201,10 +195,10 @@ def power_table(power: DesignPower) -> Columns:
     """Return a row for each scope, population, and ordered pair of models.
 
     `people` is `AS_MEASURED`, or the planted model, which simulated people follow most. If it is
-    the planted model, `model` is the same, and there is a row for distant and a row for close
-    `rivals` (see `population`). `significantly_better` is the rate at which the test is significant
-    in favour of `model`. `first` is the rate at which `model` has the highest accuracy; it is empty
-    if `model` is not the favourite.
+    the planted model, `model` is the same model, with rows for distant and for close `rivals` (see
+    `population`). `significantly_better` is the rate at which the test is significant in favour of
+    `model`. `first` is the rate at which `model` has the highest accuracy; it is empty if `model`
+    is not the favourite.
     """
     return rows_table(
         {

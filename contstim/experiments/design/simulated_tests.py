@@ -139,10 +139,8 @@ def _choices_and_agreement(answers: BoolArray) -> tuple[FloatArray, FloatArray]:
 def family_limits(trials: TrialPreferences, groups: int, participants: int) -> Detectability:
     """Compute which effects signed-rank tests over groups can detect; no answers are needed.
 
-    Args:
-        trials: trials of one scope.
-        groups: number of groups; additional groups have trials like the design's.
-        participants: number of participants in each group; with one, there is no noise ceiling.
+    Groups in addition to the design's have trials like these. With one participant in each group,
+    there is no noise ceiling.
     """
     has = np.zeros((trials.n_groups, len(trials.models)), dtype=np.bool_)
     np.logical_or.at(has, trials.groups, trials.evaluates)
@@ -182,9 +180,7 @@ class Precision:
     def standard_errors(self, groups: int, participants: int) -> FloatArray:
         """Return the standard error of a difference of accuracies, (n_pairs,).
 
-        Args:
-            groups: number of groups, each with its own items.
-            participants: number of participants in each group.
+        Each group has its own items.
         """
         people = (self.people + self.answers) / participants
         return np.sqrt((self.items + people) / groups)
@@ -219,11 +215,6 @@ class Precision:
 
         The power is averaged over pairs of models. It is nan if a variance is unknown, or if no
         pair of models can differ this much.
-
-        Args:
-            effect: difference of accuracies.
-            groups: number of groups, each with its own items.
-            participants: number of participants in each group.
         """
         limits = self._limits(LEVEL / 2, groups, participants)
         return self._power(effect, groups, participants, limits)
@@ -242,11 +233,6 @@ class Precision:
 
         Two one-sided tests at .05 must both reject (Schuirmann 1987), that is, the 90 % interval
         must be within the margin. The power is averaged over pairs of models.
-
-        Args:
-            margin: largest difference of accuracies that does not matter.
-            groups: number of groups, each with its own items.
-            participants: number of participants in each group.
         """
         from scipy.special import ndtr
 
@@ -300,14 +286,7 @@ def measure_precision(
     participants: int = 10,
     seed: int = 0,
 ) -> Precision:
-    """Estimate the variances of items, people and single answers from crossed tests of simulations.
-
-    Args:
-        trials: trials of one scope.
-        populations: populations for the same trials.
-        participants: number of participants in each group.
-        seed: seed of the simulation.
-    """
+    """Estimate variances of items, people and single answers from crossed tests of simulations."""
     rng = np.random.default_rng(seed)
     people = max(2, participants)
     rows_by_group = trials.rows_by_group()
@@ -358,7 +337,7 @@ def _widest_difference(
         mask = trials.evaluates[group_rows][:, [i, j]]
         if mask.any(axis=0).all():
             shares = trials.sides[group_rows][:, [i, j]] * mask / mask.sum(axis=0)
-            # A trial adds to the difference of accuracies plus or minus half of the difference
-            # between its shares in both accuracies, depending on the choice
+            # Either choice in a trial changes the difference of accuracies by half of the
+            # difference between the trial's shares in both
             differences.append(np.abs(shares[:, 0] - shares[:, 1]).sum() / 2)
     return float(np.mean(differences))

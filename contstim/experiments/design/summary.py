@@ -41,7 +41,6 @@ class DesignSummary:
     """A design in numbers.
 
     Attributes:
-        groups: number of groups.
         counts: condition → number of trials in each group.
         roles: (condition, kinds of both sentences) → number of model pairs, and minimum and maximum
             number of trials of a model pair in a group.
@@ -51,7 +50,6 @@ class DesignSummary:
             sentence_1 and sentence_2 over its trials.
         notes: topic → sentences about the design, which may be empty. Topics are the sections of
             summary.md.jinja, and `tests`: why crossed tests replace tests over too few groups.
-        cautions: warnings about effects that tests over these groups cannot detect.
         figures: table of numbers on the triplets; None if it is not available.
     """
 
@@ -211,7 +209,6 @@ def summary_figure(summary: DesignSummary) -> Figure:
     figure = new_figure(9, 6)
     upper, lower = figure.subfigures(2, 1, squeeze=False).ravel()
     left_panel, right_panel = upper.subplots(1, 2)
-    # A bar for each group, with stacked conditions.
     groups = np.arange(1, summary.groups + 1)
     bottom = np.zeros(summary.groups)
     for condition, counts in summary.counts.items():
@@ -285,14 +282,6 @@ def sentences_needed(
     A triplet and a catch trial use one sentence, a natural pair and a random pair two. Pairs and
     triplets are selected separately and may share sentences, which the summary of a design counts.
     This is a minimum: triplets and natural pairs improve with the number of candidate sentences.
-
-    Args:
-        models: number of models, which are compared in pairs.
-        triplets_per_pair: number of triplets for each pair of models.
-        pairs_per_pair: number of natural pairs for each pair of models.
-        groups: number of groups of participants.
-        random_per_group: number of random natural pairs for each group.
-        catch_per_group: number of catch trials for each group.
 
     Raises:
         InputError: if there are fewer than two models, or a number is negative.
