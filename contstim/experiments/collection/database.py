@@ -1,8 +1,8 @@
 """The database of answers: tables, keys, and the server's only writing thread.
 
 Data are on disk before the response is sent. SQLite syncs its write-ahead log at every commit, so
-neither SIGKILL nor a power cut can undo an acknowledged request. A sync takes milliseconds. All
-requests that arrive during a sync are written together, with the next sync.
+neither SIGKILL nor a power cut can undo an acknowledged request. All requests that arrive during a
+sync (milliseconds) are written together, with the next sync.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def stored_key(connection: sqlite3.Connection, name: str) -> str:
 
 def digest(key: str, field: str, value: str) -> str:
     """Return a keyed hash of a value, which reveals nothing without the key."""
-    # No name of a field contains the separator, so different pairs give different texts
+    # No field name contains the separator, so different pairs of field and value give different
+    # texts
     return hmac.new(bytes.fromhex(key), f"{field}\x1f{value}".encode(), sha256).hexdigest()[:32]
 
 
@@ -68,7 +69,7 @@ def withdrawal_mark(connection: sqlite3.Connection, text: str) -> str:
 
 
 def equal_secrets(first: str, second: str) -> bool:
-    """Return true if two texts are equal, in a time independent of their first difference."""
+    """Return whether two texts are equal; the time does not depend on where they differ."""
     return hmac.compare_digest(first.encode(errors="replace"), second.encode(errors="replace"))
 
 
@@ -90,8 +91,8 @@ class Recorder:
         try:
             with ExitStack() as resources:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                # Only the owner may read the file, because it contains identities; SQLite gives its
-                # other files the same permissions
+                # Only the owner may read the file, because it contains identities. SQLite gives its
+                # other files the same permissions.
                 file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
                 resources.callback(os.close, file)
                 _require_one_name(path)
@@ -108,7 +109,7 @@ class Recorder:
         self._thread.start()
 
     def participant_secret(self, participant: str) -> str:
-        """Return the secret that a participant's browser must send; it is derived, not stored."""
+        """Return the secret that a participant's browser must send; it is derived from the name."""
         return digest(self._secret, "secret", participant)
 
     def completion_code(self, participant: str) -> str:
@@ -130,7 +131,7 @@ class Recorder:
         return await asyncio.wrap_future(done)
 
     def check(self) -> None:
-        """Check that the open files still have their names.
+        """Check that the database on disk is still the one that is open.
 
         If an open file is deleted or replaced, writing continues without an error, into a file that
         disappears when it is closed.
@@ -164,7 +165,6 @@ class Recorder:
             self._commit([job for job in jobs if job is not None])
 
     def _commit(self, jobs: list[Job]) -> None:
-        # Skip cancelled requests
         jobs = [job for job in jobs if job[1].set_running_or_notify_cancel()]
         if not jobs:
             return
@@ -188,7 +188,6 @@ class Recorder:
 def _run_in_savepoint(
     connection: sqlite3.Connection, work: Work
 ) -> tuple[Any, BaseException | None]:
-    """Run one request's part of a transaction; undo it if it fails."""
     connection.execute("SAVEPOINT request")
     try:
         result = work(connection)
@@ -208,7 +207,7 @@ def _identity(file: Path) -> tuple[int, int, bool]:
 
 @contextmanager
 def writable_connection(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a connection for writing; it reads once, so that it holds a SQLite lock until closed."""
+    """Open a connection for writing, which holds a SQLite lock until it is closed."""
     connection = sqlite3.connect(
         path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
     )
@@ -218,18 +217,12 @@ def writable_connection(path: Path) -> Iterator[sqlite3.Connection]:
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             connection.execute(f"PRAGMA {pragma}")
         connection.execute("PRAGMA foreign_keys = ON")
-        _has_tables(connection)
+        _has_tables(connection)  # reads once, which acquires the lock
         yield connection
 
 
 def _lock(path: Path, file: int) -> None:
-    """Lock a database against other servers, whatever name they use for it.
-
-    The lock belongs to the file, not to its name, and ends with the process in any case.
-
-    Raises:
-        StoreError: if another server has the lock.
-    """
+    """Lock a database file, under all its names, against other servers, until the process ends."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -239,10 +232,10 @@ def _lock(path: Path, file: int) -> None:
         else:
             import fcntl
 
-            # A POSIX lock like SQLite's own, on another byte. SQLite releases all POSIX locks of a
-            # process, including this one, when no connection needs a lock; in WAL mode an open
-            # connection always needs one. SQLite cannot release `flock` locks, but on macOS they
-            # would exclude SQLite itself.
+            # A POSIX lock like SQLite's own, on another byte. When no connection needs a lock,
+            # SQLite releases all POSIX locks of the process, including this one. In WAL mode, an
+            # open connection always needs a lock. `flock` locks would exclude SQLite itself on
+            # macOS.
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
     except (BlockingIOError, PermissionError):  # raised by POSIX and by Windows
         raise StoreError(
@@ -251,7 +244,6 @@ def _lock(path: Path, file: int) -> None:
 
 
 def _read_server(path: Path) -> str:
-    """Return the description of the server that uses a database, or `another server`."""
     with suppress(StoreError, sqlite3.Error), closing(open_readable(path)) as connection:
         return stored_key(connection, "server")
     return "another server"
@@ -262,11 +254,6 @@ def _has_tables(connection: sqlite3.Connection) -> bool:
 
 
 def _initialize(connection: sqlite3.Connection, path: Path, fingerprint: str, server: str) -> None:
-    """Create the tables of a new database, and store the server's description.
-
-    Raises:
-        StoreError: if the database belongs to another study.
-    """
     connection.execute("BEGIN IMMEDIATE")
     if not _has_tables(connection):
         make_tables(connection, "contstim.experiments.collection", APPLICATION_ID, LAYOUT)
@@ -289,7 +276,7 @@ def open_readable(path: Path) -> sqlite3.Connection:
             has hard links and no write-ahead log is next to it.
     """
     try:
-        # A write-ahead log next to the file shows that this name is the one in use
+        # If a write-ahead log is next to the file, a server uses the file under this name
         if path.exists() and not Path(f"{path}-wal").exists():
             _require_one_name(path)
         uri = f"{path.resolve().as_uri()}?mode=ro"
@@ -316,11 +303,7 @@ def _require_one_name(path: Path) -> None:
 
 
 def _require_layout(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse files that are not databases of answers with this version's layout.
-
-    Raises:
-        StoreError: if the file is of another kind, or has another layout.
-    """
+    """Refuse files that are not databases of answers with this version's layout."""
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (layout,) = connection.execute("PRAGMA user_version").fetchone()
     if kind != APPLICATION_ID:
