@@ -409,10 +409,8 @@ def write_analysis(
     """Write tables (CSV), figures (PDF and PNG), methods.md, and a self-contained report.html.
 
     If participants were artificial, the page and every figure begin with a warning, and every table
-    has a column `simulated_participants`, such as `3 of 10`.
-
-    Files of the same names are replaced. `pair` is that of `figures.drawings`, `seen` that of
-    `report`.
+    has a column `simulated_participants`, such as `3 of 10`. Files of the same names are replaced.
+    `pair` is that of `figures.drawings`, `seen` that of `report`.
 
     Returns:
         Paths of tables, figures and methods text, without report.html.

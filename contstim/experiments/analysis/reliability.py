@@ -61,8 +61,7 @@ class ItemReliability:
     """Preference of people in general on a trial, estimated from its raters.
 
     Attributes:
-        shrunken_rating: mean rating, shrunk towards the middle of the scale; the middle if the
-            mean is all chance.
+        shrunken_rating: mean rating, shrunk towards the middle of the scale.
         standard_error: standard error of the shrunken rating, in steps of the scale.
         reliability: reliability of the mean rating, 0 (chance) to 1.
         sure_of_2: probability that people in general prefer sentence_2, 0 to 1.

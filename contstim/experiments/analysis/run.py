@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 class Analysis(ShownAsTable):
     """All results of an experiment; conditions that it lacks are left out.
 
-    Lists of rows are the tables with the same names; see `to_frame`.
+    Lists of rows are tables; see `to_frame`.
 
     Attributes:
         admission: included and excluded participants, with reasons.

@@ -48,9 +48,7 @@ def smallest_p_value(units: int) -> float:
 def signed_rank_test(first: FloatArray, second: FloatArray) -> PairedTest:
     """Run Wilcoxon's test on pairs; ranks of zero differences are split between both signs.
 
-    P-values are those of `signed_rank_p_values`.
-
-    Pairs with a nan are left out.
+    P-values are those of `signed_rank_p_values`. Pairs with a nan are left out.
     """
     differences = _round_differences(first - second)[None]
     n = int((~np.isnan(differences)).sum())

@@ -50,9 +50,8 @@ def trivial_rivals(
 
     The rivals `words changed` and `tag misfits` judge only pairs of synthetic sentences, which they
     compare with their natural sentence (`naturals_of`). If the table does not contain enough of the
-    trials' words (`TagTable.fits`), its tags and frequencies are not used.
-
-    Frequencies are by default those of the table of tags.
+    trials' words (`TagTable.fits`), its tags and frequencies are not used. By default, frequencies
+    are those of the table of tags.
 
     Returns:
         The preferences, and sentences on omitted rivals and trials, with reasons.

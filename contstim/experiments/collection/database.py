@@ -39,7 +39,7 @@ LAYOUT = 4
 
 BUSY_SECONDS = 5.0
 _MAX_BATCH = 500  # requests in a commit
-_LOCKED_BYTE = (1 << 31) - 1  # of the database file: beyond its content and SQLite's own locks
+_LOCKED_BYTE = (1 << 31) - 1  # position beyond the file's content and SQLite's own locks
 
 
 def stored_key(connection: sqlite3.Connection, name: str) -> str:

@@ -78,7 +78,7 @@ class Applicant:
     has_token: bool
 
     def name(self, secret: str, request: JoinRequest) -> str:
-        """Return a new participant's name: random, but the same for the same nonce."""
+        """Return a random name, which is the same for the same nonce and person."""
         kind = SIMULATED_NAME if request.simulated else "p"
         if request.nonce is None:
             return f"{kind}{secrets.token_hex(8)}"

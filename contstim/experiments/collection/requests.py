@@ -48,7 +48,7 @@ class RequestRefusal(Exception):  # noqa: N818 - an error of the client, not of 
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """Limits on the size and the rate of requests; see `throttle` on rates (burst, per second).
+    """Limits on the size and the rate of requests; rates are arguments of `throttle`.
 
     Attributes:
         body: maximum size of a request's body in bytes.

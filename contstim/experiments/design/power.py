@@ -256,7 +256,7 @@ class DesignPower:
     Attributes:
         measured: measurements to which people are calibrated.
         populations: people and items of simulated experiments; see `calibrate`.
-        unreached: scope and name of populations without the measured values, see `calibrate`.
+        unreached: scope and name of each population that does not reach the measured values.
         scopes: power of each kind of trial, and of all together (`overall`).
     """
 
@@ -310,10 +310,10 @@ def design_power(
 ) -> DesignPower:
     """Simulate experiments with new people and new items, by kind of trial.
 
-    By default, people are calibrated to experiment 1 of the 2023 study. Differences of accuracies
-    matter from `smallest_effect`. `groups`, `participants`, `simulations` and `seed` are those of
-    `simulate_power`. `progress` is called before each simulation of a kind and size, with the
-    numbers of completed and of all simulations.
+    By default, people are calibrated to experiment 1 of the 2023 study. `smallest_effect` is the
+    smallest difference of accuracies that matters. `groups`, `participants`, `simulations` and
+    `seed` are those of `simulate_power`. `progress` is called before each simulation of a kind and
+    size, with the numbers of completed and of all simulations.
 
     Raises:
         InputError: if a sentence or model has no scores, no trials allow a comparison of two

@@ -251,8 +251,8 @@ class SentenceNeeds:
     """The natural sentences that a study needs: one row per use, and the sum in the last row.
 
     Attributes:
-        rows: use (triplets, natural pairs, random pairs, catch trials, in all), number of model
-            pairs or groups, number of sentences for each of these, and product of both numbers.
+        rows: use of the sentences, number of model pairs or groups, number of sentences for each of
+            these, and product of both numbers. The use of the last row is `in all`.
     """
 
     rows: tuple[tuple[str, int, int, int], ...]
@@ -279,7 +279,7 @@ def sentences_needed(
 ) -> SentenceNeeds:
     """Return the minimum number of natural sentences for a study that uses each sentence once.
 
-    A triplet and a catch trial use one sentence, a natural pair and a random pair two. Pairs and
+    Each triplet and catch trial uses one sentence, each natural pair and random pair two. Pairs and
     triplets are selected separately and may share sentences, which the summary of a design counts.
     This is a minimum: triplets and natural pairs improve with the number of candidate sentences.
 

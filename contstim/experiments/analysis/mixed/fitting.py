@@ -108,10 +108,8 @@ def fit_blocks(
 ) -> Estimates:
     """Maximise the likelihood of all groups.
 
-    Predictors of about unit size give the most accurate fit.
-
     `blocks` contain ratings as levels of the scheme. With `trials_vary`, trials have random
-    intercepts.
+    intercepts. Predictors of about unit size give the most accurate fit.
 
     Raises:
         InputError: if the best estimates are infinite, or the ratings do not determine them.

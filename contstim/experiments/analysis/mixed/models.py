@@ -152,7 +152,7 @@ class MixedFit:
     def thresholds(self) -> list[Row]:
         """Estimated thresholds, such as 4|5, with their standard errors.
 
-        A symmetric threshold such as 4|5 stands for two: 2|3 has the opposite value.
+        A symmetric threshold such as 4|5 has a mirrored one, 2|3, with the opposite sign.
         """
         rows = zip(self.scheme.names, self.estimated.tolist(), self.errors, strict=False)
         names = ("models", "threshold", "estimate", "standard_error")
