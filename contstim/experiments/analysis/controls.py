@@ -168,7 +168,7 @@ def feature_preferences(ratings: Ratings, features: Features) -> list[Row]:
 
 
 def _feature_preference(side: FloatArray, people: FloatArray, difference: FloatArray) -> Row:
-    # by_model and by_people: feature of the preferred sentence minus that of the rejected sentence
+    # Feature of the preferred sentence minus that of the rejected sentence
     decided = (side != 0) & (people != 0)
     by_model, by_people = (difference * side)[decided], (difference * people)[decided]
     differences, n = by_model - by_people, len(by_model)

@@ -106,11 +106,9 @@ class VarianceComponents:
             between items, and the rest. Its root is the unit of standardised differences.
         person: variance of people's values, including `answers`.
         answers: part of `person` that single answers explain (R / k, see the module).
-        items: number of different items.
         items_each: number of different items, divided by the number of means in a difference.
         independent: number of independent units: `items_each`, or people if there is one trial.
         population: people and items to which the interval generalises.
-        note: adjustment that was made, or reason for a narrower population; mostly empty.
     """
 
     variance: FloatArray

@@ -224,14 +224,8 @@ def compare(
 ) -> Result:
     """Evaluate all models in a scope and test the contrasts between them.
 
-    Args:
-        ratings: ratings and log-probabilities.
-        scope: scope that defines each model's trials.
-        measure: accuracy or signed-rank cosine.
-        contrasts: planned contrasts; those of models without trials in this scope are left out.
-        sampling: units, level, correction.
-        masks: for each group, which trials evaluate which model, (n_models, n_trials); by default
-            those of the scope.
+    Contrasts of models without trials in this scope are left out. `masks` are those of `evaluate`,
+    by default those of the scope.
     """
     names, units = ratings.models, sampling.units
     masks = masks or [

@@ -207,10 +207,8 @@ class Detectability:
 def detectability(units: ArrayLike, rate: float, correction: Correction = "bh") -> Detectability:
     """Compute the limits on effects that a corrected family of signed-rank tests can detect.
 
-    Args:
-        units: (n_tests,), number of pairs in each test; tests without pairs are not in the family.
-        rate: threshold for adjusted p-values.
-        correction: correction for the family.
+    `units`, (n_tests,), are the numbers of pairs in each test. Tests without pairs are not in the
+    family. `rate` is the threshold for adjusted p-values.
     """
     sizes = np.asarray(units, np.int64)
     # Descending: tests with more units can have smaller p-values

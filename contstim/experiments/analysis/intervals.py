@@ -209,12 +209,8 @@ def uncertainty_of(
 ) -> Uncertainty:
     """Compute the uncertainty of a value or difference.
 
-    Args:
-        groups: results and influences of trials; see `crossed.jackknife`.
-        shares: (n_groups,), weight of each group in a mean.
-        lowest: lowest value of the measure, whose highest value is 1. Intervals are clipped to the
-            possible values or differences.
-        side: value or difference to measure.
+    `shares`, (n_groups,), are the weights of groups in a mean. `lowest` is the lowest value of the
+    measure, whose highest value is 1. Intervals are clipped to the possible values or differences.
     """
     blocks = blocks_of(groups, shares, side)
     reason = "no group rated trials of both models"

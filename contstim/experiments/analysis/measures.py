@@ -157,7 +157,6 @@ def cosine_lower(preferences: FloatArray) -> FloatArray:
     # Sums have the same ranks as means. They are rounded, because rounding errors would break ties,
     # depending on the order of participants.
     sums_of_others = np.round(vectors.sum(axis=0) - vectors, _DECIMALS)
-    # The sums are ranked like a model's ratios
     return cosine(
         (signed_ranks(sums_of_others) * ranks).sum(axis=-1), rank_squares(sums_of_others) * squares
     )
@@ -286,7 +285,6 @@ def evaluate(ratings: Ratings, measure: Measure, masks: Sequence[BoolArray]) -> 
         evaluate_group(group, measure, mask)
         for group, mask in zip(ratings.groups, masks, strict=True)
     ]
-    # One row per participant, in order of groups
     sizes = [len(group.participants) for group in ratings.groups]
     numbers = np.repeat([group.number for group in ratings.groups], sizes)
     counts = np.repeat([mask.sum(axis=1) for mask in masks], sizes, axis=0)

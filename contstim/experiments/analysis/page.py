@@ -340,7 +340,6 @@ def verdict_texts(analysis: Analysis) -> tuple[str, str]:
 
 
 def _lead(test: Comparison, first: str, result: Result, sampling: Sampling) -> str:
-    """Describe the lead of the first model: difference, interval and adjusted p-value."""
     sign = 1 if test.first == first else -1
     low, high = sorted(sign * end for end in (test.interval.low, test.interval.high))
     holm = sampling.correction == "holm"

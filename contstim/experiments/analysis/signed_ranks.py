@@ -69,11 +69,6 @@ def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[
     most a normal quantile times the standard error under r. The standard error under the observed
     correlation would be 0 if all differences have one sign. Mean and variance of the statistic are
     those of Lehmann (1998, *Nonparametrics*) for normal differences.
-
-    Args:
-        n: number of pairs.
-        rank_biserial: observed correlation, -1 to 1.
-        level: confidence level, such as 0.95.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtr, owens_t
@@ -118,9 +113,7 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
     shifts are tested without ties. The interval is infinite if no data with this number of pairs
     could be significant.
 
-    Args:
-        differences: (n_pairs,); nan is left out.
-        alpha: 1 minus the level, such as 0.05.
+    Differences of nan are left out.
     """
     from scipy.stats import norm, rankdata
 

@@ -119,7 +119,6 @@ def _rows_of_results(results: Iterable[Result], kind: str) -> Columns:
 
 
 def _scores(result: Result, ratings: Ratings, *, by_group: bool) -> Iterator[Row]:
-    """Yield a row for each participant (or group) and each model that their trials evaluate."""
     scores = result.evaluation
     kinds = {"value": scores.values, "lower_ceiling": scores.lower, "upper_ceiling": scores.upper}
     numbers, first, sizes = np.unique(scores.groups, return_index=True, return_counts=True)

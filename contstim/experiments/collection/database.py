@@ -76,10 +76,7 @@ def equal_secrets(first: str, second: str) -> bool:
 class Recorder:
     """A server's database, locked against other servers and written by one thread.
 
-    Args:
-        path: path of the database; created when missing.
-        fingerprint: fingerprint of the study.
-        server: description of this server, for messages to other servers.
+    `server` describes this server in messages to other servers.
 
     Raises:
         StoreError: if the file is not such a database, belongs to another study, has hard links, is
@@ -303,7 +300,6 @@ def _require_one_name(path: Path) -> None:
 
 
 def _require_layout(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse files that are not databases of answers with this version's layout."""
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (layout,) = connection.execute("PRAGMA user_version").fetchone()
     if kind != APPLICATION_ID:

@@ -89,10 +89,8 @@ class Applicant:
 def identify(request: JoinRequest, stored: Collection[str], key: str) -> Applicant:
     """Find the identity in a request.
 
-    Args:
-        request: the request; identity fields that the study does not store are ignored.
-        stored: names of the identity fields that the study stores.
-        key: key that signs the addresses of participants, hexadecimal.
+    Identity fields that the study does not store are ignored. `key` signs the addresses of
+    participants (hexadecimal).
 
     Raises:
         RequestRefusal: if the token does not belong to the identity.

@@ -245,7 +245,7 @@ class Connections:
     is_busy: dict[LimitedProtocol, bool] = field(default_factory=dict, init=False)
 
     def enter(self, newcomer: LimitedProtocol) -> bool:
-        """Accept a connection; return False if all others are processing requests."""
+        """Accept a connection; return False if `limit` connections are processing requests."""
         if len(self.is_busy) >= self.limit:
             waiting = (connection for connection, is_busy in self.is_busy.items() if not is_busy)
             if (longest := next(waiting, None)) is None:

@@ -68,7 +68,7 @@ class ArtificialParticipants:
 
     @property
     def scale(self) -> Scale:
-        """Response scale: that of the trials."""
+        """Response scale of the trials."""
         return self.trials[0].scale if self.trials else Scale.CONFIDENCE
 
     @cached_property
@@ -140,15 +140,9 @@ def artificial_participants(
 ) -> ArtificialParticipants:
     """Create participants who follow a model, by default with as much noise as people have.
 
-    Args:
-        trials: trials of a design.
-        scores: log-probabilities of the trials' sentences, nats; catch trials need none.
-        model: the model that the participants follow.
-        noise: standard deviation of the noise, nats; None: calibrated, so that random natural pairs
-            have the noise ceiling `ceiling`.
-        ceiling: lower noise ceiling with ten raters a trial; not used if `noise` is set.
-        lapses: share of trials with random ratings.
-        seed: seed of all random draws.
+    If `noise` (nats) is None, it is calibrated, so that random natural pairs have the noise ceiling
+    `ceiling` for ten raters a trial. `lapses` is the share of trials with random ratings. Catch
+    trials need no scores.
 
     Raises:
         InputError: if a sentence or the model has no scores, a number is impossible, or there are
@@ -221,12 +215,8 @@ def lower_ceiling(differences: FloatArray, noise: float, raters: int) -> float:
 def calibrate_noise(differences: FloatArray, ceiling: float, *, raters: int = 10) -> float:
     """Return the noise (nats) for which simulated participants reach a given lower noise ceiling.
 
-    Args:
-        differences: (n_trials,) log-probability ratios of the followed model, nats, on the trials
-            for which the ceiling was measured.
-        ceiling: share of trials in which a person agrees with the majority of the others, such as
-            `PUBLISHED_CEILING`.
-        raters: number of participants who saw each of these trials.
+    `differences`, (n_trials,) nats, are log-probability ratios of the followed model on the trials
+    for which the ceiling was measured. Each of these trials had `raters` participants.
 
     Raises:
         InputError: if no noise gives this ceiling, or there are fewer than two raters.

@@ -37,13 +37,8 @@ def assign_groups(
     As many items as possible stay in their earlier groups. The seed decides among equally good
     assignments.
 
-    Args:
-        items: items to assign.
-        n_groups: number of groups, at least 1.
-        seed: seed of the order.
-        seconds: time limit of each search.
-        earlier_groups: mappings from the index of an item to its earlier 0-based group, in order of
-            priority.
+    `earlier_groups` are mappings from the index of an item to its earlier 0-based group, in order
+    of priority. `seconds` limits each search.
 
     Returns:
         (n_items,) the 0-based group of each item.

@@ -122,22 +122,10 @@ def build_design(
     catch trials that were not rejected stay too, if their sentences are still available. All other
     random and catch trials are drawn again, without rejected sentences.
 
-    Args:
-        pairs: natural controversial pairs, with their texts, and minimal pairs.
-        triplets: triplets of a natural and two synthetic sentences.
-        natural: sentences for random pairs and catch trials; those in pairs or triplets are
-            skipped.
-        groups: number of groups of participants.
-        random_per_group: number of random natural pairs for each group.
-        catch_per_group: number of catch trials for each group, natural against shuffled.
-        twins: whether the natural sentence of a triplet is compared with its synthetic ones.
-        seed: seed of all random choices.
-        seconds: time limit of each search for an assignment to groups.
-        review: review of earlier designs. If several files contain a trial, the group in the last
-            file has priority.
-        scale: response scale.
-        attention: pairs of texts that state the correct answer, with the correct text first; each
-            pair is an additional catch trial of every group.
+    `natural` are sentences for random pairs and catch trials; those in pairs or triplets are
+    skipped. Each pair of texts in `attention`, with the correct text first, is an additional catch
+    trial of every group. If several files of `review` contain a trial, the group in the last file
+    has priority. `seconds` limits each search for an assignment.
 
     Raises:
         InputError: if there are no stimuli and no random or catch trials; if stimuli occur twice

@@ -129,9 +129,6 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
     Noise ceilings are those of the model with the highest accuracy over all trials, on its own
     trials. Kinds of trials that the analysis lacks have the values published for 2023.
 
-    Args:
-        folder: folder with tables/models.csv and tables/groups.csv.
-
     Raises:
         InputError: if a table is missing or damaged, the record of report.html is damaged, or the
             model with the highest accuracy has no noise ceiling.

@@ -158,15 +158,9 @@ def simulate_power(
     of a model is left out of this model's tests. Participants who are alone in their group have no
     noise ceiling.
 
-    Args:
-        trials: trials of one scope.
-        populations: populations for the same trials.
-        groups: number of groups, by default the design's. Additional groups see new items like the
-            design's; with fewer groups, some of the design's trials are left out.
-        participants: number of participants in each group.
-        simulations: number of experiments for each population.
-        units: random factors of the tests; by default those that `analyze` selects for this scope.
-        seed: seed of the simulation.
+    By default, `groups` is the design's number. Additional groups see new items like the design's;
+    with fewer groups, some of the design's trials are left out. By default, `units` are those that
+    `analyze` selects for this scope.
 
     Raises:
         InputError: if there are no participants, groups or simulations.

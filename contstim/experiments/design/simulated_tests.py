@@ -331,7 +331,6 @@ def measure_precision(
 def _widest_difference(
     trials: TrialPreferences, rows_by_group: Sequence[IntArray], i: int, j: int
 ) -> float:
-    """Return the largest possible difference of two models' accuracies."""
     differences = []
     for group_rows in rows_by_group:
         mask = trials.evaluates[group_rows][:, [i, j]]

@@ -78,10 +78,6 @@ class ExportFolder:
 
     `finish` writes all files, or none if there is an error.
 
-    Args:
-        out: path of the folder.
-        platform: name of the platform.
-
     Raises:
         InputError: if the path is a file, an export to another platform, or a folder with files but
             no export.

@@ -54,9 +54,6 @@ def as_html(text: str) -> str:
     HTML and CommonMark display such a reference as the character and never treat it as markup
     (CommonMark 0.31, section 2.5). So no platform reads the text as HTML, Markdown, piped text
     (`${…}`), a tag in double brackets, or a spreadsheet formula. `html.unescape` restores the text.
-
-    Args:
-        text: displayed text, a single line.
     """
     return _SPECIAL_CHARACTERS.sub(lambda match: f"&#{ord(match[0])};", text)
 
@@ -74,13 +71,9 @@ def stimulus_lists(
     Each list has a row for every trial of its group, in order of presentation. Keys of a row are
     the column names of exports. Sorting the names of lists as text gives the order of the lists.
 
-    Args:
-        trials: trials of a design.
-        show: function that formats a displayed text as a cell.
-        per_group: number of lists of each group; if odd, sides are not balanced over the lists of
-            a group.
-        seed: seed of sides and orders (`presentation`).
-        scales: scales that the platform supports, by default those with buttons.
+    If `per_group` is odd, sides are not balanced over the lists of a group. `show` formats a
+    displayed text as a cell. `scales` are those that the platform supports, by default those with
+    buttons.
 
     Raises:
         InputError: if `per_group` is below 1, the trials are invalid (`check_trials`), or the

@@ -343,7 +343,6 @@ def _check_metadata(
 
 
 def _read_table(path: Path, about: str, errors: list[str]) -> list[str]:
-    """Read and check a table; return its header, empty if it cannot be read."""
     delimiter = "\t" if path.suffix == ".tsv" else ","
     try:
         with path.open(encoding="utf-8", newline="") as file:

@@ -132,8 +132,7 @@ def psychopy_cell(text: str) -> str:
     An invisible no-break space is added before formulas, quotation marks, texts in round brackets,
     and words for missing values or truth values.
 
-    Args:
-        text: text without an `escape_problem`.
+    The text must have no `escape_problem`.
     """
     # PsychoPy evaluates round brackets around a whole cell
     if text.lower() in _RESERVED_WORDS or re.fullmatch(r"(?s)\(.*\)", text) or text[:1] == '"':

@@ -84,10 +84,8 @@ def table_rows(
     Blank rows are left out. A repeated header begins a new run. If cells are separated by
     semicolons or tabs, decimal commas become points (see `_with_points`).
 
-    Args:
-        path: path of the file.
-        text: content of the file; None to read the file.
-        footer: first cell of rows that are no data and are left out; None if there are none.
+    If `text` is None, the file is read. `footer` is the first cell of rows that are no data and are
+    left out.
 
     Raises:
         InputError: if the file cannot be read, has no readable row, or names a column twice.

@@ -231,11 +231,8 @@ def fetch_published(
     Existing files with the right content are kept, so an interrupted call can be repeated.
     `read_natural_pairs` also needs `stimulus-scores`.
 
-    Args:
-        folder: destination, created when missing; files keep their paths in the repository.
-        names: keys of `PUBLISHED`; all sets together have 20 MB.
-        address: base address of the repository's files.
-        progress: callback that receives the path of each file before it is fetched or checked.
+    Files keep their paths in the repository. All sets together have 20 MB. `progress` receives the
+    path of each file before it is fetched or checked.
 
     Returns:
         The folder.
@@ -290,10 +287,7 @@ def read_experiment(
     first participant. Sides were not published (`left` is 0); `position` is the trial number in the
     file.
 
-    Args:
-        contstimlang_folder: folder of the repository dpmlab/contstimlang, with selections and
-            stimuli.
-        ratings_file: file of ratings, `data` in the repository LpZamora/contstimlang.
+    `ratings_file` is the file `data` in the repository LpZamora/contstimlang.
 
     Raises:
         InputError: if a file is missing, or its content does not have the published form.

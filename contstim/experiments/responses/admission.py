@@ -319,7 +319,6 @@ def _find_beyond_limit(key: str, limit: float, answers: Answers) -> dict[str, st
 
 
 def _compute_measure(measure: str, responses: Sequence[Response]) -> float:
-    """Compute a participant's measure; nan if it was not recorded."""
     values: list[float] = {
         "median_rt": [r.rt_ms for r in responses],
         "minutes": [r.rt_ms / 60_000 for r in responses],

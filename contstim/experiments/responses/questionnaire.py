@@ -58,11 +58,6 @@ FURTHER_COLUMN = re.compile(r"(question|options)_[A-Za-z][A-Za-z0-9-]*")
 
 
 def _parse_options(when: str, kind: str, options: str) -> dict[str, Any]:
-    """Parse a cell of the column `options` into fields of a `Question`.
-
-    Raises:
-        ValueError: if the cell is invalid.
-    """
     if when == "check" and kind != "choice":
         raise ValueError(f"a check must be a choice, got a {kind}.")
     parts = [part.strip() for part in options.split("|")]

@@ -301,7 +301,6 @@ def _predictor(
 
 
 def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
-    """Raise an error if a variance of random effects cannot be estimated."""
     people, trials = len(rated.participants), rated.n_trials
     n_people = quantity(people, "participant")
     problems = {
