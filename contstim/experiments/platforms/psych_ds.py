@@ -93,24 +93,6 @@ def export_psych_ds(
     Example: `contstim export psych-ds --trials trials.csv --responses responses.csv --name
     "Controversial pairs" --author "Ada Lovelace" --out dataset`
 
-    Args:
-        trials: trials of a design.
-        out: folder, new or the result of an earlier export. It gets dataset_description.json,
-            README.md, CHANGES.md, and the tables
-            `data/study-<name>_description-<stimuli|responses|answers|scores>_data.csv`.
-        responses: table of responses to these trials.
-        scores: table of scores of the trials' sentences.
-        questions: table of questions to participants.
-        scale: scale of responses whose record names none.
-        name: name of the data set.
-        description: description of the data set.
-        authors: names of the authors.
-        licence: name or web address of the licence.
-        keep_names: whether names are kept. Otherwise, participants are numbered in order of their
-            first responses, because a name may be an ID that identifies a person on a platform.
-        simulated: whether responses are simulated. If they are, the data set's name, description
-            and README mention it, and a column of the responses marks them.
-
     Raises:
         InputError: if a table cannot be read; if responses are simulated and `simulated` is not
             set, or vice versa; if there are questions without responses; if scores have no sentence
@@ -127,6 +109,7 @@ def export_psych_ds(
     response_rows = () if responses is None else read_responses(responses, trials, scale=scale)
     origin = _check_origin(trials, response_rows, simulated=simulated)
     folder = ExportFolder(out, "psych-ds")
+    # A name may be an ID that identifies a person on a platform
     exported_rows = response_rows if keep_names else anonymise(response_rows)
     participants = ([row.participant for row in rows] for rows in (response_rows, exported_rows))
     pseudonyms = dict(zip(*participants, strict=True))
@@ -262,7 +245,7 @@ _SCHEMA_ORG = re.compile(r"https?://schema\.org/?")
 def check_psych_ds(folder: Path | str) -> tuple[list[str], list[str]]:
     """Return the broken rules (errors) and ignored recommendations (warnings) of a data set.
 
-    Each text begins with the rule's name in the Psych-DS schema. Then it names the file, column or
+    Each text begins with the rule's name in the Psych-DS schema, followed by the file, column or
     key.
 
     Raises:

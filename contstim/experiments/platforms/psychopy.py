@@ -173,9 +173,9 @@ def import_psychopy(
     Example: `contstim import psychopy data/*.csv --trials trials.csv --out responses.csv`
 
     Args:
-        files: data files; rows with a trial_id are trials, the others are counted. The position is
-            the order of the trials. A file without `participant` is one participant, named after
-            the file.
+        files: data files; rows with a trial_id are trials, all others are counted and skipped.
+            Trials are in order of presentation. A file without `participant` has one participant,
+            who is named after the file.
         trials: exported trials.
         component: the component that recorded the rating.
 

@@ -122,11 +122,10 @@ def import_qualtrics(
     --out responses.csv`
 
     Args:
-        files: exports with numeric values. An empty cell is not a response, because most questions
-            belong to lists that the participant did not see; `Imported.report` names participants
-            who did not answer every trial of their group. A cell of -99, which some exports have
-            for a seen question without an answer, is a missing rating. Previews are skipped and
-            named.
+        files: exports with numeric values. An empty cell is no response, because most questions
+            belong to lists that the participant did not see. -99 is a missing rating: some exports
+            have it if a question was seen but not answered. Previews are skipped and named.
+            `Imported.report` names participants who did not answer every trial of their group.
         trials: exported trials.
         key: table that maps questions to trials.
         participant: column with the names of participants.

@@ -47,9 +47,9 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> alig
             sentence shown on the left (1 or 2). The rating is in `rating`, on the trials' scale
             from sentence_1 to sentence_2. If it is missing, it is computed from `response`, which
             counts from the left: the index (from 0) of the button, or the value of a slider. If a
-            row has both, they must agree. Simulated answers are marked in `simulated`. The first
-            column of `PARTICIPANT` with a value names the participants, else the file name does.
-            Identical answers count once, because a reloaded page may send an answer twice.
+            row has both, they must agree. Simulated answers are marked in `simulated`. Participants
+            are named by the first column of `PARTICIPANT` that has a value, or else by the file
+            name. Identical answers count once, because a reloaded page may send an answer twice.
         trials: trials that were shown.
 
     Raises:
