@@ -41,3 +41,4 @@ PLATFORM = Platform(
     ),
     Reader(import_jspsych, files="CSV, JSON, or JSON lines."),
 )
+"""jsPsych as a platform: the experiment as a web page, and the reader of its data."""
