@@ -108,7 +108,6 @@ class VarianceComponents:
         answers: part of `person` that single answers explain (R / k, see the module).
         items_each: number of different items, divided by the number of means in a difference.
         independent: number of independent units: `items_each`, or people if there is one trial.
-        population: people and items to which the interval generalises.
     """
 
     variance: FloatArray

@@ -124,14 +124,12 @@ class Comparison:
             is significant when every test of the family has its smallest possible p-value.
         holds_for: population of the test: "items like these" for groups, "these items" for
             participants, and the population of the interval for crossed tests.
-        p_holm: p-value adjusted over the `family` by Holm.
         standardised: difference, divided by the standard deviation of the difference in a single
             answer. The variance of a single answer is that of people, items and residuals together
             (after Westfall, Kenny & Judd 2014).
         correction: correction that decides `significant`.
         equivalence_p: p-value of two one-sided tests that the absolute difference is below
             `smallest_effect`; see `equivalence_p_value`.
-        equivalence_adjusted: `equivalence_p`, adjusted over the same family.
         alpha: limit of `correction` for the p-value; see `decision_alpha`.
         verdict: different, equivalent, both (a significant but negligible difference), or
             undecided; untestable if the contrast is not testable and equivalence is not shown.
@@ -171,10 +169,7 @@ class Comparison:
 class Result:
     """Results of one measure in one scope.
 
-    Attributes:
-        scope: scope that defines each model's trials.
-        comparisons: contrasts of these models; one family.
-        detectability: limits on the effects that this family can detect.
+    The comparisons are one family.
     """
 
     scope: Scope

@@ -145,8 +145,6 @@ class Detectability:
     """Limits on the effects that a family of signed-rank tests can detect, whatever the data.
 
     Attributes:
-        fewest_units: smallest number of units in a test.
-        most_units: largest number of units in a test.
         smallest: smallest possible p-value of a test.
         needed: number of tests that must be as clear as possible (all units on one side) before any
             test is significant; None if no test can be significant.

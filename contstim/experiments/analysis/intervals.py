@@ -24,13 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate, such as a coefficient, with its interval and its test by Student's t.
-
-    Attributes:
-        statistic: value / standard_error.
-        freedom: degrees of freedom.
-        p_value: two-sided.
-    """
+    """An estimate, such as a coefficient, with its interval and its test by Student's t."""
 
     value: float
     standard_error: float
@@ -63,12 +57,9 @@ class Interval:
     """An interval for new people, new items, or both; nan if unknown.
 
     Attributes:
-        low: lower end for `population`.
-        high: upper end for `population`.
+        low: lower end for `population`; `high` is the upper end.
         low_items: lower end for new items and these people.
-        high_items: upper end for new items and these people.
         low_participants: lower end for new people and these items.
-        high_participants: upper end for new people and these items.
         population: people and items to which `low` and `high` generalise: new people and new items
             if both variances can be estimated.
         note: adjustment that was made, or reason for a narrower population; often empty.
@@ -91,11 +82,9 @@ class Uncertainty(NamedTuple):
 
     Attributes:
         estimate: value or difference; shape (…) for experiments that are simulated together.
-        components: variance components of the estimate.
         span: largest possible distance of one item's result from the estimate; see
             `uncertainty_of`.
         ends: lowest and highest possible estimate.
-        is_value: whether the estimate is a value, not a difference.
     """
 
     estimate: FloatArray

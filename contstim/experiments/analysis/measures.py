@@ -189,7 +189,6 @@ class Measure:
     """A measure of how well a model predicts each participant, with its noise ceilings.
 
     Attributes:
-        label: axis label in figures.
         chance: value of a model at chance.
         lowest: lowest possible value; the highest is 1.
         model: function of ratios and preferences.

@@ -46,9 +46,6 @@ class Analysis(ShownAsTable):
     Lists of rows are tables; see `to_frame`.
 
     Attributes:
-        admission: included and excluded participants, with reasons.
-        sampling: units, levels and corrections of the tests.
-        results: results of all measures in every scope.
         pairs: results of each pair of rival models on the trials that compare the two.
         agreement: condition → share of trials in which two models prefer the same sentence.
         dominance: controversial condition → share of ratings that agree with the row's model

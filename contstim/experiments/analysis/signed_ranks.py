@@ -31,7 +31,6 @@ class PairedTest:
         n_units: number of pairs, including those without a difference.
         statistic: the smaller sum of ranks, or Student's t.
         rank_biserial: effect size from -1 (always lower) to 1 (always higher).
-        p_value: two-sided.
     """
 
     n_units: int

@@ -34,7 +34,6 @@ class RequestRefusal(Exception):  # noqa: N818 - an error of the client, not of 
     """A request that is refused with an HTTP status and a sentence.
 
     Attributes:
-        status: HTTP status.
         facts: further fields of the response.
         wait: seconds until a retry; None if a retry does not help.
     """

@@ -86,7 +86,6 @@ class Power:
 
     Attributes:
         populations: results for each planted model, or for people as measured.
-        simulations: number of simulated experiments for each population.
         units: random factors of the tests: `groups`, or `crossed` (participants and items).
     """
 
@@ -248,7 +247,6 @@ class DesignPower:
     """The power of each kind of trial of a design.
 
     Attributes:
-        measured: measurements to which people are calibrated.
         populations: people and items of simulated experiments; see `calibrate`.
         unreached: scope and name of each population that does not reach the measured values.
         scopes: power of each kind of trial, and of all together (`overall`).

@@ -50,7 +50,6 @@ class DesignSummary:
             sentence_1 and sentence_2 over its trials.
         notes: topic → sentences about the design, which may be empty. Topics are the sections of
             summary.md.jinja, and `tests`: why crossed tests replace tests over too few groups.
-        figures: table of numbers on the triplets; None if it is not available.
     """
 
     groups: int

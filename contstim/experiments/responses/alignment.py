@@ -33,7 +33,6 @@ class RecordedAnswer(BaseModel):
         position: order of presentation, from 1; 0 if unknown.
         rt_ms: reaction time in milliseconds; nan if unknown.
         rt_s: reaction time in seconds, for platforms that record seconds.
-        blurs: number of times that the page lost the focus.
         away_ms: total time without focus.
         row: column name → cell, for `kept_columns`.
     """
@@ -78,7 +77,6 @@ class Imported:
         unmatched: findings, one per participant, on ratings of trials that are not in `trials`;
             these ratings are not in `responses`.
         unreadable: errors of skipped rows, with file, line and reason.
-        questions: answers to questions other than the trials.
         rows: participant and table row of each answer to a trial, including repeated answers; rows
             are empty if the reader does not store them.
     """

@@ -40,7 +40,6 @@ class MixedAnalysis:
     """Mixed models of the same ratings.
 
     Attributes:
-        empty: the fit without models.
         fits: a fit of each model that can be fitted alone, in the requested order.
         comparisons: a row for each pair of models. `difference` is the first log-likelihood minus
             the second, in nats. Its standard error is over trials and participants (see the
