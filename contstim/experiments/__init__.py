@@ -7,6 +7,6 @@ responses    the table of responses, its checks, and the participants admitted t
 analysis     from ratings and scores to results, tables, figures and a page
 reproduce    published experiments, claim by claim
 
-Imports point down. reproduce and collection import platforms; platforms imports design; design
-imports analysis, because a power analysis analyses simulated answers; analysis imports responses.
+reproduce and collection import platforms; platforms imports design; design imports analysis,
+because a power analysis analyses simulated answers; analysis imports responses.
 """

@@ -1,7 +1,7 @@
 """Agreement of models with models, people with people, and people with rival models.
 
-Further results are the trials whose scores contradict the models' roles, the values of each pair of
-rivals on its own trials, and the trials on which each model fails worst.
+Other functions find trials whose scores contradict the models' roles, evaluate each pair of rivals
+on its own trials, and list the trials on which each model fails worst.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def model_agreement(ratings: Ratings, condition: Condition) -> FloatArray:
     n_models, n_trials = preferred.shape  # +1 for sentence_2, -1 for sentence_1, 0 for a tie
     if not n_trials:
         return np.full((n_models, n_models), np.nan)
-    # The mean product of two models' signs is the share of agreements minus that of disagreements.
+    # The mean product of two models' signs is the share of agreements minus the share of
+    # disagreements
     agreement: FloatArray = (1 + preferred @ preferred.T / n_trials) / 2
     np.fill_diagonal(agreement, 1.0)
     return agreement
@@ -45,14 +46,14 @@ def model_agreement(ratings: Ratings, condition: Condition) -> FloatArray:
 def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
     """Return the share of ratings that agree with the row's model against the column's model.
 
-    Only trials that set these two models against each other count. The shape is (n_models,
-    n_models); a cell is nan if there are no such trials. Opposite cells sum to 1 if the two models
-    disagree on all these trials.
+    Only trials that target these two models count. The shape is (n_models, n_models); a cell is nan
+    if there are no such trials. Cells [i, j] and [j, i] sum to 1 if the two models disagree on all
+    these trials.
     """
     n_models = len(ratings.models)
     sums, counts = np.zeros((2, n_models, n_models))
     for group in ratings.groups:
-        # (n_models, 1, n_trials) against (n_participants, n_trials), summed over participants
+        # (n_models, n_trials), summed over participants
         agreed = measures.choice_agreement(group.ratios[:, None], group.preferences).sum(axis=1)
         for column in np.flatnonzero(_condition_mask(group, condition)):
             trial = group.trials[column]
@@ -86,7 +87,7 @@ def near_unanimity(ratings: Ratings, share: float = 0.9) -> list[Row]:
     rows = []
     for condition in Condition:
         trials = [np.sign(r - ratings.scale.middle) for _, r in rated_trials(ratings, condition)]
-        # The tolerance makes 9 of 10 count as .9 despite rounding
+        # Without the tolerance, rounding errors could make 9 of 10 less than .9
         sides = [max((signs > 0).mean(), (signs < 0).mean()) for signs in trials]
         agreed = sum(bool(side >= share - 1e-9) for side in sides)
         rows.append({"condition": condition, "trials": len(sides), "near_unanimous": agreed})
@@ -94,7 +95,7 @@ def near_unanimity(ratings: Ratings, share: float = 0.9) -> list[Row]:
 
 
 def rivals(ratings: Ratings, condition: Condition) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of models that a condition compares in at least one trial with ratings."""
+    """Return the pairs of models that at least one rated trial of a condition targets."""
     rival_pairs = {frozenset((t.model_1, t.model_2)) for t, _ in rated_trials(ratings, condition)}
     return tuple(pair for pair in combinations(ratings.models, 2) if frozenset(pair) in rival_pairs)
 
@@ -122,11 +123,11 @@ def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
     agreements: dict[Condition, list[bool]] = {condition: [] for condition in CONTROVERSIAL}
     for group in ratings.groups:
         for trial, ratios in zip(group.trials, group.ratios.T, strict=True):
-            # Log-probability ratio of sentence_2 to sentence_1 under each model
             ratio_by_model = dict(zip(ratings.models, ratios.tolist(), strict=True))
             if trial.condition is Condition.NATURAL_SYNTHETIC:
-                # The natural sentence is sentence_1. The accepting model is not checked: it finds
-                # both sentences about equally likely, so the sign of its ratio is not informative.
+                # sentence_1 is the natural sentence. The accepting model is not checked, because it
+                # finds both sentences about equally likely, so the sign of its ratio is not
+                # informative.
                 agreements[trial.condition].append(ratio_by_model[roles(trial)[1]] < 0)
             elif trial.condition in CONTROVERSIAL:
                 agreements[trial.condition].append(
@@ -136,16 +137,16 @@ def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
 
 
 def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> Iterator[Row]:
-    """Yield a row for each pair of models that a condition sets against each other.
+    """Yield a row for each pair of models that trials of a condition target.
 
-    Values and ceilings are computed on the trials for this pair of models. They are means over the
+    Values and ceilings are computed on the trials that target this pair. They are means over the
     participants who rated these trials.
     """
     for pair in rivals(ratings, condition):
         masks = [pair_mask(g.trials, condition, pair, ratings.models) for g in ratings.groups]
         scores = measures.evaluate(ratings, measure, masks)
         first, second = (ratings.models.index(model) for model in pair)
-        # Both models have the same trials here, so the first model's ceilings are those of both
+        # Both models have the same trials, so they have the same ceilings
         yield {
             "condition": condition,
             "model_1": pair[0],
@@ -165,17 +166,11 @@ def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
 
     A trial is listed only if more people chose the sentence that the model finds less likely. The
     signed-rank cosine of the model and a participant is a sum of terms of the model's trials. A
-    trial's contribution to the error (`error`) is minus its term, averaged over participants. For
-    choices, it is the share of participants who chose the less likely sentence, divided by the
-    number of trials; equal contributions are ordered by the model's certainty. A row has the
-    sentence that people prefer and the sentence that the model prefers. For both sentences, it has
-    the log-probabilities (nats) under the model and its rival, and the number of participants who
-    chose the sentence.
-
-    Args:
-        ratings: ratings and log-probabilities.
-        scope: scope that defines each model's trials.
-        worst: maximum number of trials for each model.
+    trial's contribution (`error`) is minus its term, averaged over participants. For choices, it is
+    the share of participants who chose the less likely sentence, divided by the number of trials.
+    Equal contributions are ordered by the absolute ratio. A row has two sentences: the one that
+    people prefer, and the one that the model prefers. For both, it has the log-probabilities (nats)
+    under the model and its rival, and the number of participants who chose the sentence.
     """
 
     def order(row: Row) -> tuple[float, float]:
@@ -195,15 +190,14 @@ def _failures(
     group: GroupRatings, scope: Scope, models: tuple[str, ...], model: str
 ) -> Iterator[Row]:
     """Yield a row for each trial of a group in which the majority contradicts the model."""
-    # `index` counts the model's own trials, the last axis of the arrays here. `column` counts all
-    # trials of the group.
+    # `index` is a position among the model's own trials, the last axis of the arrays here; `column`
+    # is a position among all trials of the group
     columns = np.flatnonzero(scope_mask(group.trials, scope, (model,))[0]).tolist()
     preferences = group.preferences[:, columns]
     ratios = group.ratios[models.index(model), columns]
-    # A trial's term is its part of the cosine's numerator, divided by the denominator: the root of
-    # the product of both sums of squares (2023, Eq. 9). The denominator is smaller for participants
-    # with fewer preferences, so that these participants' ranks get more weight. A model that ties
-    # on all trials has terms of zero.
+    # A trial's term is its part of the cosine's numerator, divided by the denominator. The
+    # denominator is the root of the product of both sums of squares (2023, Eq. 9). It is smaller
+    # for participants with fewer preferences, whose ranks therefore get more weight.
     k, n = np.count_nonzero(ratios), len(columns)
     squares, full_square = measures.rank_squares(preferences), n * (n + 1) * (2 * n + 1) / 6
     weights = np.sqrt(

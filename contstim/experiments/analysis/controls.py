@@ -1,7 +1,7 @@
 """Linguistic controls: tests of alternative explanations of preferences.
 
-The tests are whether models prefer sentences with fewer tokens, and whether they prefer frequent
-words, or any other feature, more or less than people do.
+One test is whether models prefer sentences with fewer tokens. Another is whether models prefer
+frequent words, or any other feature, more or less than people do.
 """
 
 from __future__ import annotations
@@ -88,17 +88,14 @@ def token_count_control(ratings: Ratings, counts: Features) -> list[Row]:
 
     A sub-word model may find a sentence unlikely because its words are split into many tokens. A
     binomial test counts how often the sentence that the model prefers has fewer tokens (2023, Table
-    S2). It uses the controversial trials that target the model. A second test uses only the model's
-    errors, the trials in which people prefer the other sentence. Unlike this function, the 2023
-    study uses only pairs of synthetic sentences for which both models are transformers.
+    S2). It uses the controversial trials that target the model. A second test uses only the trials
+    in which people prefer the other sentence, which are the model's errors. The 2023 study used
+    only pairs of synthetic sentences for two transformers.
 
-    Args:
-        ratings: ratings and log-probabilities.
-        counts: model → sentence → number of tokens; models without counts are not tested.
-            Word-level models have no difference to test if sentences are equally long.
+    `counts` are model → sentence → number of tokens; models without counts are not tested.
 
     Returns:
-        A row for each model over all its trials, then a row for each over its errors
+        A row for each model over all its trials, then a row for each model over its errors
         (`errors_only`). `equal` counts trials with equal numbers of tokens, which are not tested.
         `pairs` counts the tested trials, and `fewer` those in which the model prefers the sentence
         with fewer tokens. `share` is fewer / pairs, with its exact 95 % interval (Clopper &
@@ -109,7 +106,7 @@ def token_count_control(ratings: Ratings, counts: Features) -> list[Row]:
         InputError: if a model with counts has no log-probabilities, or a sentence has no count.
     """
     tests: list[Row] = []
-    # Errors are a subset of all trials, so the tests on errors are a separate family
+    # Tests on errors are a separate family, because errors are a subset of all trials
     for errors_only in (False, True):
         family = []
         for model in counts:
@@ -132,7 +129,7 @@ def _adjust_family(rows: list[Row], p_values: list[float], trials_text: str) -> 
 def _token_count_test(side: FloatArray, difference: FloatArray) -> Row:
     from scipy.stats import binomtest
 
-    # A negative product means that the model prefers the sentence with fewer tokens.
+    # Negative if the model prefers the sentence with fewer tokens
     decided = (side * difference)[(side != 0) & (difference != 0)]
     fewer, pairs = int((decided < 0).sum()), len(decided)
     results = dict.fromkeys(("share", "low", "high", "p_value"), np.nan)
@@ -148,10 +145,6 @@ def feature_preferences(ratings: Ratings, features: Features) -> list[Row]:
 
     Only trials of two synthetic sentences are used, as in the published figure. Trials in which the
     model ties or people draw (5:5) are left out.
-
-    Args:
-        ratings: ratings and log-probabilities.
-        features: feature → sentence → value.
 
     Returns:
         A row for each feature and model, over the `trials` that target the model.
@@ -175,11 +168,11 @@ def feature_preferences(ratings: Ratings, features: Features) -> list[Row]:
 
 
 def _feature_preference(side: FloatArray, people: FloatArray, difference: FloatArray) -> Row:
-    # by_model and by_people: feature of the preferred sentence minus that of the rejected sentence
+    # Feature of the preferred sentence minus that of the rejected sentence
     decided = (side != 0) & (people != 0)
     by_model, by_people = (difference * side)[decided], (difference * people)[decided]
     differences, n = by_model - by_people, len(by_model)
-    # The standard error is zero if the differences are equal in all trials
+    # Equal differences have a standard error of exactly 0, without rounding errors
     error = float(differences.std(ddof=1)) / n**0.5 if n > 1 and np.ptp(differences) else 0.0
     estimate = replace(UNKNOWN, value=known_mean(differences))
     if n > 1:
@@ -201,11 +194,10 @@ def _target_trials(
     features: Features,
     feature: str,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the trials of some conditions that target a model, or target no model.
+    """Return three arrays, (n_trials,), for trials that target the model or no model.
 
-    Returns:
-        Three arrays, (n_trials,): preferences of the model and of most people, 1 for sentence_2, -1
-        for sentence_1, 0 for neither; and the feature of sentence_2 minus that of sentence_1.
+    The first two are preferences of the model and of most people: 1 for sentence_2, -1 for
+    sentence_1, 0 for neither. The third is the feature of sentence_2 minus that of sentence_1.
     """
     if model not in ratings.models:
         raise InputError(

@@ -1,11 +1,11 @@
 """Variance of results for new people and new items, with both as random factors.
 
 All participants in a group rate the same trials, so answers are crossed: two answers share a
-person, an item, or neither. Resampling both at once counts the variance of single answers up to
-three times, so the variance is too large (Schütt et al. 2023, eLife 12:e82566). Schütt et al.
-correct this with the variances a (only people are resampled), b (only items) and c (both):
-2 (a + b) - c, with factors for small samples. For means, the corrected variance has a closed form,
-and a jackknife over items extends it to the cosine. With n people and k items in a group,
+person, an item, or neither. A bootstrap that resamples both at once counts the variance of single
+answers up to three times (Schütt et al. 2023, eLife 12:e82566). The corrected variance of Schütt et
+al. is 2 (a + b) - c, with factors for small samples. Here a, b and c are the variances if only
+people, only items, or both are resampled. For means, the corrected variance has a closed form, and
+a jackknife over items extends it to the cosine. With n people and k items in a group,
 
     variance of a group's mean = P / n + I / k + R / (n k),
 
@@ -46,7 +46,7 @@ _TINY = 1e-20  # variances below this are rounding errors
 
 @dataclass(frozen=True, eq=False)
 class GroupJackknife:
-    """Results of a group, and the influence of each trial on them.
+    """Results of a group, and the influence of each trial on these results.
 
     Attributes:
         values: (…, n_participants, n_models); nan where no trial evaluates a model.
@@ -69,7 +69,7 @@ class GroupJackknife:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A model's value (or difference, see `Side`) for each of the people who rated the same items.
+    """A model's values (or differences, see `Side`) for all people who rated the same items.
 
     Attributes:
         values: (…, n_people).
@@ -98,20 +98,16 @@ class VarianceComponents:
 
     Attributes:
         variance: variance of the mean for `population`; nan if unknown.
-        freedom: degrees of freedom of the variance, by Satterthwaite; they are fewer if a few items
-            have most of the influence.
+        freedom: degrees of freedom of the variance, by Satterthwaite; reduced if a few items have
+            most of the influence.
         of_items: variance and degrees of freedom for new items and these people.
         of_people: variance and degrees of freedom for new people and these items.
         residual: total variance of the value or difference in a single answer: between people,
             between items, and the rest. Its root is the unit of standardised differences.
-        person: variance of people's values, which includes a part from single answers.
+        person: variance of people's values, including `answers`.
         answers: part of `person` that single answers explain (R / k, see the module).
-        people: number of people.
-        items: number of different items.
         items_each: number of different items, divided by the number of means in a difference.
         independent: number of independent units: `items_each`, or people if there is one trial.
-        population: people and items to which the interval generalises.
-        note: adjustment that was made, or reason for a narrower population; mostly empty.
     """
 
     variance: FloatArray
@@ -147,10 +143,7 @@ def jackknife(
 ) -> tuple[GroupJackknife, ...]:
     """Evaluate every group with each trial left out in turn.
 
-    Args:
-        ratings: ratings and log-probabilities.
-        measure: accuracy or signed-rank cosine.
-        masks: for each group, which trials evaluate which model, (n_models, n_trials).
+    The arguments are those of `evaluate`.
     """
     groups = []
     for group, mask, items in zip(ratings.groups, masks, item_numbers(ratings), strict=True):
@@ -174,8 +167,9 @@ def jackknife(
 
 def _influence(without: FloatArray) -> FloatArray:
     """Return the influence of each of k trials, given the results without each, (…, k)."""
-    # For a mean of y, the value without trial t is (y_t - mean) / (k - 1) below the mean of all
-    # such values. With the root, the sum of the squares is the variance of a mean, s^2 / k.
+    # If results are means of y, the result without trial t is (y_t - mean) / (k - 1) below the mean
+    # of all results in `without`. The factor makes the sum of squares the variance of a mean, s^2 /
+    # k.
     k = without.shape[-1]
     return np.asarray(np.sqrt((k - 1) / k) * (without.mean(axis=-1, keepdims=True) - without))
 
@@ -225,10 +219,7 @@ def blocks_of(
 
     Groups without values of both sides are left out. Groups that saw the same items are one block.
 
-    Args:
-        groups: all groups of an experiment.
-        shares: (n_groups,), weight of each group in the mean.
-        side: value or difference to measure.
+    `shares`, (n_groups,), are the weights of groups in the mean.
     """
     first, second, ceiling = side
     parts: dict[tuple[int, ...], list[Block]] = {}
@@ -269,14 +260,11 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
     """Return the variance of the mean over all people, for new people and items.
 
     People and items are assumed to have the same variances in all blocks, so that a person who is
-    alone in a block counts too. In three cases, the variance is that between blocks, each of which
-    counts as one observation. Either some block has no spare item; or all blocks together have
-    fewer spare items than blocks minus one; or, without the first person of each block, they have
-    fewer people than blocks minus one.
+    alone in a block counts too. With B > 1 blocks, the variance is that between blocks in three
+    cases: a block has no spare item, all blocks together have fewer than B - 1 spare items, or
+    there are fewer than 2 B - 1 people. Each block is then one observation.
 
-    Args:
-        blocks: all blocks for one model's value or difference.
-        reason: note of the result if there are no blocks.
+    `reason` is the note of the result if there are no blocks.
     """
     nan = np.array(np.nan)
     if not blocks:
@@ -293,9 +281,9 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
         why = "participants" if enough_items else "trials"
         note = f"the variance is that between groups, because there are too few {why} in a group"
     elif freedom and sum(spare):
-        # If people hardly differ, their estimated contribution is negative as often as positive.
-        # It is not cut at zero, because intervals would become too wide for designs with many
-        # people alone in a group.
+        # If people hardly differ, their estimated contribution is negative as often as positive. It
+        # is not limited to 0, because intervals of designs with many groups of one person would
+        # become too wide.
         variance = np.maximum(items + weight * (person - answers), weight * person)
         terms = np.stack([items, weight * person, weight * answers])
         people_freedom = [np.full(items.shape, float(n)) for n in (freedom, answers_freedom)]
@@ -339,21 +327,21 @@ def _over_items(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, FloatA
     variance = squares.sum(axis=-1)
     freedom = _satterthwaite(within, np.array([block.spare_items for block in blocks]))
     freedom = np.minimum(freedom, len(starts) - 1.0)
-    # Items with strong preferences influence a result most, so influences have heavy tails, and
-    # their variance is less certain than the number of items suggests. A variance v has
-    # 2 v^2 / (variance of v) degrees of freedom (O'Neill 2014). Here v is a sum of squares, so its
-    # variance follows from the variance of the squares.
+    # A few items with strong preferences may have most of the influence, so their variance is less
+    # certain than the number of items suggests. A variance v has 2 v^2 / (variance of v) degrees of
+    # freedom (O'Neill 2014). Here v is a sum of squares, so its variance follows from the variance
+    # of the squares.
     uncertain = (squares**2).sum(axis=-1)
     uncertain = uncertain - sum(v**2 / len(b.items) for v, b in zip(within, blocks, strict=True))
     fewer = np.divide(2 * variance**2, uncertain, out=np.copy(freedom), where=uncertain > 0)
     freedom = np.maximum(1.0, np.minimum(freedom, fewer))
-    # Exactly 0 if no item is shared: the remainder is a rounding error
+    # If no item is shared, the difference is a rounding error and is set to 0
     shared = np.maximum(0.0, variance - within.sum(axis=0)) * (len(starts) < len(numbers))
     return variance, freedom, shared
 
 
 def _over_people(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, int]:
-    """Return the variance of people's values, its part from answers, and the part's freedom."""
+    """Return `person` and `answers` of `VarianceComponents`, and the freedom of `answers`."""
     freedom = sum(len(block.weights) - 1 for block in blocks)
     person = answers = np.zeros(blocks[0].values.shape[:-1])
     answers_freedom = 0

@@ -65,17 +65,14 @@ class Sampling:
     """Units of the tests, and limits for decisions on contrasts.
 
     Attributes:
-        units: whether tests compare means of groups, compare means of participants, or treat people
-            and items as crossed random factors; None: `suited_units` selects.
-        level: confidence level of the intervals.
+        units: random factors of the tests; None: `suited_units` selects them.
         false_discovery_rate: threshold for adjusted p-values; the family-wise error rate with
             Holm's correction.
-        correction: correction for the family of contrasts.
         smallest_effect: margin of equivalence tests; smaller differences are negligible.
         catch_trials: whether catch trials count in the overall result, as published in 2023.
-            Participants who fail them are excluded, so the others agree on them. A model that does
-            not predict catch trials is then below the noise ceiling, even if it follows people on
-            all other trials.
+            Included participants agree on catch trials, because those who fail them are excluded. A
+            model that does not predict catch trials is then below the noise ceiling, even if it
+            predicts all other trials as well as people do.
     """
 
     units: Units | None = None
@@ -111,10 +108,7 @@ class Comparison:
     A unit counts only if it has values of both sides; a group of one participant has no ceiling.
 
     Attributes:
-        first: name of a model.
         second: another model, or `CEILING`.
-        value_first: mean of the first side.
-        value_second: mean of the second side.
         difference: first minus second.
         interval: interval of the difference, at 1 - `alpha`. It inverts the test, so it excludes 0
             if and only if the contrast is significant.
@@ -126,25 +120,16 @@ class Comparison:
         p_value: two-sided, before correction.
         q_value: p-value adjusted over the `family` by Benjamini and Hochberg.
         significant: decision after `correction`.
-        testable: whether the contrast would be significant if all tests of the family were as clear
-            as their numbers of units permit; if not, no data could make it significant.
+        testable: whether any data could make the contrast significant. This is so if the contrast
+            is significant when every test of the family has its smallest possible p-value.
         holds_for: population of the test: "items like these" for groups, "these items" for
             participants, and the population of the interval for crossed tests.
-        p_holm: p-value adjusted over the `family` by Holm.
         standardised: difference, divided by the standard deviation of the difference in a single
-            answer. This has the variances of people, items and residuals (after Westfall, Kenny &
-            Judd 2014).
-        low_standardised: lower end of the interval, standardised.
-        high_standardised: upper end of the interval, standardised.
-        test: name of the test.
-        family: description of the family.
+            answer. The variance of a single answer is that of people, items and residuals together
+            (after Westfall, Kenny & Judd 2014).
         correction: correction that decides `significant`.
-        low_rank_biserial: lower end of the interval of `rank_biserial`.
-        high_rank_biserial: upper end of the interval of `rank_biserial`.
-        smallest_effect: margin of the equivalence test.
         equivalence_p: p-value of two one-sided tests that the absolute difference is below
             `smallest_effect`; see `equivalence_p_value`.
-        equivalence_adjusted: `equivalence_p`, adjusted over the same family.
         alpha: limit of `correction` for the p-value; see `decision_alpha`.
         verdict: different, equivalent, both (a significant but negligible difference), or
             undecided; untestable if the contrast is not testable and equivalence is not shown.
@@ -184,13 +169,7 @@ class Comparison:
 class Result:
     """Results of one measure in one scope.
 
-    Attributes:
-        scope: scope that defines each model's trials.
-        measure: accuracy or signed-rank cosine.
-        evaluation: scores of every participant.
-        models: means of the evaluated models.
-        comparisons: contrasts of these models; one family.
-        detectability: limits on the effects that this family can detect.
+    The comparisons are one family.
     """
 
     scope: Scope
@@ -220,7 +199,6 @@ class Result:
         )
 
     def _models_where(self, side: str, holds: Callable[[Comparison], bool]) -> frozenset[str]:
-        """Return the models whose contrast with a model or `CEILING` fulfils a condition."""
         sides = [{row.first, row.second} for row in self.comparisons if holds(row)]
         return frozenset().union(*(pair for pair in sides if side in pair)) - {side, CEILING}
 
@@ -241,14 +219,8 @@ def compare(
 ) -> Result:
     """Evaluate all models in a scope and test the contrasts between them.
 
-    Args:
-        ratings: ratings and log-probabilities.
-        scope: scope that defines each model's trials.
-        measure: accuracy or signed-rank cosine.
-        contrasts: planned contrasts; those of models without trials in this scope are left out.
-        sampling: units, level, correction.
-        masks: for each group, which trials evaluate which model, (n_models, n_trials); by default
-            those of the scope.
+    Contrasts of models without trials in this scope are left out. `masks` are those of `evaluate`,
+    by default those of the scope.
     """
     names, units = ratings.models, sampling.units
     masks = masks or [
@@ -292,7 +264,6 @@ def compare(
 
 
 def _family_of(contrasts: Iterable[ModelContrast], models: Sequence[str]) -> list[ModelContrast]:
-    """Return the contrasts between models that have trials."""
     return [(a, b) for a, b in contrasts if a in models and b in (*models, CEILING)]
 
 
@@ -333,8 +304,8 @@ def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | N
 def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling: Sampling) -> Units:
     """Return `groups` if tests over groups can detect effects and generalise to items.
 
-    Otherwise return `crossed`: if some scope has too few groups for a significant contrast, or if
-    groups share items.
+    Return `crossed` if a scope has too few groups for a significant contrast, or if groups share
+    items.
     """
     item_list = [
         item
@@ -368,11 +339,9 @@ def _comparison_rows(
     sampling: Sampling,
     limits: Detectability,
 ) -> list[Comparison]:
-    """Return the comparisons of a whole family of tests."""
     kind, rate = sampling.correction, sampling.false_discovery_rate
     p_values = np.array([test.p_value for *_, test in tests])
-    # `testable` needs the smallest possible p-values: those with all units of each test on one
-    # side. Crossed tests have no such bound.
+    # Smallest possible p-values, for `testable`. Crossed tests have no such bound.
     crossed, margin = sampling.units == "crossed", sampling.smallest_effect
     least = [0.0 if crossed else smallest_p_value(test.n_units) for *_, test in tests]
     equivalence = np.array(
@@ -440,8 +409,8 @@ def _test_interval(test: _Test, alpha: float, sampling: Sampling) -> Interval:
     if sampling.units == "crossed":
         return interval
     low, high = signed_rank_interval(first - second, alpha)
-    # If units hardly vary, their ranks do not show how other items may differ, so the interval has
-    # a minimum width. It still excludes 0 if the difference is significant.
+    # If units hardly vary, their ranks do not show how much other items may differ. The interval
+    # therefore has a minimum width, but still excludes 0 if the difference is significant.
     estimate, reach = float(uncertainty.estimate), uncertainty.least_reach(1 - alpha)
     least = _SMALLEST_DIFFERENCE if low > 0 else -np.inf
     upper_limit = -_SMALLEST_DIFFERENCE if high < 0 else np.inf

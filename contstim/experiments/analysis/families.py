@@ -83,7 +83,7 @@ def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[ModelContra
 
 def adjust(p_values: FloatArray, correction: Correction = "bh") -> FloatArray:
     """Adjust p-values for the family on the last axis; nan is not part of the family."""
-    # A p-value of nan is sorted last and does not count as a test
+    # nan is sorted last
     order, tests = np.argsort(p_values, axis=-1), (~np.isnan(p_values)).sum(axis=-1, keepdims=True)
     steps, indices = np.take_along_axis(p_values, order, axis=-1), np.arange(p_values.shape[-1])
     if correction == "holm":
@@ -102,10 +102,7 @@ def adjust(p_values: FloatArray, correction: Correction = "bh") -> FloatArray:
 def with_family(rows: Sequence[Row], p_values: Iterable[float], family: str) -> list[Row]:
     """Return the rows of a family of tests, with p-values adjusted by Benjamini and Hochberg.
 
-    Args:
-        rows: table rows; the columns `adjusted` and `family` are added.
-        p_values: p-value of each row; nan is not part of the family.
-        family: description of the family.
+    The columns `adjusted` and `family` are added. A p-value of nan is not part of the family.
     """
     q_values = adjust(np.array([*p_values])).tolist()
     return [
@@ -119,19 +116,15 @@ def decision_alpha(
 ) -> FloatArray:
     """Return the p-value below which each contrast of a family is significant after correction.
 
-    An interval at 1 minus this limit excludes 0 if and only if the contrast is significant. Let k
-    of m contrasts be significant. For Benjamini and Hochberg, the limit is rate * k / m. Then at
-    most a share `rate` of the intervals of significant contrasts is expected to miss the true
-    difference (Benjamini & Yekutieli 2005). For Holm, the limit is that of the last step,
+    An interval with the level 1 - limit excludes 0 if and only if the contrast is significant. Let
+    k of m contrasts be significant. For Benjamini and Hochberg, the limit is rate * k / m. Among
+    the intervals of significant contrasts, the expected share that misses the true difference is
+    then at most `rate` (Benjamini & Yekutieli 2005). For Holm, the limit is that of the last step,
     rate / (m - k + 1). If no contrast is significant, k is the smallest number that could be
     significant (1 for Holm). If the limit contradicts the decision on a contrast, it is replaced by
     this contrast's p-value.
 
-    Args:
-        p_values: (n_tests,) of the family; nan is not part of it.
-        rate: error rate of the family.
-        correction: correction for the family.
-        needed: number of tests that must be clear before any is significant; see `Detectability`.
+    A p-value of nan is not part of the family. `needed` is that of `Detectability`.
     """
     significant = adjust(p_values, correction) < rate
     n_significant, m = int(significant.sum()), max(1, int((~np.isnan(p_values)).sum()))
@@ -149,16 +142,12 @@ def decision_alpha(
 
 @dataclass(frozen=True)
 class Detectability:
-    """Limits on the effects that a family of signed-rank tests can detect, whichever data it gets.
+    """Limits on the effects that a family of signed-rank tests can detect, whatever the data.
 
     Attributes:
-        tests: number of tests in the family.
-        fewest_units: smallest number of units in a test.
-        most_units: largest number of units in a test.
         smallest: smallest possible p-value of a test.
         needed: number of tests that must be as clear as possible (all units on one side) before any
             test is significant; None if no test can be significant.
-        correction: correction for the family.
     """
 
     tests: int
@@ -178,18 +167,13 @@ class Detectability:
         return f"cannot be tested with {self._units_text(units)}" if self.hopeless else ""
 
     def unless(self) -> str:
-        """Return `unless …` if a significant result takes several clear tests; else empty."""
+        """Return `unless …` if one clear test alone cannot be significant; else empty."""
         if self.needed in (None, 1):
             return ""
         return f"unless {self.needed} of the {self.tests} tests have the smallest possible p-value"
 
     def caution(self, units: str, rate: float) -> str:
-        """Return a warning about limits; empty if a single clear test can be significant.
-
-        Args:
-            units: name of the units, in the plural.
-            rate: error rate of the family.
-        """
+        """Return a warning about limits; empty if a single clear test can be significant."""
         if not self.tests or self.needed == 1:
             return ""
         least = (
@@ -221,13 +205,11 @@ class Detectability:
 def detectability(units: ArrayLike, rate: float, correction: Correction = "bh") -> Detectability:
     """Compute the limits on effects that a corrected family of signed-rank tests can detect.
 
-    Args:
-        units: (n_tests,), number of pairs in each test; tests without pairs are not in the family.
-        rate: threshold for adjusted p-values.
-        correction: correction for the family.
+    `units`, (n_tests,), are the numbers of pairs in each test. Tests without pairs are not in the
+    family. `rate` is the threshold for adjusted p-values.
     """
     sizes = np.asarray(units, np.int64)
-    # Descending, because tests with most units have the smallest possible p-values
+    # Descending: tests with more units can have smaller p-values
     sizes = np.sort(sizes[sizes > 0])[::-1]
     if not len(sizes):
         return Detectability(0, 0, 0, 1.0, None, correction)
@@ -252,14 +234,8 @@ def limits_over_groups(
 ) -> Detectability:
     """Compute the limits on effects that signed-rank tests over groups can detect.
 
-    Args:
-        has: (n_groups, n_models), whether a group has trials of a model; a test of two models uses
-            the groups with trials of both.
-        several: (n_groups,), whether a group has several participants, and so a noise ceiling.
-        models: names of the columns.
-        contrasts: the family.
-        rate: threshold for adjusted p-values.
-        correction: correction for the family.
+    `has`, (n_groups, n_models), is whether a group has trials of a model. `several`, (n_groups,),
+    is whether a group has several participants and therefore a noise ceiling.
     """
     sides = dict(zip(models, has.T, strict=True)) | {CEILING: several}
     units = [int((sides[first] & sides[second]).sum()) for first, second in contrasts]
@@ -269,13 +245,7 @@ def limits_over_groups(
 def family_cautions(
     families: Iterable[tuple[Scope, Detectability]], units: str, rate: float
 ) -> Iterator[str]:
-    """Yield each warning about limits of families, preceded by the scopes that have it.
-
-    Args:
-        families: scopes and the limits of their families.
-        units: name of the units, in the plural.
-        rate: error rate of each family.
-    """
+    """Yield each warning about limits of families, preceded by the scopes that it concerns."""
     limits = grouped((family.caution(units, rate), str(scope)) for scope, family in families)
     for limit, scopes in limits.items():
         if limit:

@@ -37,9 +37,7 @@ def drawings(
 ) -> Iterator[tuple[str, Figure]]:
     """Yield the name and the figure of each result that the analysis has.
 
-    Args:
-        analysis: result of `analyze`.
-        pair: two models for the figure of ranks; by default `best_rivals`.
+    `pair` are the models of the figure of ranks, by default `best_rivals`.
     """
     names, random = names_in_figures(analysis), Condition.RANDOM_NATURAL
     models = [*names.values()]
@@ -86,17 +84,17 @@ def results_with_figures(analysis: Analysis) -> list[Result]:
 
 
 def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
-    """Return the rivals with the highest sum of values: two models that some trial compares."""
+    """Return the two models with the highest sum of values among those that a trial compares."""
     values = {row.model: row.value for row in analysis.main.models}
     pairs = [pair for c in analysis.dominance for pair in rivals(analysis.ratings, c)]
     return max(pairs, key=lambda pair: sum(values[m] for m in pair), default=None)
 
 
 def require_rivals(trials: Iterable[Trial], pair: tuple[str, str]) -> None:
-    """Check that trials set a pair of models against each other.
+    """Check that a controversial trial targets both models of a pair.
 
     Raises:
-        InputError: if there are no such trials.
+        InputError: if there is no such trial.
     """
     rival_pairs = {
         frozenset((t.model_1, t.model_2)) for t in trials if t.condition in CONTROVERSIAL
@@ -116,20 +114,17 @@ def consistency_figure(
 ) -> Figure:
     """Draw horizontal bars, best model on top, with intervals and the noise ceiling in grey.
 
-    The lines on the right show significance, as in a metro map. Each line connects a model (filled
-    dot) to the models that are significantly worse (open dots). The first line connects the ceiling
-    to the models that are significantly below it.
+    The lines on the right show significance. Each line connects a model (filled dot) to the models
+    that are significantly worse (open dots). The first line connects the ceiling to the models that
+    are significantly below it.
 
-    Args:
-        result: result of one scope and measure.
-        units: units of the tests, which determine the open dots; see `unit_kind`.
-        names: model → name in the figure, if different.
-        rivals: trivial rivals, drawn below the models in another colour.
+    `names` are model → name in the figure. Open dots are groups or participants, depending on
+    `units` (`unit_kind`). Trivial rivals are below the models, in another colour.
     """
     models = sorted(result.models, key=lambda judge: judge.value)
     order = [judge.model for judge in models]
     labels = [(names or {}).get(name, name) for name in order]
-    # Heights of the judges: models start at 0 for the worst, trivial rivals are below them
+    # The worst model has the height 0; trivial rivals are below the models
     judges = [
         (float(height), judge, result.evaluation, BLUE) for height, judge in enumerate(models)
     ]
@@ -150,8 +145,7 @@ def consistency_figure(
     ]
     figure = new_figure(0.3 + label_width + sum(widths), 1.1 + 0.24 * (len(models) - min(heights)))
     bars, metro = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": widths})
-    # Models have different trials, so each has its own ceiling, drawn behind the bar. Dots are on
-    # top, spread over the height of the bar.
+    # Models have different trials, so each has its own ceiling, drawn behind the bar
     for height, judge, *_ in judges:
         if np.isfinite(judge.lower):
             ceiling = (judge.lower, judge.upper)
@@ -177,12 +171,10 @@ def consistency_figure(
 
 
 def _draw_significance(axes: Axes, names: list[str], result: Result) -> None:
-    """Draw the significance map: the line of the ceiling, then those of models that beat others."""
     axes.set_axis_off()
     lines = [("ceiling", len(names) - 0.5, result.below_ceiling())]
     lines += [(name, row, result.beaten_by(name)) for row, name in reversed([*enumerate(names)])]
-    # A line starts at its model (or at the top) and ends at the most distant worse model. Models
-    # that beat no other model have no line.
+    # A line starts at its model (or at the top) and ends at the most distant worse model
     for column, (name, top, worse) in enumerate([line for line in lines if line[2]]):
         rows = sorted(names.index(model) for model in worse)
         span = (min(rows[0], top), max(rows[-1], top))
@@ -207,12 +199,6 @@ def scatter_figure(
     A sentence is drawn at its fractional ranks among all scored sentences. A line connects the two
     sentences of a trial. The sentence that most people prefer is blue, the other one orange; both
     are grey if equally many people prefer each.
-
-    Args:
-        ratings: ratings and log-probabilities.
-        scores: scores of all sentences.
-        pair: two models that trials set against each other.
-        names: model → name in the figure, if different.
     """
     conditions = [c for c in CONTROVERSIAL if set(pair) in map(set, rivals(ratings, c))]
     ranks = [f"rank under {(names or {}).get(model, model)}" for model in pair]
@@ -229,7 +215,6 @@ def scatter_figure(
                 continue
             points = rank_table[scores.rows_of((trial.sentence_1, trial.sentence_2))]  # (2, 2)
             axes.plot(*points.T, color=GREY, lw=0.6, zorder=1)
-            # 1 for sentence_2, -1 for sentence_1, 0 for a draw
             majority = np.sign(np.sign(rated - ratings.scale.middle).sum())
             tied |= bool(majority == 0)
             for point, preferred in zip(points, (-1, 1), strict=True):
@@ -251,7 +236,6 @@ def scatter_figure(
 
 
 def _draw_legend(figure: Figure, *marks: dict[str, Any]) -> None:
-    """Draw the marks with their labels below the figure."""
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], ls="", ms=4, mew=0.4, **mark) for mark in marks]
@@ -261,8 +245,8 @@ def _draw_legend(figure: Figure, *marks: dict[str, Any]) -> None:
 def sureness_figure(ratings: Ratings) -> Figure | None:
     """Draw the shrunken ratings of all trials by condition, and the reliability of mean ratings.
 
-    Filled dots are trials with a preference that is at least `SURE` likely. Dots are spread over
-    the height of a row in the order of the trials. None if no reliability can be estimated.
+    Filled dots are trials with a preference that is at least `SURE` likely. The vertical position
+    within a row has no meaning. Return None if no reliability can be estimated.
     """
     judged = judged_trials(ratings)
     if not judged:
@@ -274,12 +258,11 @@ def sureness_figure(ratings: Ratings) -> Figure | None:
     figure = new_figure(0.6 + widest(names) + across + widest([heading]), 1.5 + 0.42 * len(judged))
     axes = figure.subplots()
     axes.axvline(ratings.scale.middle, color=BLACK, lw=0.6, ls=(0, (4, 3)))
-    # Annotations right of the axes, at the height of a row
     annotate = partial(axes.annotate, xycoords=("axes fraction", "data"), va="center")
     for row, trials in enumerate(judged.values()):
         shrunken = np.array([reliability.shrunken_rating for *_, reliability in trials])
         sure = np.array([reliability.sureness >= SURE for *_, reliability in trials])
-        # Multiples of the golden ratio separate neighbours and fill the row evenly
+        # Multiples of the golden ratio, modulo 1, fill the row evenly and separate neighbours
         heights = row + 0.56 * ((np.arange(len(trials)) * 0.618034) % 1 - 0.5)
         axes.plot(shrunken[~sure], heights[~sure], "o", ms=2.5, mfc="white", mec=GREY, mew=0.7)
         axes.plot(shrunken[sure], heights[sure], "o", ms=2.5, color=BLUE, mew=0)

@@ -24,17 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate with its interval and its test by Student's t.
-
-    Attributes:
-        value: estimated value, such as a coefficient or a difference.
-        standard_error: standard error of the value.
-        low: lower end of the interval.
-        high: upper end of the interval.
-        statistic: value / standard_error.
-        freedom: degrees of freedom.
-        p_value: two-sided.
-    """
+    """An estimate, such as a coefficient, with its interval and its test by Student's t."""
 
     value: float
     standard_error: float
@@ -48,11 +38,7 @@ class Estimate:
     def by_t(cls, value: float, standard_error: float, freedom: float, level: float) -> Estimate:
         """Compute the interval and test of a value; a standard error of zero gives p = 0.
 
-        Args:
-            value: estimated value; p is 1 if value and standard error are zero.
-            standard_error: standard error of the value.
-            freedom: degrees of freedom.
-            level: confidence level, such as 0.95.
+        If value and standard error are both zero, p is 1.
         """
         from scipy.stats import t as student
 
@@ -71,16 +57,12 @@ class Interval:
     """An interval for new people, new items, or both; nan if unknown.
 
     Attributes:
-        low: lower end for `population`, which is new people and new items if both can be estimated.
-        high: upper end for `population`.
+        low: lower end for `population`; `high` is the upper end.
         low_items: lower end for new items and these people.
-        high_items: upper end for new items and these people.
         low_participants: lower end for new people and these items.
-        high_participants: upper end for new people and these items.
-        standard_error: standard error of the value or difference for `population`.
-        degrees_of_freedom: degrees of freedom of the standard error.
-        population: people and items to which `low` and `high` generalise.
-        note: adjustment that was made, or reason for a narrower population; mostly empty.
+        population: people and items to which `low` and `high` generalise: new people and new items
+            if both variances can be estimated.
+        note: adjustment that was made, or reason for a narrower population; often empty.
     """
 
     low: float
@@ -100,10 +82,9 @@ class Uncertainty(NamedTuple):
 
     Attributes:
         estimate: value or difference; shape (…) for experiments that are simulated together.
-        components: variance components of the estimate.
-        span: largest distance of the result of one item from the estimate; see `uncertainty_of`.
+        span: largest possible distance of one item's result from the estimate; see
+            `uncertainty_of`.
         ends: lowest and highest possible estimate.
-        is_value: whether the estimate is a value, not a difference.
     """
 
     estimate: FloatArray
@@ -126,19 +107,16 @@ class Uncertainty(NamedTuple):
         )
 
     def p_values(self) -> FloatArray:
-        """Return two-sided p-values, (…): the largest 1 - level whose interval contains zero."""
+        """Return two-sided p-values, (…): the largest 1 - level whose interval contains 0."""
         return np.minimum(1.0, 2 * self._one_sided(np.abs(self.estimate)))
 
     def equivalence_p_value(self, margin: float) -> float:
         """Return the p-value of two one-sided tests that the absolute difference is below a margin.
 
         The p-value is below .05 if the 90 % interval lies within the margin (Schuirmann 1987). If
-        two models agree on every answer, the variance is zero, and the p-value is
-        (1 - margin / span)^k: the largest probability that k items show no disagreement although
-        the models differ by the margin.
-
-        Args:
-            margin: smallest absolute difference that matters.
+        two models agree on every answer, the variance is zero. The p-value is then (1 - margin /
+        span)^k for k items. This is the largest probability that models that differ by the margin
+        never disagree.
         """
         return float(self._one_sided(margin - np.abs(self.estimate)))
 
@@ -153,7 +131,7 @@ class Uncertainty(NamedTuple):
         return float(self.span * (1 - ((1 - level) / 2) ** (1 / observations)))
 
     def _one_sided(self, distance: FloatArray) -> FloatArray:
-        """Return the probability that the estimate is off by this distance, to one side."""
+        """Return the probability of an error of at least this distance, to one side."""
         from scipy.stats import t as student
 
         components = self.components
@@ -169,26 +147,24 @@ class Uncertainty(NamedTuple):
     ) -> tuple[float, float]:
         """Return both ends of an interval.
 
-        The interval of a value is Wilson's (1927): it contains each share p that is close to the
-        observed one, given the standard error under p, (p (1 - p) / n)^.5, for n independent
-        observations. The interval of a difference uses Student's t. If the variance is small,
-        other answers may exist that the sample happens to lack: all of N answers are right with
-        probability p^N, so any p above (alpha / 2)^(1 / N), with alpha = 1 - level, may be true
-        (Clopper & Pearson 1934). So the interval of a difference reaches at least span * (1 - p) to
-        each side, with this lowest p.
+        The interval of a value is Wilson's (1927). With n independent observations, it contains
+        each share p whose distance to the observed share is at most Student's quantile times the
+        standard error under p, (p (1 - p) / n)^.5.
 
-        Args:
-            level: confidence level, such as 0.95.
-            variance: variance of the mean.
-            freedom: degrees of freedom of the variance.
-            units: number of items, or people, in the mean.
+        The interval of a difference uses Student's t and has a minimum width. Rare answers may be
+        missing from the sample. If an answer has probability p, all of N answers are this one with
+        probability p^N. So any p above (alpha / 2)^(1 / N), with alpha = 1 - level, may be true
+        (Clopper & Pearson 1934). The interval reaches at least span * (1 - p) to each side, where
+        p is this lower limit.
+
+        `units` is the number of items, or people, in the mean.
         """
         observations = self._effective_observations(variance, units)
         if self.is_value:
             lowest = self.ends[0]
             share = (self.estimate - lowest) / self.span
-            # The variance of the item added below is known; only the estimated one has limited
-            # freedom
+            # `_effective_observations` adds an item whose variance is known, so the sum of both
+            # variances has more degrees of freedom
             ratio = (variance + (self.span / units) ** 2) / variance if variance else np.inf
             curve = t_quantile(level, freedom * ratio**2) ** 2 / observations
             centre = (share + curve / 2) / (1 + curve)
@@ -205,12 +181,8 @@ class Uncertainty(NamedTuple):
         """Return the number of independent observations with the same precision.
 
         It is the variance of a single answer divided by the variance of the mean (Kish 1965). One
-        item, or person, whose result differs from the others by the span is added, so that the
-        result is finite if the variance is zero.
-
-        Args:
-            variance: variance of the mean.
-            units: number of items, or people, in the mean.
+        item (or person) whose result differs from the others by the span is added. So the number is
+        finite even if the variance is zero.
         """
         if not units:
             return np.full_like(variance, np.nan)
@@ -226,12 +198,8 @@ def uncertainty_of(
 ) -> Uncertainty:
     """Compute the uncertainty of a value or difference.
 
-    Args:
-        groups: results and influences of trials; see `crossed.jackknife`.
-        shares: (n_groups,), weight of each group in a mean.
-        lowest: lowest value of the measure, whose highest value is 1. Intervals are clipped to the
-            possible values or differences.
-        side: value or difference to measure.
+    `shares`, (n_groups,), are the weights of groups in a mean. `lowest` is the lowest value of the
+    measure, whose highest value is 1. Intervals are clipped to the possible values or differences.
     """
     blocks = blocks_of(groups, shares, side)
     reason = "no group rated trials of both models"
@@ -242,14 +210,14 @@ def uncertainty_of(
     span = np.asarray(1 - lowest)
     if side.second is None and not side.ceiling:
         return Uncertainty(estimate, components, span, (lowest, 1.0), is_value=True)
-    # How far can the difference on one item be from the mean difference? If the models are
-    # otherwise equal, by the span of the measure; if one is always right and the other never, by
-    # twice the span. The span of differences is interpolated between these two.
+    # Largest distance of the difference on one item from the mean difference. If the mean
+    # difference is 0, it is the span of the measure; if one model is always right and the other
+    # never, it is twice the span. Other mean differences are interpolated.
     return Uncertainty(estimate, components, span + np.abs(estimate), (lowest - 1, 1 - lowest))
 
 
 def t_quantile(level: float, freedom: float | FloatArray) -> float:
-    """Return the distance of an interval's ends from the estimate, in standard errors."""
+    """Return the half-width of an interval, in standard errors."""
     from scipy.stats import t as student
 
     return float(student.ppf((1 + level) / 2, freedom))
@@ -280,12 +248,7 @@ def is_uninformative(interval: Interval, ends: tuple[float, float]) -> bool:
 
 
 def range_text(interval: Interval, ends: tuple[float, float]) -> str:
-    """Format both limits of an interval.
-
-    Args:
-        interval: interval of a value or difference.
-        ends: lowest and highest possible value or difference.
-    """
+    """Format both limits of an interval, given the lowest and the highest possible value."""
     if is_uninformative(interval, ends):
         return "not estimable"
     return f"{number_text(interval.low)} … {number_text(interval.high)}"

@@ -8,7 +8,8 @@ as jackknife samples, come before the last axis, and results have them too.
 
 Noise ceilings measure how well participants predict one another, and so how well a model could
 predict them. The lower ceiling predicts each participant from the others (leave-one-out), the upper
-ceiling from all participants, including this one. The best possible model lies between the two.
+ceiling from all participants, including that participant. The best possible model lies between the
+two.
 """
 
 from __future__ import annotations
@@ -52,8 +53,7 @@ def choice_agreement(ratios: FloatArray, preferences: FloatArray) -> FloatArray:
         ratios: (..., n_trials), nats, positive for the second sentence.
         preferences: (..., n_trials), positive for the second sentence.
     """
-    # The product of the signs is 1 for agreement, -1 for disagreement, and 0 if the model ties or
-    # the participant leaves a slider in the middle.
+    # The product of signs is 0 if the model ties or the participant has no preference
     return (1 + np.sign(ratios) * np.sign(preferences)) / 2
 
 
@@ -74,15 +74,14 @@ def accuracy(ratios: FloatArray, preferences: FloatArray) -> FloatArray:
 def signed_rank_cosine(ratios: FloatArray, preferences: FloatArray) -> FloatArray:
     """Return the cosine of each model's and each participant's signed ranks (2023, Eqs. 7-11).
 
-    This is the closed form of the expected result if ties are broken at random. Ties of the model
-    and ties of the participant are broken independently, so the expected product of two ranks is
-    the product of their average ranks. With or without ties, k non-zero values have ranks 1 to k,
-    whose squares sum to k(k+1)(2k+1)/6. A model that ties on all trials has a cosine of 0. Args and
+    The result is the expected cosine if ties are broken at random. The ties of model and
+    participant are broken independently, so the expected product of two ranks is the product of
+    their average ranks. After ties are broken, k non-zero values have the ranks 1 to k, whose
+    squares sum to k(k+1)(2k+1)/6. A model that ties on all trials has a cosine of 0. Args and
     returns are those of `accuracy`.
     """
     ranks = signed_ranks(ratios)
     products = np.stack([(ranks * person).sum(axis=-1) for person in signed_ranks(preferences)])
-    # Denominator: closed form of Eq. 9
     return cosine(products, rank_squares(ratios) * rank_squares(preferences)[:, None])
 
 
@@ -104,7 +103,7 @@ def signed_ranks(values: FloatArray) -> FloatArray:
     """
     from scipy.stats import rankdata
 
-    # Zeros have the lowest ranks, which are subtracted here
+    # Zeros have the lowest ranks; their number is subtracted from the other ranks
     zeros = (values == 0).sum(axis=-1, keepdims=True)
     return np.asarray(np.sign(values) * (rankdata(np.abs(values), axis=-1) - zeros))
 
@@ -133,7 +132,7 @@ def accuracy_lower(preferences: FloatArray) -> FloatArray:
         (n_participants, …).
     """
     choices = np.sign(preferences)
-    # All votes minus the participant's own vote; the sign of this is the majority of the others
+    # The sign of all votes minus the participant's own vote is the majority of the others
     agreement = choice_agreement(choices.sum(axis=0) - choices, preferences)
     return np.asarray(agreement.mean(axis=-1))
 
@@ -155,10 +154,9 @@ def cosine_lower(preferences: FloatArray) -> FloatArray:
     """
     ranks, squares = signed_ranks(preferences), rank_squares(preferences)
     vectors = _normalise_ranks(ranks, squares)
-    # Sums have the same ranks as means. Ranks divided by norms have rounding errors, so sums are
-    # rounded to make ties equal in any order of participants.
+    # Sums have the same ranks as means. They are rounded, because rounding errors would break ties,
+    # depending on the order of participants.
     sums_of_others = np.round(vectors.sum(axis=0) - vectors, _DECIMALS)
-    # The others' mean is ranked again, as a model's ratios are, so that both have the same norm
     return cosine(
         (signed_ranks(sums_of_others) * ranks).sum(axis=-1), rank_squares(sums_of_others) * squares
     )
@@ -170,8 +168,8 @@ def cosine_upper(preferences: FloatArray) -> FloatArray:
     Args and returns are those of `accuracy_lower`.
     """
     ranks, squares = signed_ranks(preferences), rank_squares(preferences)
-    # Of all vectors, the mean of vectors with equal norms has the highest summed cosine with them,
-    # so no model can do better. The mean is not ranked again, so Eq. 9 is not its norm.
+    # No vector has a higher summed cosine with vectors of equal norms than their mean, so no model
+    # can do better. The mean is not ranked again, so Eq. 9 is not its norm.
     mean = _normalise_ranks(ranks, squares).mean(axis=0)
     return cosine((ranks * mean).sum(axis=-1), squares * (mean**2).sum(axis=-1))
 
@@ -180,7 +178,7 @@ def _normalise_ranks(ranks: FloatArray, squares: FloatArray) -> FloatArray:
     """Divide ranks by each participant's norm if norms differ; otherwise return them unchanged.
 
     Norms differ if participants have different numbers of trials without a preference. Participants
-    without any preference have ranks of zero and are ignored.
+    without any preference are ignored.
     """
     differ = ((squares != squares.max(axis=0)) & (squares > 0)).any(axis=0)
     return ranks / np.sqrt(np.where(differ & (squares > 0), squares, 1))[..., None]
@@ -191,8 +189,6 @@ class Measure:
     """A measure of how well a model predicts each participant, with its noise ceilings.
 
     Attributes:
-        name: name in tables.
-        label: axis label in figures.
         chance: value of a model at chance.
         lowest: lowest possible value; the highest is 1.
         model: function of ratios and preferences.
@@ -247,7 +243,6 @@ class ParticipantScores:
     """Results of all participants, in order of groups, on the trials that evaluate each model.
 
     Attributes:
-        models: names of the columns.
         groups: (n_participants,), group number of each participant.
         values: (n_participants, n_models); nan where a group has no trial for a model.
         lower: lower noise ceiling on the same trials, same shape; nan for a participant who is
@@ -289,8 +284,6 @@ def evaluate(ratings: Ratings, measure: Measure, masks: Sequence[BoolArray]) -> 
         evaluate_group(group, measure, mask)
         for group, mask in zip(ratings.groups, masks, strict=True)
     ]
-    # One row per participant, in order of groups; numbers of a group are repeated for each of its
-    # participants
     sizes = [len(group.participants) for group in ratings.groups]
     numbers = np.repeat([group.number for group in ratings.groups], sizes)
     counts = np.repeat([mask.sum(axis=1) for mask in masks], sizes, axis=0)
@@ -303,10 +296,7 @@ def evaluate_group(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return values, lower and upper ceilings of one group, each (n_participants, n_models).
 
-    Args:
-        group: ratings and log-probabilities.
-        measure: accuracy or signed-rank cosine.
-        mask: which trials evaluate which model, (n_models, n_trials).
+    The arguments are those of `evaluate`, for one group.
     """
     people, (n_models, _) = group.preferences, mask.shape
     values, lower, upper = np.full((3, len(people), n_models), np.nan)

@@ -64,15 +64,12 @@ def report(
 ) -> Report:
     """Build the report page of an analysis.
 
-    Args:
-        analysis: result of `analyze`.
-        images: figures as PNG, by name.
-        title: heading of the page.
-        seen: model → overlap of the sentences with its training text; None if this is unknown.
+    `images` are figures as PNG, by name. `seen` is model → overlap of the sentences with its
+    training text, or None if this is unknown.
     """
     ratings, admission = analysis.ratings, analysis.admission
-    # Harmless problems do not exclude participants. Those who have them are named, because their
-    # answers may lower every measure and ceiling.
+    # Participants with harmless problems are included, but named, because their answers may lower
+    # every measure and ceiling
     notable = grouped(
         (str(finding.problem), finding.participant)
         for finding in admission.report.findings
@@ -124,7 +121,6 @@ def _figure(result: Result, images: Mapping[str, bytes]) -> Picture:
 
 
 def _preface(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
-    """Yield the parts on participants, exclusions, and model names in figures."""
     excluded = analysis.admission.excluded
     yield Paragraph(texts["who"])
     if excluded:
@@ -139,12 +135,10 @@ def _preface(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
 
 
 def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> Iterator[Part]:
-    """Yield the parts of one result: figure, models, verdict, and all pairs of models."""
     sampling = analysis.sampling
     values, differences = value_ends(result.measure), difference_ends(result.measure)
     holm = sampling.correction == "holm"
     level, adjusted = f"{sampling.level:.0%}", "p (Holm)" if holm else "q"
-    # Level of the intervals of the family, such as 99.4%
     family_level = level
     if result.comparisons:
         family_level = f"{100 * (1 - max(test.alpha for test in result.comparisons)):.3g}%"
@@ -189,7 +183,6 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
 
 
 def _paradigms(analysis: Analysis) -> Iterator[Part]:
-    """Yield the table of people, models and the grammar on minimal pairs, by paradigm."""
     rows = [
         (
             *(row["paradigm"], row["judge"], number_text(row["prefers_acceptable"])),
@@ -233,7 +226,6 @@ def _verdict(result: Result, units: str) -> str:
 
 
 def _choices(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
-    """Yield near-unanimity by condition, and regressions on each model's log-probability ratios."""
     unanimity = [
         (row["condition"], f"{agreed:,}", f"{trials:,}", f"{agreed / trials:.1%}")
         for row in analysis.unanimity
@@ -258,7 +250,6 @@ def _choices(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
 
 
 def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> Iterator[Part]:
-    """Yield reliability by condition, and trials with the least and most certain preferences."""
     judged, scale = reliability.judged_trials(analysis.ratings), analysis.ratings.scale
     yield Paragraph(texts["reliability"], note=True)
     yield Picture("reliability", image, "shrunken mean ratings of all trials, by condition")
@@ -289,8 +280,8 @@ def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> 
 
 
 def _failures(analysis: Analysis) -> Iterator[Part]:
-    # A failure has two rows, one for each sentence. Only the first row names the models, so that
-    # readers see that both rows belong together (see `Table`).
+    # A failure has two rows, one for each sentence. Only the first row names the models, to show
+    # that both rows belong together (see `Table`).
     header = ("model", "rival", "sentence", "log p, model", "log p, rival", "people")
     for scope, failures in groupby(analysis.failures, key=itemgetter("scope")):
         rows: list[tuple[Value, ...]] = []
@@ -349,7 +340,6 @@ def verdict_texts(analysis: Analysis) -> tuple[str, str]:
 
 
 def _lead(test: Comparison, first: str, result: Result, sampling: Sampling) -> str:
-    """Describe the lead of the first model: difference, interval and adjusted p-value."""
     sign = 1 if test.first == first else -1
     low, high = sorted(sign * end for end in (test.interval.low, test.interval.high))
     holm = sampling.correction == "holm"
@@ -370,11 +360,8 @@ def _lead(test: Comparison, first: str, result: Result, sampling: Sampling) -> s
 def methods_text(analysis: Analysis) -> tuple[str, ...]:
     """Return paragraphs for a methods section; the last lists the references.
 
-    The paragraphs describe measures, tests, families, corrections and intervals, with the settings
-    of this analysis and its numbers of people, groups and contrasts.
-
-    Args:
-        analysis: result of `analyze`.
+    The paragraphs state the settings of this analysis, and its numbers of people, groups and
+    contrasts.
     """
     sampling, ratings = analysis.sampling, analysis.ratings
     intervals = [interval for result in analysis.results for interval in result.intervals]
@@ -420,15 +407,9 @@ def write_analysis(
 ) -> list[Path]:
     """Write tables (CSV), figures (PDF and PNG), methods.md, and a self-contained report.html.
 
-    If participants were artificial, the page and every figure say so first, and every table has a
-    column `simulated_participants`, such as `3 of 10`.
-
-    Args:
-        analysis: result of `analyze`.
-        folder: output folder; it is created if necessary, and files of the same names are replaced.
-        title: heading of the page.
-        pair: two models for the figure of ranks; by default those of `figures.best_rivals`.
-        seen: model → overlap of the sentences with its training text; None if this is unknown.
+    If participants were artificial, the page and every figure begin with a warning, and every table
+    has a column `simulated_participants`, such as `3 of 10`. Files of the same names are replaced.
+    `pair` is that of `figures.drawings`, `seen` that of `report`.
 
     Returns:
         Paths of tables, figures and methods text, without report.html.
@@ -449,7 +430,6 @@ def write_analysis(
     images, warning = {}, analysis.origin.warning
     with styled():
         for name, figure in figures.drawings(analysis, pair):
-            # The page embeds the same images that are written
             images[name] = save(figure, folder / "figures" / name, warning=warning)
             files += [folder / "figures" / f"{name}{ending}" for ending in (".pdf", ".png")]
     methods = ["# Statistics", warning, *methods_text(analysis)]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from contstim.items.scores import ScoreTable
 
 TESTING = tuple(condition for condition in Condition if condition is not Condition.CATCH)
-"""The conditions that evaluate models: catch trials only test attention."""
+"""The conditions that evaluate models: all but catch trials, which test attention."""
 
 _NAMED = 5  # maximum number of examples in a message
 
@@ -36,9 +36,8 @@ class GroupRatings:
     """Ratings of the participants of one group.
 
     Attributes:
-        number: number of the group, as in its trials.
-        trials: trials in the order of columns, all with the scale of the ratings.
-        participants: names of the participants in the order of rows, all different.
+        trials: trials in the order of columns.
+        participants: distinct names of the participants, in the order of rows.
         ratings: (n_participants, n_trials), on the trials' scale, from sentence_1 to sentence_2;
             nan if missing.
         left: (n_participants, n_trials), sentence shown on the left, 1 or 2; 0 if not recorded.
@@ -129,11 +128,8 @@ def gather(
 ) -> Ratings:
     """Combine trials, responses and scores; sentences are matched by `Sentence.text`.
 
-    Args:
-        trials: trials of all groups; groups without responses are left out.
-        responses: each participant's responses to every trial of the group, as `admit` returns.
-        scores: log-probabilities of all sentences, and the models to evaluate.
-        partial: whether responses to trials of a group may be missing.
+    Groups without responses are left out. With `partial`, responses to trials of a group may be
+    missing.
 
     Raises:
         InputError: if there are no responses; if responses do not match the trials or are missing;
@@ -164,7 +160,7 @@ def gather(
     }
     numbers = sorted({response.group for response in responses})
     trial_log_probs([trial for trial in trials if trial.group in numbers], scores)
-    # All responses have the same scale (`check_responses`), which trials may not name
+    # `check_responses` ensures that all responses have one scale, which trials may not name
     scale = responses[0].scale
     groups = []
     for number in numbers:
@@ -183,9 +179,7 @@ def gather(
 def subset(ratings: Ratings, chosen: Sequence[BoolArray]) -> Ratings:
     """Return the ratings of some trials; groups without such trials are left out.
 
-    Args:
-        ratings: ratings and log-probabilities.
-        chosen: for each group, whether a trial is chosen, (n_trials,).
+    `chosen` has, for each group, whether a trial is chosen, (n_trials,).
     """
     return Ratings(
         ratings.models,
@@ -224,11 +218,10 @@ def trial_log_probs(trials: Iterable[Trial], scores: ScoreTable) -> FloatArray:
 class Scope(StrEnum):
     """A set of trials for each model, on which models are compared.
 
-    Each random pair evaluates every model, and so does each trial in the overall result. In the
-    scopes of controversial conditions, a trial evaluates only the models that it targets;
-    natural-synthetic trials evaluate accepting and rejecting models in different scopes. Catch
-    trials do not evaluate models, because they decide who is included, so that all included
-    participants agree on them.
+    In the scopes `RANDOM` and `OVERALL`, each trial evaluates every model. In all other scopes, a
+    trial evaluates only the models that it targets. Natural-synthetic trials evaluate accepting and
+    rejecting models in different scopes. Catch trials do not evaluate models: they decide who is
+    included, so all included participants agree on them.
     """
 
     RANDOM = "random-natural"
@@ -278,11 +271,7 @@ def scope_mask(
 ) -> BoolArray:
     """Return `evaluates` for all models and trials, (n_models, n_trials).
 
-    Args:
-        trials: trials of a group.
-        scope: scope that determines which trials evaluate a model.
-        models: names of the rows.
-        catch: whether catch trials count in the overall result, as published in 2023.
+    With `catch`, catch trials count in the overall result, as published in 2023.
     """
     mask = np.array([[evaluates(trial, scope, model) for trial in trials] for model in models])
     if catch and scope is Scope.OVERALL:
@@ -293,7 +282,7 @@ def scope_mask(
 def pair_mask(
     trials: Sequence[Trial], condition: Condition, pair: tuple[str, str], models: Sequence[str]
 ) -> BoolArray:
-    """Return the mask of a condition's trials that set two models against each other.
+    """Return the mask of a condition's trials that target both models of a pair.
 
     The shape is (n_models, n_trials); only the rows of the two models have True.
     """

@@ -1,13 +1,13 @@
 """Regression of choices on log-probability ratios, with errors clustered by people and items.
 
-There is no intercept. It is a convention of the design which sentence of a trial is called
-sentence_1, and it often follows the models (the sentence that model_1 rejects, the natural one). An
-intercept would then absorb the effect of the ratios. Without it, exchanging the sentences of any
-trials changes nothing, because choice and ratio both change sign.
+There is no intercept. sentence_1 is often the sentence that model_1 rejects, or the natural one. An
+intercept would then absorb the effect of the ratios. Without an intercept, exchanging the sentences
+of any trials changes nothing, because choice and ratio both change sign.
 
-Judgements of one participant, and of one sentence pair, are not independent, and items vary far
-more than people. Two-way clustered standard errors (Cameron, Gelbach & Miller 2011, *Robust
-inference with multiway clustering*) allow for both without a model of either.
+Judgements of one participant are not independent, nor are those of one sentence pair, and items
+vary far more than people. Two-way clustered standard errors (Cameron, Gelbach & Miller 2011,
+*Robust inference with multiway clustering*) account for both without a model of their
+distributions.
 """
 
 from __future__ import annotations
@@ -41,11 +41,6 @@ def regress_choices(ratings: Ratings, models: Sequence[str], *, level: float = 0
     Ratios are log p(sentence_2) - log p(sentence_1), in nats. With several models, each coefficient
     is the model's contribution in addition to the others. The order of the sentences does not
     matter.
-
-    Args:
-        ratings: ratings and log-probabilities.
-        models: models to use as predictors.
-        level: confidence level of the intervals.
 
     Returns:
         See `clustered_logit`. `left_out` counts the answers that are not used: those without a
@@ -94,16 +89,16 @@ def clustered_logit(
         level: confidence level of the intervals.
 
     Returns:
-        `coefficients` by predictor: log odds of choosing sentence_2 per unit (nats for ratios),
-        with one degree of freedom less than the smaller number of clusters; the numbers of
-        `choices`, `participants` and `items`; and whether the covariance was `repaired` (Cameron et
-        al., section 2.3). Repair is necessary if clusters are few; standard errors are then too
-        small.
+        `coefficients` by predictor: log odds of choosing sentence_2 per unit (nats for ratios).
+        Their degrees of freedom are one less than the smaller number of clusters. `choices`,
+        `participants` and `items` are counts. `repaired` is whether negative eigenvalues of the
+        covariance were set to 0 (Cameron et al., section 2.3), because clusters are few; standard
+        errors are then too small.
 
     Raises:
         InputError: if there are fewer than two participants or items, a predictor is not finite or
-            is zero everywhere, predictors are collinear, or a weighted sum of predictors never
-            contradicts a choice, so that no finite estimate exists.
+            is zero everywhere, predictors are collinear, or a weighted sum of predictors agrees
+            with all choices, so that no finite estimate exists.
     """
     chosen = np.asarray(choices, np.float64)
     ways = [np.unique(np.asarray(way), return_inverse=True)[1] for way in (participants, items)]
@@ -122,8 +117,7 @@ def clustered_logit(
             )
     values = np.stack([np.asarray(column, np.float64) for column in differences.values()], axis=1)
     estimates, covariance = _fit(chosen, values, clusters)
-    # The two-way clustered V = V(participants) + V(items) - V(both) is a difference, which may have
-    # negative eigenvalues with few clusters. These are set to zero (section 2.3).
+    # The two-way clustered V = V(participants) + V(items) - V(both) may have negative eigenvalues
     eigenvalues, vectors = np.linalg.eigh(covariance)
     repaired = bool(eigenvalues.min() < -1e-12 * eigenvalues.max())
     if repaired:
@@ -141,7 +135,7 @@ def clustered_logit(
 def _fit(
     chosen: FloatArray, values: FloatArray, clusters: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return estimates, (n_predictors,), and their clustered covariance, square."""
+    """Return estimates, (n_predictors,), and their clustered covariance matrix."""
     from statsmodels.discrete.discrete_model import Logit
     from statsmodels.tools.sm_exceptions import ConvergenceWarning, PerfectSeparationWarning
 
@@ -154,7 +148,6 @@ def _fit(
         "The predictors separate the choices perfectly, so the fit has no finite "
         "coefficient. Add trials, or remove predictors."
     )
-    # Separation: a weighted sum of the predictors never has the opposite sign of a choice
     if separating_direction(np.where(chosen[:, None] > 0, -scaled, scaled)).any():
         raise separation_error
     with warnings.catch_warnings():
@@ -173,7 +166,7 @@ def separating_direction(rows: FloatArray) -> FloatArray:
     """Return a direction whose product with each row is at most 0, and with some row below 0.
 
     If and only if such a direction exists, the likelihood has no maximum (Albert & Anderson 1984).
-    It is found by a linear program (Konis 2007). Without such a direction, zeros are returned.
+    A linear program searches for it (Konis 2007). If there is none, zeros are returned.
 
     Args:
         rows: (n_rows, n_predictors); an observation becomes less likely along directions whose
@@ -190,7 +183,7 @@ def regressions(ratings: Ratings, level: float) -> Iterator[Row]:
     """Yield a row for each scope and each model that it evaluates, on the model's own trials.
 
     The estimate is the log odds of choosing sentence_2 per nat of the model's log-probability
-    ratio, with errors clustered by participants and by trials. A note explains why the estimate is
+    ratio, with errors clustered by participants and by trials. `note` explains why the estimate is
     nan or unreliable. `typical_ratio` is the root mean square of the model's finite ratios on these
     trials, in nats.
     """
@@ -207,7 +200,6 @@ def regressions(ratings: Ratings, level: float) -> Iterator[Row]:
                 counts = [fit[name] for name in ("choices", "participants", "items", "left_out")]
                 note = "; ".join(_cautions(rated, row, fit["repaired"], typical, everywhere))
             except InputError as error:
-                # A model without an estimate has a row whose note gives the reason
                 slope, note = UNKNOWN, str(error)
                 counts = [rated.size, len(rated.participants), rated.n_trials, 0]
             yield {
@@ -231,7 +223,7 @@ def _cautions(
             "coefficient per nat cannot be compared with others"
         )
     # 1 if a person chose the sentence that the model prefers, -1 for the other sentence, 0 for a
-    # tie. Choices without a finite ratio are not in the regression.
+    # tie. The regression does not use choices without a finite ratio.
     agreed = np.concatenate(
         [
             (np.sign(group.preferences) * np.sign(ratios))[:, np.isfinite(ratios)].ravel()

@@ -1,7 +1,7 @@
 """Reliability of each item: mean ratings, shrunk towards the middle of the scale.
 
-The mean rating of a few participants reflects the preference of people in general, and chance. In
-trials of one condition, with n participants each,
+The mean rating of a few participants reflects both the preference of people in general and chance.
+In trials of one condition, with n participants each,
 
     variance of mean ratings around the middle of the scale = V(items) + V(people) / n
 
@@ -61,8 +61,7 @@ class ItemReliability:
     """Preference of people in general on a trial, estimated from its raters.
 
     Attributes:
-        shrunken_rating: mean rating, shrunk towards the middle of the scale; the middle if the
-            mean is all chance.
+        shrunken_rating: mean rating, shrunk towards the middle of the scale.
         standard_error: standard error of the shrunken rating, in steps of the scale.
         reliability: reliability of the mean rating, 0 (chance) to 1.
         sure_of_2: probability that people in general prefer sentence_2, 0 to 1.
@@ -80,7 +79,7 @@ class ItemReliability:
 
 
 def item_reliabilities(ratings: Ratings) -> dict[str, ItemReliability | None]:
-    """Return the reliability of each trial, by `trial_id`; see `reliabilities_of`."""
+    """Return trial_id → reliability of each rated trial; see `reliabilities_of`."""
     rated = [row for condition in Condition for row in rated_trials(ratings, condition)]
     return reliabilities_of(rated, ratings.scale)
 
@@ -88,18 +87,14 @@ def item_reliabilities(ratings: Ratings) -> dict[str, ItemReliability | None]:
 def reliabilities_of(
     rated_trials: Iterable[tuple[Trial, FloatArray]], scale: Scale
 ) -> dict[str, ItemReliability | None]:
-    """Return the reliability of each trial, by `trial_id`.
+    """Return trial_id → reliability, estimated separately for each condition.
 
-    Each condition is estimated separately. The reliability is None in conditions without a trial
-    that two people rated, because chance cannot be estimated there.
-
-    Args:
-        rated_trials: trials with their ratings, (n_people,), at least one each.
-        scale: scale of the ratings.
+    The reliability is None if no trial of the condition has two ratings, because V(people) cannot
+    then be estimated.
     """
     middle = scale.middle
-    # Rows of each condition: a trial's name, mean rating, number of people, sum of squares around
-    # the mean, and number of people who prefer sentence_2.
+    # Rows of each condition: trial_id, mean rating, number of people, sum of squares around the
+    # mean, and number of people who prefer sentence_2
     rows: dict[Condition, list[tuple[str, float, int, float, float]]] = {}
     for trial, rated in rated_trials:
         mean_rating, second = float(rated.mean()), float((1 + np.sign(rated - middle)).sum() / 2)
@@ -117,7 +112,7 @@ def reliabilities_of(
             continue
         chance = squares_of.sum() / freedom / people_of  # (n_trials,) variance of a mean rating
         items = max(0.0, float(((mean - middle) ** 2 - chance).mean()))
-        # The limit avoids a division by zero if all ratings are in the middle of the scale
+        # The minimum avoids a division by zero if all ratings are in the middle of the scale
         share = items / np.maximum(items + chance, 1e-300)
         shrunken = middle + share * (mean - middle)
         errors = np.sqrt(share * chance)
@@ -135,8 +130,8 @@ def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> Flo
     Args:
         second: (n_trials,), number of people who prefer sentence_2.
         people: (n_trials,), number of people.
-        oriented: whether sentence_1 and sentence_2 are of different kinds, so that the mean of h is
-            unknown; otherwise the mean is 0, because the order of the sentences is a convention.
+        oriented: whether sentence_1 is always the natural or the acceptable sentence, so that the
+            mean of h is estimated; otherwise, the mean is 0.
     """
     from scipy.special import log_ndtr
 
@@ -154,10 +149,9 @@ def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> Flo
     positive = _VALUES > 0
     of_votes = likelihood @ densities.T  # (n_votes, n_distributions)
     of_positive = likelihood[:, positive] @ densities[:, positive].T
-    # Posterior weight of each distribution, given all trials
     log_weights = counts @ np.log(of_votes) + np.log(np.outer(mean_prior, _SPREAD_PRIOR).ravel())
     weights = np.exp(log_weights - log_weights.max())
-    # Rounded, so that a draw of votes gives exactly one half
+    # Rounded, so that equal numbers of votes give exactly one half
     sure: FloatArray = np.round((of_positive / of_votes) @ weights / weights.sum(), 12)
     return sure[vote_indices.ravel()]
 
@@ -165,8 +159,7 @@ def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> Flo
 def judged_trials(ratings: Ratings) -> dict[Condition, list[RatedTrial]]:
     """Return the trials of each condition with their reliabilities.
 
-    Conditions whose reliability cannot be estimated are left out, and so are catch trials, because
-    they test attention.
+    Catch trials are left out, and conditions whose reliability cannot be estimated.
     """
     reliabilities = item_reliabilities(ratings)
     by_condition = {
@@ -192,5 +185,5 @@ def by_sureness(judged: Mapping[Condition, list[RatedTrial]]) -> list[RatedTrial
 
 
 def mean_reliability(trials: list[RatedTrial]) -> float:
-    """Return the mean reliability; it differs between trials if their numbers of raters differ."""
+    """Return the mean reliability of trials, which may have different numbers of raters."""
     return float(np.mean([reliability.reliability for *_, reliability in trials]))

@@ -43,25 +43,20 @@ if TYPE_CHECKING:
 class Analysis(ShownAsTable):
     """All results of an experiment; conditions that it lacks are left out.
 
-    Lists of rows are the tables with the same names; see `to_frame`.
+    Lists of rows are tables; see `to_frame`.
 
     Attributes:
-        admission: included and excluded participants, with reasons.
-        ratings: the participants' ratings, and the models' log-probabilities.
-        scores: scores of all sentences.
-        sampling: units, levels and corrections of the tests.
-        results: results of all measures in every scope.
         pairs: results of each pair of rival models on the trials that compare the two.
         agreement: condition → share of trials in which two models prefer the same sentence.
-        dominance: controversial condition → share of ratings that side with the row's model.
+        dominance: controversial condition → share of ratings that agree with the row's model
+            against the column's model.
         roles: preferences for synthetic over natural sentences, by accepting and rejecting model.
-        unanimity: numbers of trials in which at least a share of `unanimous` of people prefer the
-            same sentence.
-        unanimous: minimum share of people for `unanimity`.
-        orientations: controversial condition → number of trials, and number of trials whose roles
-            the scores contradict.
-        failures: the trials on which each model fails worst.
-        regressions: regressions of choices on each model's log-probability ratios.
+        unanimity: number of trials of each condition in which nearly all people (at least the share
+            `unanimous`) prefer the same sentence.
+        unanimous: minimum share for `unanimity`, 0 to 1.
+        orientations: controversial condition → number of trials, and number of those in which the
+            scores contradict the models' roles.
+        regressions: regressions of choices on log-probability ratios, by scope and model.
         rivals: the trivial rivals, and each model against each of them; see `judge_rivals`.
         rivals_left_out: messages on omitted rivals and trials.
         paradigms: people, models and the grammar on minimal pairs; see `by_paradigm`.
@@ -105,7 +100,7 @@ class Analysis(ShownAsTable):
         units, rate = str(self.sampling.units), self.sampling.false_discovery_rate
         families = [(result.scope, result.detectability) for result in self.results]
         items = [THESE_ITEMS] if units == "participants" else []
-        # Reason → scopes with intervals that do not generalise to both people and items
+        # Reason → scopes of intervals that generalise to new people or new items only
         limits = grouped(
             (interval.note, str(result.scope))
             for result in self.results
@@ -175,7 +170,7 @@ def analyze(
         sampling: units of the tests, level of intervals, and correction. By default, tests compare
             groups if there are enough groups with different items; otherwise, they treat people and
             items as crossed random factors.
-        unanimous: minimum share of people who prefer the same sentence for near-unanimity.
+        unanimous: minimum share of people with the same preference in a nearly unanimous trial.
         worst: maximum number of failures for each model and scope.
         rivals: trivial rivals to report; see `trivial_rivals`.
         primary: measure that is the primary outcome, over all trials together.
@@ -203,7 +198,6 @@ def analyze(
     contrasts = contrasts or every_contrast(ratings.models)
     if sampling.units is None:
         sampling = replace(sampling, units=suited_units(ratings, contrasts, sampling))
-    # Results of missing conditions are left out
     present = {trial.condition for trial in ratings.trials}
     if present == {Condition.CATCH}:
         raise InputError(
@@ -251,7 +245,6 @@ def analyze(
 
 
 def _empty_answers(ratings: Ratings) -> Iterator[str]:
-    """Yield warnings about constant ratings, and about models that prefer no sentence."""
     values = np.unique(np.concatenate([group.ratings.ravel() for group in ratings.groups]))
     if len(values) == 1 and not ratings.n_missing:
         yield (

@@ -31,7 +31,6 @@ class PairedTest:
         n_units: number of pairs, including those without a difference.
         statistic: the smaller sum of ranks, or Student's t.
         rank_biserial: effect size from -1 (always lower) to 1 (always higher).
-        p_value: two-sided.
     """
 
     n_units: int
@@ -48,11 +47,7 @@ def smallest_p_value(units: int) -> float:
 def signed_rank_test(first: FloatArray, second: FloatArray) -> PairedTest:
     """Run Wilcoxon's test on pairs; ranks of zero differences are split between both signs.
 
-    P-values are those of `signed_rank_p_values`.
-
-    Args:
-        first: (n_pairs,).
-        second: (n_pairs,); pairs with a nan are left out.
+    P-values are those of `signed_rank_p_values`. Pairs with a nan are left out.
     """
     differences = _round_differences(first - second)[None]
     n = int((~np.isnan(differences)).sum())
@@ -69,16 +64,10 @@ def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[
     """Return the interval of a rank-biserial correlation of n pairs; nan for nan.
 
     This is a score interval, like Wilson's (1927) for a share and Newcombe's (2006) for the
-    Mann-Whitney statistic. It contains each correlation whose distance to the observed one is at
-    most a normal quantile times the standard error. The standard error is that under the contained
-    correlation, not under the observed one, so the interval has a width even if all differences
-    have one sign. Moments of the statistic are Lehmann's (1998, *Nonparametrics*), for normal
-    differences.
-
-    Args:
-        n: number of pairs.
-        rank_biserial: -1 to 1; see `signed_rank_test`.
-        level: confidence level, such as 0.95.
+    Mann-Whitney statistic. It contains each correlation r whose distance to the observed one is at
+    most a normal quantile times the standard error under r. The standard error under the observed
+    correlation would be 0 if all differences have one sign. Mean and variance of the statistic are
+    those of Lehmann (1998, *Nonparametrics*) for normal differences.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtr, owens_t
@@ -117,15 +106,13 @@ def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[
 def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, float]:
     """Return all shifts that Wilcoxon's test does not reject at `alpha` (Hodges & Lehmann 1963).
 
-    The ends are Walsh averages, that is, means of two differences or single differences. The
-    interval excludes 0 if and only if the p-value of `signed_rank_p_values` is below `alpha`,
-    because all shifts are tested with the ties of the unshifted differences. If zeros alone prevent
-    significance, shifts are tested without ties. The interval is infinite if no data with this
-    number of pairs could be significant.
+    The ends are Walsh averages, that is, means of two differences or single differences. All shifts
+    are tested with the ties of the unshifted differences. So the interval excludes 0 if and only if
+    the p-value of `signed_rank_p_values` is below `alpha`. If only the zeros prevent significance,
+    shifts are tested without ties. The interval is infinite if no data with this number of pairs
+    could be significant.
 
-    Args:
-        differences: (n_pairs,); nan is left out.
-        alpha: 1 minus the level, such as 0.05.
+    Differences of nan are left out.
     """
     from scipy.stats import norm, rankdata
 
@@ -133,7 +120,7 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
     n = len(differences)
     if not n:
         return np.nan, np.nan
-    # Sums of negative ranks are doubled to be integers; half of the rank of a zero is in the sum
+    # Sums of negative ranks are doubled, so that they are integers. A zero adds half of its rank.
     ranks = rankdata(np.abs(differences))
     doubled = np.rint(2 * ranks).astype(np.int64)
     is_zero = differences == 0
@@ -150,8 +137,8 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
         critical = _largest_significant(range(2, 2 * n + 1, 2), alpha)
     if critical < 0:
         return -np.inf, np.inf
-    # The doubled sum of negative ranks is twice the number of Walsh averages below 0, plus the
-    # number of those equal to 0. The same is true of any shift instead of 0.
+    # For any shift, the doubled sum of negative ranks is twice the number of Walsh averages below
+    # the shift, plus the number of those equal to it
     rows, columns = np.triu_indices(n)
     walsh = np.sort(_round_differences((differences[rows] + differences[columns]) / 2))
     low, high = (_lower_end(side, critical) for side in (walsh, -walsh[::-1]))
@@ -159,7 +146,7 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
 
 
 def _largest_significant(doubled: Iterable[int], alpha: float) -> int:
-    """Return the largest significant doubled sum of the ranks of one sign; -1 if none is."""
+    """Return the largest significant doubled sum of the ranks of one sign; -1 if there is none."""
     p_values = _sign_p_values(doubled)
     below = np.flatnonzero(p_values[: (len(p_values) + 1) // 2] < alpha)
     return int(below[-1]) if len(below) else -1
@@ -169,7 +156,7 @@ def _lower_end(walsh: FloatArray, critical: int) -> float:
     """Return the end above which the doubled sum of negative ranks exceeds `critical`."""
     end = float(walsh[critical // 2])
     at_end = 2 * int((walsh < end).sum()) + int((walsh == end).sum())
-    # An end that is significant itself is outside the interval
+    # If the test rejects the end itself, the interval begins just above it
     return end if at_end > critical else end + 10.0**-_DIGITS
 
 
@@ -221,12 +208,12 @@ def _exact_p_values(differences: FloatArray) -> FloatArray:
     Args:
         differences: (n_tests, n_pairs), rounded, with 1 to 13 that are not nan.
     """
-    # Average ranks are multiples of one half, so doubled ranks, (n_tests, at most 13), are
-    # integers.
+    # (n_tests, at most 13); average ranks are multiples of one half, so doubled ranks are integers
     doubled = np.rint(2 * _signed_ranks(differences)).astype(np.int64)
     used = np.argsort(-np.abs(doubled), axis=1)[:, :_MAX_ENUMERATED]  # the others are zero
     doubled = np.take_along_axis(doubled, used, axis=1)
-    # Doubled ranks, in descending order, are the digits of one number: equal for equal ties
+    # Doubled ranks, in descending order, are the digits of one number, which identifies the pattern
+    # of ties
     digits = (2 * _MAX_ENUMERATED + 1) ** np.arange(doubled.shape[1])
     _, first, pattern = np.unique(np.abs(doubled) @ digits, return_index=True, return_inverse=True)
     positive = np.where(doubled > 0, doubled, 0).sum(axis=1)
@@ -238,9 +225,7 @@ def _exact_p_values(differences: FloatArray) -> FloatArray:
 def _null_p_values(doubled: tuple[int, ...]) -> FloatArray:
     """Return `_sign_p_values`, padded with nan to the largest sum of 13 pairs.
 
-    Args:
-        doubled: doubled average ranks, 0 for no pair. The cache stays small, because there are
-            fewer than 2^14 patterns of ties.
+    The cache stays small, because there are fewer than 2^14 patterns of ties.
     """
     p_values = _sign_p_values(doubled)
     table = np.full(_MAX_ENUMERATED * (_MAX_ENUMERATED + 1) + 1, np.nan)

@@ -39,8 +39,8 @@ def _cells(row: Any) -> Row:
     cells: Row = {}
     for name, value in values.items():
         if is_dataclass(value):
-            # The columns have the names of the dataclass's fields, except that the `value` of an
-            # `Estimate` has the name of the cell
+            # Fields become columns of the same names, but the `value` of an `Estimate` gets the
+            # name of its cell
             cells |= {name if x == "value" else x: cell for x, cell in _cells(value).items()}
         else:
             cells[name] = value if value is None or isinstance(value, int | float) else str(value)
@@ -62,14 +62,14 @@ def named_frame(tables: Mapping[str, Columns], name: str, of: str) -> DataFrame:
 
 def with_origin(columns: Columns, origin: ResponseOrigin) -> Columns:
     """Add a column for the share of artificial participants if there are any."""
-    # Unlike a note or file name, a column remains if rows are copied, sorted or joined
+    # A column, unlike a note or a file name, remains if rows are copied, sorted or joined
     rows = len(next(iter(columns.values()), ()))
     simulated = {"simulated_participants": [origin.share] * rows} if origin.simulated else {}
     return {**columns, **simulated}
 
 
 def training_texts_table(seen: Mapping[str, Contamination | None]) -> Columns:
-    """Count the natural sentences that occur in the training text of each model, if known."""
+    """Count the natural sentences that are in the training text of each model, if it is known."""
     return rows_table(
         {
             "model": model,
@@ -111,7 +111,6 @@ def trials_table(ratings: Ratings) -> Columns:
 
 
 def _rows_of_results(results: Iterable[Result], kind: str) -> Columns:
-    """Return a row for each scope, measure, and model or contrast."""
     return rows_table(
         {"scope": result.scope, "measure": result.measure.name, **_cells(row)}
         for result in results
@@ -120,7 +119,6 @@ def _rows_of_results(results: Iterable[Result], kind: str) -> Columns:
 
 
 def _scores(result: Result, ratings: Ratings, *, by_group: bool) -> Iterator[Row]:
-    """Yield a row for each participant (or group) and each model that their trials evaluate."""
     scores = result.evaluation
     kinds = {"value": scores.values, "lower_ceiling": scores.lower, "upper_ceiling": scores.upper}
     numbers, first, sizes = np.unique(scores.groups, return_index=True, return_counts=True)
@@ -145,7 +143,6 @@ def _scores(result: Result, ratings: Ratings, *, by_group: bool) -> Iterator[Row
 
 def _matrices(kind: str, models: Sequence[str], matrices: Mapping[Any, FloatArray]) -> Row:
     """Return a table for each square matrix; the column `model` has the names of its rows."""
-    # The columns of the matrix, which are the rows of its transpose, become columns of the table
     return {
         f"{kind}-{name}": {"model": [*models], **dict(zip(models, matrix.T.tolist(), strict=True))}
         for name, matrix in matrices.items()

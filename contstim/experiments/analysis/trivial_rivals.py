@@ -6,9 +6,9 @@
                      (`contstim.items.matching`)
     grammar          prefers the acceptable sentence of a minimal pair
 
-Trivial rivals do not enter tests between models. Each model is tested against every rival, and all
-these tests are one family. A single test against the best rival would be biased, because the same
-answers would select this rival: a model would too often seem worse than an equally good rival.
+Trivial rivals are not part of tests between models. Each model is tested against every rival, and
+all these tests are one family. A single test against the best rival would be biased, because the
+same answers would select this rival. A model would too often seem worse than an equally good rival.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ RIVALS = FREQUENCY, CHANGED, MISFITS = "word frequency", "words changed", "tag m
 GRAMMAR = "grammar"
 Preferences: TypeAlias = "Mapping[str, Mapping[str, float]]"
 """Rival → `trial_id` → advantage of sentence_2 over sentence_1, in Zipf or words; 0 for a tie.
+
 Trials that the rival does not judge are missing."""
 
 
@@ -48,13 +49,9 @@ def trivial_rivals(
     """Compute the choices of the trivial rivals between the sentences of trials.
 
     The rivals `words changed` and `tag misfits` judge only pairs of synthetic sentences, which they
-    compare with their natural sentence (`naturals_of`). Tags, and frequencies from the table of
-    tags, are not used if the table has less than half of the trials' words.
-
-    Args:
-        trials: trials of all conditions.
-        table: counts of words and their tags.
-        frequencies: word frequencies; by default from the text in which the tags were counted.
+    compare with their natural sentence (`naturals_of`). If the table does not contain enough of the
+    trials' words (`TagTable.fits`), its tags and frequencies are not used. By default, frequencies
+    are those of the table of tags.
 
     Returns:
         The preferences, and sentences on omitted rivals and trials, with reasons.
@@ -97,20 +94,14 @@ def judge_rivals(
 ) -> Result | None:
     """Evaluate the trivial rivals like models, and test each model against each rival.
 
-    Args:
-        ratings: ratings and log-probabilities.
-        result: the models' result in one scope by one measure.
-        rivals: preferences of the rivals; see `trivial_rivals`.
-        sampling: settings used for the models.
-
     Returns:
         A result whose `models` has a row for each rival, on the trials of the scope that all rivals
         judge. Its `comparisons` has a row for each model and rival (model minus rival), on those
-        trials that also evaluate the model. These tests are one family. None if every rival judges
-        no trial or ties on all, or the scope is that of accepting or rejecting models.
+        trials that also evaluate the model. These tests are one family. The result is None if no
+        rival prefers a sentence in any trial, or if the scope is `ACCEPT` or `REJECT`.
     """
-    # In natural-synthetic trials, the natural sentence always has fewer new words, and each model
-    # is evaluated in one role, for or against the synthetic sentence. So rivals are no baseline.
+    # In natural-synthetic trials, the natural sentence always has fewer new words, and each scope
+    # has only one role of the models. So a trivial rival is no baseline.
     if result.scope in (Scope.ACCEPT, Scope.REJECT):
         return None
     groups, models, about = ratings.groups, ratings.models, (result.scope, result.measure)
@@ -125,12 +116,11 @@ def judge_rivals(
         np.array([[by_id.get(t.trial_id, np.nan) for t in g.trials] for by_id in ratio_by_id])
         for g in groups
     ]
-    # A rival that ties on all trials is left out
     is_informative = (np.nan_to_num(np.hstack(ratios)) * np.hstack(masks).any(axis=0)).any(axis=1)
     names, ratios = [*compress(candidates, is_informative)], [r[is_informative] for r in ratios]
     if not names:
         return None
-    # Rivals are evaluated on the trials that all of them judge, so that their values are comparable
+    # All rivals are evaluated on the same trials, so that their values are comparable
     common = [
         np.tile(m.any(axis=0) & ~np.isnan(r).any(axis=0), (len(names), 1))
         for m, r in zip(masks, ratios, strict=True)
@@ -160,23 +150,19 @@ def judge_rivals(
 def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     """Measure agreement of people with the grammar and with models on minimal pairs.
 
-    Each paradigm, and all paradigms together (`all`), has a row for each judge. A judge is a model
-    on its own trials, or `grammar`, which prefers the acceptable sentence. If minimal pairs consist
-    of a natural and a changed sentence, the judge `natural sentence` replaces the grammar and
-    prefers the natural sentence. `prefers_acceptable` is the share of trials in which the judge
-    prefers the acceptable sentence; a tie counts one half. `value` is the accuracy with which the
-    judge predicts people, with its interval. There are no rows without minimal pairs. The names
-    `all` and `grammar` are in brackets if a paradigm or model has them.
-
-    Args:
-        ratings: ratings and log-probabilities.
-        sampling: settings used for the models.
+    Each paradigm has a row for each judge, and so have all paradigms together (`all`). A judge is a
+    model on its own trials, or `grammar`, which prefers the acceptable sentence. If minimal pairs
+    consist of a natural and a changed sentence, the judge `natural sentence` replaces `grammar`.
+    `prefers_acceptable` is the share of trials in which the judge prefers the acceptable sentence;
+    a tie counts one half. `value` is the accuracy with which the judge predicts people, with its
+    interval. There are no rows without minimal pairs. If a paradigm is named `all`, or a model
+    `grammar`, these rows are named `(all)` and `(grammar)`.
     """
     paradigms = {t.paradigm for t in ratings.trials if t.condition is Condition.MINIMAL_PAIR}
     has_grammar = any(trial.kind_1 is Kind.ACCEPTABLE for trial in ratings.trials)
     first = _distinct_name(GRAMMAR if has_grammar else "natural sentence", ratings.models)
     all_paradigms, groups = _distinct_name("all", paradigms), ratings.groups
-    # The grammar finds sentence_1 more likely in every trial
+    # The grammar prefers sentence_1 in every trial
     ratios = [np.vstack([-np.ones(len(g.trials)), g.ratios]) for g in groups]
     judged = _with_judges(ratings, (first, *ratings.models), ratios)
     model_masks = [scope_mask(g.trials, Scope.MINIMAL, ratings.models) for g in groups]
@@ -202,9 +188,9 @@ def _distinct_name(name: str, names: Collection[str]) -> str:
 
 
 def _with_judges(ratings: Ratings, names: Sequence[str], ratios: Sequence[FloatArray]) -> Ratings:
-    """Return the ratings with judges in place of models; `ratios` has (n_judges, n_trials) arrays.
+    """Return the ratings with judges in place of models.
 
-    Each array belongs to a group.
+    `ratios` has an (n_judges, n_trials) array for each group.
     """
     groups = [
         replace(group, log_probs=np.stack([np.zeros(group_ratios.shape), group_ratios], axis=-1))
@@ -217,22 +203,13 @@ def better_than_all_rivals(result: Result, model: str) -> bool:
     """Return whether a model is significantly better than every trivial rival.
 
     This is an intersection-union test.
-
-    Args:
-        result: result of `judge_rivals`.
-        model: name of a model.
     """
     tests = [test for test in result.comparisons if test.first == model]
     return bool(tests) and all(test.significant and test.difference > 0 for test in tests)
 
 
 def against_rivals(result: Result, units: Units | None) -> str:
-    """Describe which models are not shown to be better than every trivial rival.
-
-    Args:
-        result: result of `judge_rivals`.
-        units: units of its tests.
-    """
+    """Describe which models are not shown to be better than every trivial rival."""
     values = ", ".join(f"{row.model} ({row.value:.2f})" for row in result.models)
     than = f"than the trivial rival{'s' * (len(result.models) > 1)} {values}"
     if cannot := result.detectability.cannot(str(units)):

@@ -1,8 +1,8 @@
 """The database of answers: tables, keys, and the server's only writing thread.
 
 Data are on disk before the response is sent. SQLite syncs its write-ahead log at every commit, so
-neither SIGKILL nor a power cut can undo an acknowledged request. A sync takes milliseconds. All
-requests that arrive during a sync are written together, with the next sync.
+neither SIGKILL nor a power cut can undo an acknowledged request. All requests that arrive during a
+sync (milliseconds) are written together, with the next sync.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LAYOUT = 4
 
 BUSY_SECONDS = 5.0
 _MAX_BATCH = 500  # requests in a commit
-_LOCKED_BYTE = (1 << 31) - 1  # of the database file: beyond its content and SQLite's own locks
+_LOCKED_BYTE = (1 << 31) - 1  # position beyond the file's content and SQLite's own locks
 
 
 def stored_key(connection: sqlite3.Connection, name: str) -> str:
@@ -53,7 +53,8 @@ def stored_key(connection: sqlite3.Connection, name: str) -> str:
 
 def digest(key: str, field: str, value: str) -> str:
     """Return a keyed hash of a value, which reveals nothing without the key."""
-    # No name of a field contains the separator, so different pairs give different texts
+    # No field name contains the separator, so different pairs of field and value give different
+    # texts
     return hmac.new(bytes.fromhex(key), f"{field}\x1f{value}".encode(), sha256).hexdigest()[:32]
 
 
@@ -68,18 +69,15 @@ def withdrawal_mark(connection: sqlite3.Connection, text: str) -> str:
 
 
 def equal_secrets(first: str, second: str) -> bool:
-    """Return true if two texts are equal, in a time independent of their first difference."""
+    """Return whether two texts are equal; the time does not depend on where they differ."""
     return hmac.compare_digest(first.encode(errors="replace"), second.encode(errors="replace"))
 
 
 class Recorder:
     """A server's database, locked against other servers and written by one thread.
 
-    Args:
-        path: path of the database; created when missing.
-        fingerprint: fingerprint of the study.
-        extends: function of another fingerprint that returns whether the study has all its groups.
-        server: description of this server, for messages to other servers.
+    `server` describes this server in messages to other servers. `extends` returns whether the study
+    has all groups of the study with another fingerprint.
 
     Raises:
         StoreError: if the file is not such a database, belongs to another study, has hard links, is
@@ -97,8 +95,8 @@ class Recorder:
         try:
             with ExitStack() as resources:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                # Only the owner may read the file, because it contains identities; SQLite gives its
-                # other files the same permissions
+                # Only the owner may read the file, because it contains identities. SQLite gives its
+                # other files the same permissions.
                 file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
                 resources.callback(os.close, file)
                 _require_one_name(path)
@@ -115,7 +113,7 @@ class Recorder:
         self._thread.start()
 
     def participant_secret(self, participant: str) -> str:
-        """Return the secret that a participant's browser must send; it is derived, not stored."""
+        """Return the secret that a participant's browser must send; it is derived from the name."""
         return digest(self._secret, "secret", participant)
 
     def completion_code(self, participant: str) -> str:
@@ -137,7 +135,7 @@ class Recorder:
         return await asyncio.wrap_future(done)
 
     def check(self) -> None:
-        """Check that the open files still have their names.
+        """Check that the database on disk is still the one that is open.
 
         If an open file is deleted or replaced, writing continues without an error, into a file that
         disappears when it is closed.
@@ -171,7 +169,6 @@ class Recorder:
             self._commit([job for job in jobs if job is not None])
 
     def _commit(self, jobs: list[Job]) -> None:
-        # Skip cancelled requests
         jobs = [job for job in jobs if job[1].set_running_or_notify_cancel()]
         if not jobs:
             return
@@ -195,7 +192,6 @@ class Recorder:
 def _run_in_savepoint(
     connection: sqlite3.Connection, work: Work
 ) -> tuple[Any, BaseException | None]:
-    """Run one request's part of a transaction; undo it if it fails."""
     connection.execute("SAVEPOINT request")
     try:
         result = work(connection)
@@ -215,7 +211,7 @@ def _identity(file: Path) -> tuple[int, int, bool]:
 
 @contextmanager
 def writable_connection(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a connection for writing; it reads once, so that it holds a SQLite lock until closed."""
+    """Open a connection for writing, which holds a SQLite lock until it is closed."""
     connection = sqlite3.connect(
         path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
     )
@@ -225,18 +221,12 @@ def writable_connection(path: Path) -> Iterator[sqlite3.Connection]:
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             connection.execute(f"PRAGMA {pragma}")
         connection.execute("PRAGMA foreign_keys = ON")
-        _has_tables(connection)
+        _has_tables(connection)  # reads once, which acquires the lock
         yield connection
 
 
 def _lock(path: Path, file: int) -> None:
-    """Lock a database against other servers, whatever name they use for it.
-
-    The lock belongs to the file, not to its name, and ends with the process in any case.
-
-    Raises:
-        StoreError: if another server has the lock.
-    """
+    """Lock a database file, under all its names, against other servers, until the process ends."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -246,10 +236,10 @@ def _lock(path: Path, file: int) -> None:
         else:
             import fcntl
 
-            # A POSIX lock like SQLite's own, on another byte. SQLite releases all POSIX locks of a
-            # process, including this one, when no connection needs a lock; in WAL mode an open
-            # connection always needs one. SQLite cannot release `flock` locks, but on macOS they
-            # would exclude SQLite itself.
+            # A POSIX lock like SQLite's own, on another byte. When no connection needs a lock,
+            # SQLite releases all POSIX locks of the process, including this one. In WAL mode, an
+            # open connection always needs a lock. `flock` locks would exclude SQLite itself on
+            # macOS.
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
     except (BlockingIOError, PermissionError):  # raised by POSIX and by Windows
         raise StoreError(
@@ -258,7 +248,6 @@ def _lock(path: Path, file: int) -> None:
 
 
 def _read_server(path: Path) -> str:
-    """Return the description of the server that uses a database, or `another server`."""
     with suppress(StoreError, sqlite3.Error), closing(open_readable(path)) as connection:
         return stored_key(connection, "server")
     return "another server"
@@ -275,11 +264,6 @@ def _initialize(
     server: str,
     extends: Callable[[str], bool],
 ) -> None:
-    """Create the tables of a new database, and store the server's description.
-
-    Raises:
-        StoreError: if the database belongs to another study.
-    """
     connection.execute("BEGIN IMMEDIATE")
     if not _has_tables(connection):
         make_tables(connection, "contstim.experiments.collection", APPLICATION_ID, LAYOUT)
@@ -305,7 +289,7 @@ def open_readable(path: Path) -> sqlite3.Connection:
             has hard links and no write-ahead log is next to it.
     """
     try:
-        # A write-ahead log next to the file shows that this name is the one in use
+        # If a write-ahead log is next to the file, a server uses the file under this name
         if path.exists() and not Path(f"{path}-wal").exists():
             _require_one_name(path)
         uri = f"{path.resolve().as_uri()}?mode=ro"
@@ -332,11 +316,6 @@ def _require_one_name(path: Path) -> None:
 
 
 def _require_layout(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse files that are not databases of answers with this version's layout.
-
-    Raises:
-        StoreError: if the file is of another kind, or has another layout.
-    """
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (layout,) = connection.execute("PRAGMA user_version").fetchone()
     if kind != APPLICATION_ID:

@@ -44,8 +44,8 @@ class StudyOptions:
     """Options that the researcher sets for a study.
 
     Attributes:
-        dropout: minutes without a request after which a participant no longer counts when groups
-            are filled, but still counts for `participants`.
+        dropout: minutes without a request after which a participant counts as dropped out.
+            `least_filled` ignores such participants, but the maximum `participants` includes them.
         participants: maximum number of participants; further applicants are refused.
         per_group: maximum number of participants of a group; those who dropped out do not count.
         code: completion code; None: the code of the exported experiment. If there is neither a code
@@ -80,7 +80,7 @@ class Applicant:
     has_token: bool
 
     def name(self, secret: str, request: JoinRequest) -> str:
-        """Return a new participant's name: random, but the same for the same nonce."""
+        """Return a random name, which is the same for the same nonce and person."""
         kind = SIMULATED_NAME if request.simulated else "p"
         if request.nonce is None:
             return f"{kind}{secrets.token_hex(8)}"
@@ -91,10 +91,8 @@ class Applicant:
 def identify(request: JoinRequest, stored: Collection[str], key: str) -> Applicant:
     """Find the identity in a request.
 
-    Args:
-        request: the request; identity fields that the study does not store are ignored.
-        stored: names of the identity fields that the study stores.
-        key: key that signs the addresses of participants, hexadecimal.
+    Identity fields that the study does not store are ignored. `key` signs the addresses of
+    participants (hexadecimal).
 
     Raises:
         RequestRefusal: if the token does not belong to the identity.
@@ -109,7 +107,6 @@ def identify(request: JoinRequest, stored: Collection[str], key: str) -> Applica
             )
         return Applicant(fields, f"token\x1f{SIGNED}\x1f{identity}", has_token=True)
     constant_fields = {name: value for name, value in fields.items() if name not in VISIT}
-    # The ID of the platform's study alone does not identify a person
     has_identity = bool(constant_fields.keys() - {STUDY})
     person = "\x1f".join(map("\x1f".join, constant_fields.items())) if has_identity else ""
     return Applicant(fields, person, has_token=False)
@@ -130,14 +127,7 @@ def join(
 ) -> dict[str, Any]:
     """Add a participant, or resume one whose token or nonce the request contains; see `resume`.
 
-    Args:
-        connection: connection within a transaction.
-        groups: names of the groups; of equally filled groups, the first gets the participant.
-        request: request, with the group (if the address names one), and whether the participant is
-            artificial.
-        applicant: identity of the applicant.
-        options: options on dropout and the number of participants.
-        now: seconds since 1970.
+    Of equally filled `groups`, the first gets the participant.
 
     Raises:
         RequestRefusal: if there is no such group, the study is full, or the applicant may not join
@@ -191,7 +181,7 @@ def _find_known(
 ) -> tuple[str, str | None]:
     """Return the name for a new participant, and the name under which the applicant may resume.
 
-    The second name is None if the applicant has not taken part yet.
+    The second name is None if the applicant has not yet joined.
     """
     if request.simulated and not options.rehearsal:
         raise RequestRefusal(
@@ -244,9 +234,9 @@ def withdrawn_refusal() -> RequestRefusal:
 def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: float) -> str:
     """Return the first of the groups with the fewest participants.
 
-    Only participants who finished or were seen after `since` (seconds since 1970) are counted. The
-    places of participants who dropped out or failed the check of the instructions are free; if
-    those who dropped out resume, they are counted again.
+    Participants count if they finished, or if they were seen after `since` (seconds since 1970) and
+    did not fail the check of the instructions. So participants who dropped out count again when
+    they resume.
     """
     filled = _filled(connection, since)
     return min(groups, key=lambda group: filled.get(group, 0))
@@ -289,8 +279,8 @@ def _update_participant(
 ) -> tuple[int, str, int]:
     """Update a participant's record from a request; return number, group and seed.
 
-    Requests may be repeated or arrive out of order. So each request contains all counts, the
-    greatest values are stored, and answers to further questions are added.
+    Requests may be repeated or arrive out of order. So each request contains the current counts, of
+    which the greatest are stored. Answers to further questions are added.
     """
     row: tuple[int, str, int] | None = connection.execute(
         "UPDATE participant SET seen = ?, second_tabs = max(second_tabs, ?), "
@@ -315,11 +305,7 @@ def save(
 ) -> list[str]:
     """Store a participant's first answer to each trial, and return the request's trial_ids.
 
-    Args:
-        connection: connection within a transaction.
-        trials: group → identifiers of its trials.
-        request: request with the answers.
-        now: seconds since 1970.
+    `trials` is group → identifiers of its trials.
 
     Raises:
         RequestRefusal: if a trial is not in the participant's group; no answer is stored then.
@@ -327,7 +313,7 @@ def save(
     number, group, _ = _update_participant(connection, request, now)
     if not all(answer.trial_id in trials[group] for answer in request.responses):
         raise RequestRefusal(422, f"Group {group} has no such trial.")
-    # Pages repeat unconfirmed answers: only the first answer to a trial is stored
+    # Pages repeat unconfirmed answers
     connection.executemany(
         "INSERT INTO response (number, received, trial_id, rating, left_sentence, position, rt_ms, "
         "input, blurs, away_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -356,7 +342,7 @@ def complete(
     ).fetchone()
     if missing := len(trials[group]) - saved:
         raise RequestRefusal(409, f"{missing} answers have not arrived yet.", missing=missing)
-    # A repeated request (such as after a lost response) does not change the time of completion
+    # Pages may repeat this request; the first time of completion is stored
     connection.execute(
         "UPDATE participant SET completed = coalesce(completed, ?) WHERE number = ?", (now, number)
     )
@@ -443,11 +429,6 @@ def withdraw(database: Path, who: str, day: str) -> str:
     also stores keyed hashes of the name and the identity, so that the same page or address cannot
     take part again.
 
-    Args:
-        database: path of the server's database.
-        who: ID on a platform, or a completion code or name in participants.csv.
-        day: today's date, which is stored.
-
     Raises:
         InputError: if no participant or several have this ID, code or name.
         StoreError: if the database cannot be used.
@@ -459,12 +440,12 @@ def withdraw(database: Path, who: str, day: str) -> str:
     except sqlite3.Error as error:
         raise StoreError(f"No answers were deleted from {database}: {error}.") from error
     log = " The log of the database may contain them until the server stops." if busy else ""
-    # The message omits the name, which must not remain in any log
+    # The message does not contain the name, which must not remain in any log
     return f"Deleted the participant with this {kind}: {_describe_progress(row)}.{log}"
 
 
 def _find_participant(database: Path, who: str) -> tuple[sqlite3.Row, str]:
-    """Return the only participant with this ID, code or name, and the kind of the match."""
+    """Return the only participant with this ID, code or name, and which of them it is."""
     if not who.strip():
         raise InputError(
             f"The name of a participant must not be empty, got {who!r}. Give the platform's "
@@ -512,9 +493,8 @@ def _delete(connection: sqlite3.Connection, number: int, day: str) -> bool:
 
 
 def _names_of(secret: str, row: sqlite3.Row) -> dict[str, str]:
-    """Return all texts that identify a participant, with the kind of each."""
-    # The running number is left out, because it may be the ID of another participant. So are the
-    # platform's study and visit, which do not identify a person.
+    # The column `number` is left out, because it may equal the ID of another participant. The
+    # platform's IDs of study and visit do not identify a person.
     fields = json.loads(row["fields"]).items()
     excluded_fields = {STUDY, *VISIT}
     ids = {v: "ID" if n == "participant" else n for n, v in fields if n not in excluded_fields}
@@ -525,7 +505,6 @@ def _names_of(secret: str, row: sqlite3.Row) -> dict[str, str]:
 
 
 def _describe_progress(row: sqlite3.Row) -> str:
-    """Describe a participant by number, group and progress."""
     finished = "complete" if row["completed"] else "not complete"
     artificial = ", artificial" if row["simulated"] == "true" else ""
     answered = quantity(row["answered"], "answer")

@@ -34,7 +34,6 @@ class RequestRefusal(Exception):  # noqa: N818 - an error of the client, not of 
     """A request that is refused with an HTTP status and a sentence.
 
     Attributes:
-        status: HTTP status.
         facts: further fields of the response.
         wait: seconds until a retry; None if a retry does not help.
     """
@@ -48,12 +47,12 @@ class RequestRefusal(Exception):  # noqa: N818 - an error of the client, not of 
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """Limits on the size and the rate of requests; see `throttle` on rates (burst, per second).
+    """Limits on the size and the rate of requests; rates are arguments of `throttle`.
 
     Attributes:
         body: maximum size of a request's body in bytes.
         body_seconds: maximum time in which the body must arrive.
-        joining: rate of requests to join per address; all computers of a lab may share an address.
+        joining: rate of requests to join per address, which all computers of a lab may share.
         asking: rate of requests per participant.
         failing: rate of requests with a wrong secret or token per address.
     """
@@ -68,8 +67,8 @@ class RequestLimits:
 def throttle(burst: float, per_second: float) -> Callable[[str, float], None]:
     """Return a function that limits the requests of each caller (token bucket).
 
-    The function receives the caller and the time (seconds). It takes one of the caller's tokens, or
-    raises `RequestRefusal` if the caller has no token left. Tokens refill with time.
+    The function receives the caller and the time (seconds). It raises `RequestRefusal` if the
+    caller has made too many requests.
 
     Args:
         burst: maximum number of requests at once.
@@ -104,9 +103,10 @@ Milliseconds = Annotated[float, Field(ge=0, le=_LONGEST_TIME)]
 
 # Bodies are checked strictly: 3.0 and "3" are not integers; extra keys are ignored
 class JoinRequest(BaseModel, strict=True, frozen=True):
-    """Request to take part; without `simulated`, the participant is a person.
+    """Request to take part.
 
     Attributes:
+        simulated: whether the participant is artificial; None means a person.
         platform: identity on a recruiting platform; unknown fields are empty or missing.
         token: token in the address, which proves the identity `participant`; None if missing.
         nonce: random text that identifies repeated requests.
@@ -137,7 +137,7 @@ class ReceivedAnswer(BaseModel, strict=True, frozen=True):
 
 
 class ParticipantRequest(BaseModel, strict=True, frozen=True):
-    """A participant's request, with everything that the page has recorded so far.
+    """A participant's request, with the current counts and answers to questions of the page.
 
     Attributes:
         secret: the participant's secret, if it is not in the header.
@@ -183,7 +183,8 @@ async def read_json(request: Request, limits: RequestLimits) -> Any:
     Raises:
         RequestRefusal: if the body is too large, too slow, not declared as JSON, or invalid JSON.
     """
-    # Browsers allow pages to send text to any server, but JSON only to their own server
+    # In a browser, a page of another site can send text to this server, but JSON only with its
+    # permission
     media_type = request.headers.get("content-type", "").partition(";")[0]
     if media_type.strip().lower() != "application/json":
         raise RequestRefusal(415, "Content-Type must be application/json.")
@@ -211,7 +212,7 @@ def check_fields(content: object, kind: type[_Kind]) -> _Kind:
     try:
         return kind.model_validate(content)
     except ValidationError as error:
-        # Never include the value: it may be a secret, or identify a person
+        # The message must not contain the value, which may be a secret or identify a person
         mistake = error.errors(include_input=False, include_url=False, include_context=False)[0]
         field = ".".join(map(str, mistake["loc"])) or "The body"
         rule = _RULES.get(mistake["type"]) or mistake["msg"].partition(" ")[2]

@@ -48,7 +48,6 @@ class ReviewFile:
     """A reviewer's review.csv, rewritten with every decision.
 
     Attributes:
-        path: path of the table.
         content: content of the page, with all items to review.
         decisions: decided items, by identifier.
     """
@@ -64,11 +63,8 @@ class ReviewFile:
     ) -> ReviewFile:
         """Open a review file, which may not exist yet; nothing is written.
 
-        Args:
-            path: path of the file, which may be missing.
-            content: content of the reviewer's page.
-            table: name of the page's table of stimuli, for messages.
-            earlier: reviews that provide the reviewer's decisions if the file is missing.
+        If the file is missing, `earlier` reviews provide the reviewer's decisions. `table` is the
+        name of the table of stimuli in messages.
 
         Raises:
             InputError: if the file belongs to another reviewer or other items, or its items have
@@ -113,7 +109,7 @@ class ReviewFile:
         for change in changes:
             if change.item_id not in by_id:
                 raise RequestRefusal(422, f"The item {change.item_id!r} does not exist.")
-        # Rewriting the file would discard changes by another server or a spreadsheet
+        # Rewriting the file would discard changes by another program
         if _digest(self.path) != self._written_digest:
             raise RequestRefusal(
                 409,
@@ -133,10 +129,7 @@ class ReviewFile:
 def serve_review(file: ReviewFile, *, port: int, opened: Callable[[str], None]) -> None:
     """Serve the page to browsers of this machine and save decisions, until interrupted.
 
-    Args:
-        file: content of the page, and destination of decisions.
-        port: port number; 0 for any free port.
-        opened: callback that receives the page's address when the server is ready.
+    `opened` receives the page's address when the server is ready. Port 0 is any free port.
 
     Raises:
         InputError: if the port cannot be used.
@@ -155,8 +148,8 @@ def review_application(file: ReviewFile, port: int) -> Starlette:
     save_lock = asyncio.Lock()
 
     def check_host(request: Request) -> None:
-        # A page of another site may send requests to this server. Then the Host header has the
-        # name of that site (DNS rebinding), or the Origin header has it.
+        # If a page of another site sends requests to this server, the Origin header names that
+        # site, or the Host header does (DNS rebinding)
         if request.headers.get("host") not in hosts:
             raise RequestRefusal(
                 421, f"This server accepts requests at http://{HOST}:{port}/ only."
@@ -170,7 +163,7 @@ def review_application(file: ReviewFile, port: int) -> Starlette:
         html = await asyncio.to_thread(
             file.content.html, decisions=file.decisions, file=file.path.name
         )
-        # The page has its own policy; frame-ancestors is only valid in a header
+        # The page contains its own policy, except frame-ancestors, which is only valid in a header
         policy = {"Content-Security-Policy": "frame-ancestors 'none'"}
         return HTMLResponse(html, headers=HEADERS | policy)
 
@@ -195,5 +188,4 @@ def review_application(file: ReviewFile, port: int) -> Starlette:
 
 
 def _digest(path: Path) -> bytes | None:
-    """Compute the digest of a file; None if it is missing."""
     return hashlib.sha256(path.read_bytes()).digest() if path.exists() else None

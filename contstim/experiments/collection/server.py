@@ -1,8 +1,7 @@
 """The running server: its address, its token, a log of limited rate, and limits of connections.
 
-uvicorn's own limits begin with a request whose headers are complete. Without further limits, a
-client could open many connections, send no complete headers, and so prevent all other clients from
-connecting.
+uvicorn's own limits apply only after the headers of a request are complete. A client that sends
+incomplete headers on many connections could therefore prevent all other clients from connecting.
 """
 
 from __future__ import annotations
@@ -115,8 +114,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
-        # Without this option, a body waits 40 ms for the client's acknowledgement of the headers;
-        # asyncio sets it only for sockets that it creates itself
+        # Without this option, a response's body waits 40 ms for the client's acknowledgement of the
+        # headers. asyncio sets the option only for sockets that it creates itself.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening
     except (OSError, OverflowError) as error:
@@ -225,16 +224,16 @@ _FULL = (
 class Connections:
     """The open connections of a server, each waiting for a request or processing one.
 
-    If there are too many, a new connection replaces the one that has waited longest. So idle
+    If `limit` is reached, a new connection replaces the one that has waited longest. So idle
     connections cannot block new clients.
 
     Attributes:
         limit: maximum number of open connections.
-        headers: seconds from opening a connection, or from the first byte of a further request, to
-            the end of its headers.
-        idle: seconds between a response and the next request; longer than most people look at a
-            pair of sentences.
-        request: seconds from a request to the end of its response.
+        headers: maximum seconds from opening a connection, or from the first byte of a later
+            request, to the end of the request's headers.
+        idle: maximum seconds between a response and the next request; longer than most people look
+            at a pair of sentences.
+        request: maximum seconds from a request to the end of its response.
         is_busy: connection → whether it is processing a request, in the order in which connections
             began to wait.
     """
@@ -246,7 +245,7 @@ class Connections:
     is_busy: dict[LimitedProtocol, bool] = field(default_factory=dict, init=False)
 
     def enter(self, newcomer: LimitedProtocol) -> bool:
-        """Accept a connection; return False if all others are processing requests."""
+        """Accept a connection; return False if `limit` connections are processing requests."""
         if len(self.is_busy) >= self.limit:
             waiting = (connection for connection, is_busy in self.is_busy.items() if not is_busy)
             if (longest := next(waiting, None)) is None:
@@ -305,8 +304,8 @@ class LimitedProtocol(H11Protocol):
             transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Process received bytes; the first bytes after a response start the timer for headers."""
-        # Later bytes of the same headers do not restart the timer, so that slow headers time out
+        """Process received bytes; the first bytes of a request start the timer for headers."""
+        # Later bytes of the same headers do not restart the timer
         if not self._answering and not self._reading:
             self._read_headers()
         super().data_received(data)
@@ -328,7 +327,6 @@ class LimitedProtocol(H11Protocol):
         self.transport.abort()
 
     async def _answer_in_time(self, scope: Any, receive: Any, send: Any) -> None:
-        """Process a request within its time limit."""
         self._answering += 1
         self._reading = False
         self._connections.is_busy[self] = True
@@ -351,7 +349,6 @@ class LimitedProtocol(H11Protocol):
         self._start_timer(self._connections.headers)
 
     def _start_timer(self, seconds: float) -> None:
-        """Drop the connection after this time, unless the timer is stopped or restarted."""
         self._stop_timer()
         self._timer = self.loop.call_later(seconds, self.drop)
 
@@ -363,5 +360,4 @@ class LimitedProtocol(H11Protocol):
 
 def protocol_with(connections: Connections) -> type[LimitedProtocol]:
     """Return the protocol class of a server with these connections."""
-    # uvicorn only calls the class, so a partial can replace it
     return cast("type[LimitedProtocol]", partial(LimitedProtocol, connections))

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 _DOWNLOADS = ("responses.csv", "participants.csv")
 _LOG = logging.getLogger(__name__)
-# Scripts come from the folder, or from jsPsych's CDN if the folder has no copy; frames are
-# forbidden, so that no other site can overlay consent and answers
+# Scripts come from the folder, or from jsPsych's CDN. Frames are forbidden: another site must not
+# show the page inside its own, where it could cover parts of it.
 _POLICY = (
     f"default-src 'none'; script-src 'self' {' '.join(map(cdn_address, LIBRARY))}; "
     "style-src 'self'; img-src 'self' data:; font-src 'self'; media-src 'self'; "
@@ -111,7 +111,7 @@ def read_study(folder: Path) -> PageStudy:
 
 
 def find_page(folder: Path, path: str) -> Path | None:
-    """Find the file of an address; None if there is none or it is not public.
+    """Return the file of an address; None if there is none or it is not public.
 
     Folders, names that begin with a dot, and files outside the folder (after following links) are
     not public.
@@ -138,15 +138,8 @@ def _is_forbidden(part: str) -> bool:
 class Service:
     """Handlers of all requests to the server.
 
-    Args:
-        folder: folder of the exported experiment, resolved.
-        study: content of its study.json.
-        recorder: database of answers.
-        token: administrator's token for downloads.
-        link_key: key that signs participants' addresses, hexadecimal.
-        options: options of the study; their code and redirect override those of study.json.
-        limits: limits on the size and rate of requests.
-        clock: function that returns seconds since 1970.
+    `folder` is resolved. The code and the redirect of `options` override those of study.json.
+    `link_key` signs participants' addresses (hexadecimal). `clock` returns seconds since 1970.
     """
 
     def __init__(
@@ -221,7 +214,7 @@ class Service:
     async def save(self, request: Request) -> Response:
         """Store answers; they are on disk when this returns."""
         content = await read_json(request, self._limits)
-        # The secret is checked first, so that errors tell strangers nothing about valid requests
+        # The secret is checked first, so that errors do not describe valid requests to strangers
         now = self._admit(request, check_fields(content, ParticipantRequest))
         body = check_fields(content, SaveRequest)
         allowed = {*self._study.scale.answers, *([None] if self._study.deadline else [])}
@@ -247,7 +240,7 @@ class Service:
         if not equal_secrets(token, self._token):
             self._limit_failing(address(request), now)
             raise RequestRefusal(401, "The administrator's token is missing or wrong.")
-        self._recorder.check()  # otherwise a replaced file might be read
+        self._recorder.check()  # a replaced file must not be read
         name = request.url.path.rpartition("/")[2]
         table = responses_csv
         if name == "participants.csv":
@@ -263,10 +256,10 @@ class Service:
         if file is None:
             raise RequestRefusal(404, "This address does not exist.")
         with suppress(OSError):  # a file was removed meanwhile
-            # study.json may contain the completion code. A link may be another name of this file
+            # study.json may contain the completion code; `samefile` also finds links to it
             if file.samefile(self._folder / STUDY_FILE):
                 return json_response(self._study.public)
-        # Browsers check each time whether a file has changed
+        # no-cache: browsers check each time whether a file has changed
         headers = HEADERS | {"Cache-Control": "no-cache"}
         kind = _TYPES.guess_type(file.name)[0] or "application/octet-stream"
         return FileResponse(file, media_type=kind, headers=headers)
@@ -289,7 +282,6 @@ class Service:
         self._study = study
 
     async def _read_join_request(self, request: Request) -> tuple[JoinRequest, Applicant]:
-        """Read a request to take part, and the identity in it."""
         body = check_fields(await read_json(request, self._limits), JoinRequest)
         try:
             return body, participants.identify(body, self._study.identify, self._link_key)

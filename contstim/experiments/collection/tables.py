@@ -63,7 +63,7 @@ def collected_responses(database: Path) -> tuple[Response, ...]:
             (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if state != "ok":
                 raise sqlite3.DatabaseError(shortened(state))
-            # SQLite reads the missing end of a page as zeros
+            # If the file ends within a page, SQLite reads the missing bytes as zeros
             (page,) = connection.execute("PRAGMA page_size").fetchone()
             if database.stat().st_size % page:
                 raise sqlite3.DatabaseError("its end is missing")
@@ -119,11 +119,11 @@ _TIMES = ("joined", "seen", "completed")
 def participants_csv(database: Path, since: float, *, plain: bool = False) -> str:
     """Return the content of participants.csv: a row for each participant.
 
-    Columns: number, participant, group, seed, state (complete, failed, active, left), answered
-    (number of answers), simulated (true or false), joined, seen and completed (UTC), code (the
-    individual completion code, which the page shows unless the study has a code or link for all
-    participants), device, viewport, second_tabs (number of times that the page was opened in
-    another tab), and a column for each identity field of a recruiting platform.
+    The columns are number, participant, group, seed, state (complete, failed, active or left),
+    answered (number of answers), simulated, joined, seen and completed (UTC), code, device,
+    viewport, second_tabs, and one for each identity field of a recruiting platform. `code` is the
+    individual completion code. The page shows it unless the study has a code or link for all
+    participants. `second_tabs` counts how often the page was opened in another tab.
 
     Args:
         database: path of the database, which a server may continue to write.
@@ -144,7 +144,7 @@ def participants_csv(database: Path, since: float, *, plain: bool = False) -> st
     return _csv(
         {name: [row[name] for row in rows] for name in names}
         | {
-            # A hash cannot be reversed, and another study has another hash for the same identity
+            # A hash cannot be reversed, and differs between studies for the same identity
             f"{name.lower()}_{suffix}": [
                 escape_formula(value) if plain or not value else digest(salt, name.lower(), value)
                 for value in (identity.get(name, "") for identity in identities)
@@ -160,7 +160,6 @@ def code_of(secret: str, row: sqlite3.Row) -> str:
 
 
 def _utc(seconds: float | None) -> str:
-    """Format a time in seconds since 1970; empty if there is none."""
     return "" if seconds is None else datetime.fromtimestamp(int(seconds), UTC).isoformat()
 
 
@@ -174,4 +173,3 @@ PLATFORM = Platform(
     "collected",
     reader=Reader(import_collected, files="The database of `collect`, or a backup.", several=False),
 )
-"""The database as a platform, which has a reader but no exporter."""

@@ -38,8 +38,8 @@ class ArtificialParticipants:
     """Artificial participants who follow one model.
 
     In every trial, a participant adds new normal noise to the model's log p(sentence_2) - log
-    p(sentence_1), and prefers sentence_2 if the sum is positive. The absolute value of the sum
-    gives the degree of confidence; the limits between degrees are quantiles of this absolute value
+    p(sentence_1), and prefers sentence_2 if the sum is positive. The degree of confidence increases
+    with the absolute value of the sum. Limits between degrees are quantiles of this absolute value
     over all trials (thirds for three degrees, fiftieths on a slider). A choice has no degree of
     confidence. In catch trials, participants prefer the unshuffled sentence with full confidence.
     In lapses, all answers are equally likely.
@@ -52,9 +52,6 @@ class ArtificialParticipants:
         differences: the model's log p(sentence_2) - log p(sentence_1), (n_trials,) nats; -inf for
             catch trials.
         noise: standard deviation of the noise, nats.
-        lapses: share of trials with lapses.
-        seed: seed of all random draws.
-        model: name of the model that they follow, if it has one.
     """
 
     trials: tuple[Trial, ...]
@@ -71,7 +68,7 @@ class ArtificialParticipants:
 
     @property
     def scale(self) -> Scale:
-        """Response scale: that of the trials."""
+        """Response scale of the trials."""
         return self.trials[0].scale if self.trials else Scale.CONFIDENCE
 
     @cached_property
@@ -79,8 +76,8 @@ class ArtificialParticipants:
         """Limits between the degrees of confidence, ascending, (n_degrees - 1,) nats."""
         from scipy.special import ndtri
 
-        # Instead of random draws, 99 equally likely values of the noise: quantiles of the sums,
-        # (n_trials, 99), are then deterministic.
+        # 99 equally likely values replace random draws of the noise, so that quantiles of the sums,
+        # (n_trials, 99), are deterministic
         rated = [trial.condition != Condition.CATCH for trial in self.trials]
         noise = self.noise * ndtri((np.arange(99) + 1) / 100)
         sizes = np.abs(self.differences[rated][:, None] + noise)
@@ -90,14 +87,13 @@ class ArtificialParticipants:
 
     def ratings(self, number: int) -> dict[str, int]:
         """Return ratings of participant `number`, from 1, for every trial of every group."""
-        # Random numbers are drawn for all trials, even if unused, so that an answer depends only on
-        # the index of its trial, not on other answers.
+        # Random numbers are drawn for all trials, even if they are not used, so that an answer
+        # depends on its trial and not on other answers
         rng = np.random.default_rng([self.seed, number, _RATINGS])
         n = len(self.trials)
         sums = self.differences + self.noise * rng.standard_normal(n)
         second = np.where(sums == 0, rng.random(n) < 0.5, sums > 0)
-        # Confidence 0 to 2 gives ratings 4 to 6 for sentence_2, and 3 down to 1 for sentence_1; a
-        # choice has one degree.
+        # Degrees 0 to 2 give ratings 4 to 6 for sentence_2, and 3 to 1 for sentence_1
         answers = self.scale.answers
         sure = np.array(self.scale.sentence_2_answers)[
             np.searchsorted(self.thresholds, np.abs(sums))
@@ -120,12 +116,8 @@ class ArtificialParticipants:
     ) -> tuple[Response, ...]:
         """Return answers of participant `number` in a group, in the order of presentation.
 
-        Args:
-            number: number that determines the ratings; see `ratings`.
-            name: name of the participant.
-            group: group whose trials are shown.
-            index: number within the group, from 1; see `presentation`.
-            seed: seed of order and sides; see `presentation`.
+        `number` determines the ratings; `index`, the participant's number within the group from 1,
+        and `seed` determine order and sides (`presentation`).
         """
         rated, times = self.ratings(number), self.times(number)
         shown = presentation(self.trials, group=group, participant=index, seed=seed)
@@ -146,23 +138,17 @@ def artificial_participants(
     lapses: float = 0.0,
     seed: int = 0,
 ) -> ArtificialParticipants:
-    """Return participants who follow a model with as much noise as people have.
+    """Create participants who follow a model, by default with as much noise as people have.
 
-    Args:
-        trials: trials of a design.
-        scores: log-probabilities of the trials' sentences, nats; catch trials need none.
-        model: the model that the participants follow.
-        noise: standard deviation of the noise, nats; None: the noise is calibrated, so that the
-            random natural pairs have the noise ceiling `ceiling`.
-        ceiling: lower noise ceiling with ten raters a trial; not used if `noise` is set.
-        lapses: share of trials with random ratings.
-        seed: seed of all random draws.
+    If `noise` (nats) is None, it is calibrated, so that random natural pairs have the noise ceiling
+    `ceiling` for ten raters a trial. `lapses` is the share of trials with random ratings. Catch
+    trials need no scores.
 
     Raises:
         InputError: if a sentence or the model has no scores, a number is impossible, or there are
             no random natural pairs for the calibration.
     """
-    # Sorted by identifier, so that answers do not depend on the order of the table of trials.
+    # Answers must not depend on the order of the table of trials
     design = tuple(sorted(trials, key=lambda trial: trial.trial_id))
     if model not in scores.models or not design:
         raise InputError(
@@ -201,7 +187,7 @@ def simulate_responses(people: ArtificialParticipants, participants: int) -> tup
 def artificial_answers(
     questions: Iterable[Question], name: str, *, number: int, seed: int
 ) -> list[QuestionAnswer]:
-    """Answer questions outside trials: mostly the first choice; a random number; an empty text."""
+    """Answer questions: mostly by the first option, by a random number, or by an empty text."""
     rng, answers = np.random.default_rng([seed, number, _QUESTIONS]), []
     for question in (question for question in questions if question.when != "check"):
         answer = str(rng.integers(question.lowest, question.highest + 1))
@@ -229,12 +215,8 @@ def lower_ceiling(differences: FloatArray, noise: float, raters: int) -> float:
 def calibrate_noise(differences: FloatArray, ceiling: float, *, raters: int = 10) -> float:
     """Return the noise (nats) for which simulated participants reach a given lower noise ceiling.
 
-    Args:
-        differences: (n_trials,) nats, differences of the planted model on the trials for which the
-            ceiling was measured.
-        ceiling: share of trials in which a person agrees with the majority of the others, such as
-            `PUBLISHED_CEILING`.
-        raters: number of participants who saw each of these trials.
+    `differences`, (n_trials,) nats, are log-probability ratios of the followed model on the trials
+    for which the ceiling was measured. Each of these trials had `raters` participants.
 
     Raises:
         InputError: if no noise gives this ceiling, or there are fewer than two raters.
@@ -254,8 +236,8 @@ def calibrate_noise(differences: FloatArray, ceiling: float, *, raters: int = 10
             f"{len(differences)} pairs, ceilings lie between 0.5 and {max_ceiling:.6f}."
         )
 
-    # The ceiling decreases with the noise, which has no natural unit: the root is searched on a log
-    # scale, fourteen e-folds to both sides of the largest difference.
+    # The ceiling decreases with the noise. The root is searched on a log scale, from exp(-14) to
+    # exp(14) times the largest difference.
     def excess(log_noise: float) -> float:
         return lower_ceiling(differences, float(np.exp(log_noise)), raters) - ceiling
 

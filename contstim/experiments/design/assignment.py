@@ -34,16 +34,11 @@ def assign_groups(
 ) -> IntArray:
     """Distribute every share evenly over the groups, so that no group sees a text twice.
 
-    As many items as possible stay in their earlier groups. Items and groups enter the program in
-    random order, so that the seed decides among equally good assignments.
+    As many items as possible stay in their earlier groups. The seed decides among equally good
+    assignments.
 
-    Args:
-        items: items to assign.
-        n_groups: number of groups, at least 1.
-        seed: seed of the order.
-        seconds: time limit of each search.
-        earlier_groups: mappings from the index of an item to its earlier 0-based group, in order of
-            priority.
+    `earlier_groups` are mappings from the index of an item to its earlier 0-based group, in order
+    of priority. `seconds` limits each search.
 
     Returns:
         (n_items,) the 0-based group of each item.
@@ -95,8 +90,6 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
                 f"{share}: {Counter(texts).most_common(1)[0][0]!r} is compared with itself. Leave "
                 "that pair or triplet out; 'contstim select triplets' does."
             )
-    # Every group gets the same number of a share's items, so the share's size is a multiple of the
-    # number of groups. A text in more items than there are groups is in some group twice.
     uneven = {s: n for s, n in Counter(share for share, _ in items).items() if n % n_groups}
     if uneven:
         share, size = next(iter(uneven.items()))
@@ -122,7 +115,7 @@ def _items_by_text(items: Sequence[Item]) -> dict[str, list[int]]:
 
 
 def _indices_by_key(keys: Iterable[Iterable[str]]) -> dict[str, list[int]]:
-    """Return the indices of the items that have each key."""
+    """Return key → indices of the items that have it."""
     return grouped((key, index) for index, item in enumerate(keys) for key in item)
 
 
@@ -131,19 +124,15 @@ def presentation(
 ) -> list[tuple[Trial, int]]:
     """Return the trials of a participant, in random order, with balanced sides.
 
-    With each trial is the number of the sentence on the left, 1 or 2.
+    Each trial is followed by the number of its sentence on the left, 1 or 2.
 
     In each condition, sentence_1 is on the left in half of the trials (if their number is odd, one
     side has one more). Participants 1 and 2, 3 and 4, … of a group see mirrored sides, so that each
-    sentence is shown left once in two participants. The order is drawn for each participant.
-    Everything depends only on the trials' identifiers, the seed and the two numbers, not on the
-    order of the table.
+    sentence is shown left once in two participants. Each participant has another random order. The
+    result depends only on the trials' identifiers, the seed, the group and the participant's
+    number.
 
-    Args:
-        trials: trials of a design, of all groups.
-        group: number of the group, from 1.
-        participant: number within the group, from 1.
-        seed: seed of the experiment.
+    `group` and `participant`, the number within the group, are counted from 1.
 
     Raises:
         InputError: if the group has no trials, or a number is below 1.
@@ -154,8 +143,7 @@ def presentation(
             f"Group {group} has no participant {participant}: participants are numbered from "
             "1, and groups are those of the trials."
         )
-    # Participants 1 and 2 share a random stream of sides, 3 and 4 the next one, and so on. The
-    # second participant of each two sees mirrored sides.
+    # Participants 1 and 2 share a random stream of sides, 3 and 4 the next one, and so on
     sides = np.random.default_rng([seed, group, (participant - 1) // 2, 0])
     mirrored = participant % 2 == 0
     left_sides: dict[str, int] = {}

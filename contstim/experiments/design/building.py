@@ -80,7 +80,6 @@ class Design(ShownAsTable):
 
     Attributes:
         trials: trials, sorted by group, condition and models.
-        certificate: solver, size and run time.
         changed: reviewed trials that were not rejected, but are no longer in their earlier group.
     """
 
@@ -113,32 +112,20 @@ def build_design(
     Each pair, minimal or not, gives one trial. Each triplet gives a trial of synthetic_1 against
     synthetic_2. With twins, a triplet gives two more trials, the natural sentence against each
     synthetic one, and its three trials go to different groups. Every group has the same number of
-    trials of every condition, model pair and role (the synthetic sentence of a natural-synthetic
-    trial, or the model that is right about a minimal pair). No group sees a sentence twice, even
-    with another end mark. With twins and the numbers of the 2023 study, this gives the design of
-    that study. If both sentences of every natural controversial pair have the same number of words,
-    so do both sentences of every random pair.
+    trials of every condition, model pair and role. The role of a natural-synthetic trial is its
+    synthetic sentence; that of a minimal pair is the model that is right. No group sees a sentence
+    twice, even with another end mark. If both sentences of every natural controversial pair have
+    the same number of words, so do both sentences of every random pair. With twins and the numbers
+    of the 2023 study, the result is the design of that study.
 
     After a review of earlier designs, as many trials as possible stay in their groups. Random and
     catch trials that were not rejected stay too, if their sentences are still available. All other
     random and catch trials are drawn again, without rejected sentences.
 
-    Args:
-        pairs: natural controversial pairs, with their texts, and minimal pairs.
-        triplets: triplets of a natural and two synthetic sentences.
-        natural: sentences for random pairs and catch trials; those in pairs or triplets are
-            skipped.
-        groups: number of groups of participants.
-        random_per_group: number of random natural pairs for each group.
-        catch_per_group: number of catch trials for each group, natural against shuffled.
-        twins: whether the natural sentence of a triplet is compared with its synthetic ones.
-        seed: seed of all random choices.
-        seconds: time limit of each search for an assignment to groups.
-        review: review of earlier designs. If several files contain a trial, the group in the last
-            file has priority.
-        scale: response scale.
-        attention: pairs of texts that state the correct answer, with the correct text first; each
-            pair is an additional catch trial of every group.
+    `natural` are sentences for random pairs and catch trials; those in pairs or triplets are
+    skipped. Each pair of texts in `attention`, with the correct text first, is an additional catch
+    trial of every group. If several files of `review` contain a trial, the group in the last file
+    has priority. `seconds` limits each search for an assignment.
 
     Raises:
         InputError: if there are no stimuli and no random or catch trials; if stimuli occur twice
@@ -161,7 +148,7 @@ def build_design(
         {index_of[i]: t.group - 1 for i, t in items.items() if i in index_of and t.group <= groups}
         for items in kept_trials
     ]
-    # Random and catch trials need no assignment, because their sentences are in no other trial
+    # Random and catch trials need no assignment, because no other trial contains their sentences
     assigned = assign_groups(
         [*map(_item, unplaced)], groups, seed=seed, seconds=seconds, earlier_groups=earlier_groups
     )
@@ -200,14 +187,7 @@ def _check(
 ) -> None:
     """Check the items and numbers of a design.
 
-    Args:
-        items: pairs and triplets.
-        numbers: numbers of random pairs and catch trials in a group.
-        for_twins: number of groups if the design has twins; otherwise None.
-
-    Raises:
-        InputError: if there are no trials, an item occurs twice, or a number is negative.
-        InfeasibleError: if there are too few groups for twins.
+    `for_twins` is the number of groups if the design has twins; otherwise None.
     """
     for name, number in numbers.items():
         if number < 0:
@@ -228,13 +208,9 @@ def _check(
 
 
 def _kept_trials(review: Review, trials: Sequence[Trial]) -> list[dict[str, ReviewedItem]]:
-    """Return the trials that were not rejected, by `trial_id`, for each file, the last file first.
+    """Return trial_id → trial that was not rejected, for each file of the review, the last first.
 
-    A trial is left out if the new design has other sentences for its `trial_id`.
-
-    Args:
-        review: review of trials, and possibly of their pairs and triplets.
-        trials: trials of the pairs and triplets of the new design.
+    A trial is left out if the new design has other sentences for its trial_id.
 
     Raises:
         InputError: if a pair or triplet of the new design was rejected.
@@ -297,7 +273,6 @@ def check_attention(attention: Iterable[tuple[Sentence, Sentence]], where: str) 
 
 
 def _attention_trials(attention: Sequence[tuple[Sentence, Sentence]], groups: int) -> list[Trial]:
-    """Return the attention trials: catch trials of every group, which state the correct answer."""
     check_attention(attention, "`attention`")
     kinds = (Kind.INSTRUCTION, Kind.INSTRUCTION)
     return [
@@ -311,7 +286,7 @@ def _attention_trials(attention: Sequence[tuple[Sentence, Sentence]], groups: in
 
 
 def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
-    """Return the trial of a triplet, or its three trials with twins; group 0 is no group yet."""
+    """Return the trial of a triplet, or its three trials with twins; their group is 0."""
     sentences = dict(zip((Kind.NATURAL, *SYNTHETIC), triplet.sentences, strict=True))
 
     def trial(condition: Condition, kind_1: Kind, kind_2: Kind) -> Trial:
@@ -323,7 +298,6 @@ def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
         return Trial(*about, source=source)
 
     natural = Condition.NATURAL_SYNTHETIC
-    # With twins, each of the three sentences is in two trials, so the trials need three groups.
     return [
         *(trial(natural, Kind.NATURAL, kind) for kind in SYNTHETIC if twins),
         trial(Condition.SYNTHETIC_SYNTHETIC, *SYNTHETIC),
@@ -331,7 +305,7 @@ def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
 
 
 def pair_trial(pair: Pair | ControversialMinimalPair) -> Trial:
-    """Return the trial of a pair, minimal or not; group 0 means that it has no group yet.
+    """Return the trial of a pair, minimal or not; its group is 0.
 
     Raises:
         InputError: if the pair has no texts.
@@ -381,11 +355,7 @@ def _unchanged_fillers(
     A trial stays if its group still exists and its natural sentences can still be drawn. None of
     its sentences may be in another trial of the new design, or the natural sentence of a triplet.
 
-    Args:
-        reviewed: trials of any condition that were not rejected.
-        natural: sentences that can be drawn.
-        placed: all trials of pairs and triplets.
-        counts: (condition, group from 1) → target number of trials.
+    `counts` is (condition, group from 1) → target number of trials.
     """
     texts = {sentence.bare for sentence in natural}
     used, vacant = _used_texts(placed), Counter(counts)
@@ -411,16 +381,12 @@ def draw_fillers(
 ) -> Iterator[Trial]:
     """Draw random natural pairs and catch trials for every group, from unused sentences.
 
-    A catch trial sets a natural sentence against its own words in another order. The longer
-    sentence of a pair usually has the lower probability. So if both sentences of every natural
-    controversial pair have the same number of words, both sentences of random pairs do too.
+    If both sentences of every natural controversial pair have the same number of words, both
+    sentences of random pairs do too. Otherwise, the longer sentence of a random pair would usually
+    have the lower probability.
 
-    Args:
-        natural: sentences to draw from; they also show which words have a capital in a sentence.
-        other_trials: all other trials.
-        missing: (condition, group from 1) → number of missing trials.
-        rejected: words of each rejected sentence; these sentences are not drawn.
-        rng: source of draws and shuffles.
+    `missing` is (condition, group from 1) → number of missing trials. Sentences in `rejected` are
+    not drawn.
 
     Raises:
         InfeasibleError: if there are too few sentences, or a sentence cannot be shuffled.
@@ -429,13 +395,11 @@ def draw_fillers(
     same_length = bool(of_pairs) and all(len(t.sentence_1) == len(t.sentence_2) for t in of_pairs)
     used = _used_texts(other_trials)
     free = {s.bare: s for s in natural if s.bare not in used and s.words not in rejected}
-    # The group of each missing trial, in order of groups
     random_groups, catch_groups = (
         [group for (condition, group), n in missing.items() if condition is kind for _ in range(n)]
         for kind in (Condition.RANDOM_NATURAL, Condition.CATCH)
     )
-    # In random order, the first sentences that can be shuffled become catch trials. The others
-    # become random pairs, two at a time.
+    # The first sentences that can be shuffled become catch trials, the others random pairs
     drawn = [list(free.values())[index] for index in rng.permutation(len(free))]
     n_random, n_catch = len(random_groups), len(catch_groups)
     catch = [s for s in drawn if len(set(_lower_words(s))) > 1][:n_catch]
@@ -507,7 +471,7 @@ def _shuffle(
         start, *later = (words[index] for index in rng.permutation(len(words)).tolist())
         start = start[0].upper() + start[1:] if capital else start
         shuffled = Sentence((start, *later), sentence.end)
-        # Readers take texts that differ only in a capital as equal.
+        # Texts that differ only in capitals would look equal to participants
         if _lower_words(shuffled) != _lower_words(sentence) and shuffled.bare not in existing:
             return shuffled
     raise InfeasibleError(
@@ -523,6 +487,5 @@ def _lower_words(sentence: Sentence) -> tuple[str, ...]:
 def _filler(
     condition: Condition, natural: Sentence, filler: Sentence, kind: Kind, group: int
 ) -> Trial:
-    """Return a random pair or catch trial; it has no models and no source."""
     trial_id = content_id("trial", condition, natural, filler)
     return Trial(trial_id, group, condition, "", "", natural, filler, Kind.NATURAL, kind, "")

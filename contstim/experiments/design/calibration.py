@@ -1,17 +1,17 @@
 """Calibration of simulated people and items to measured people, by kind of trial.
 
-Two numbers of a kind of trial largely determine the results of an experiment: how often people
-choose as a model does (its accuracy), and how often they agree with one another (the noise
-ceiling). The first determines the strength of the model's signal. The second then determines the
-standard deviation of item effects, which are preferences that all people share and that the signal
-does not predict (see `population`):
+Two numbers for each kind of trial largely determine the results of an experiment. The accuracy is
+how often people choose as a model does. It determines the strength of the model's signal. The noise
+ceiling is how often people agree with one another. It then determines the standard deviation of
+item effects: preferences that all people share and that the signal does not predict (see
+`population`):
 
     accuracy   <-  signal                  a stronger signal gives a higher accuracy
     ceiling    <-  signal, item effects    people share both; both give a higher ceiling
 
-Differences between people and the noise of single answers are not shared, so they are not fitted.
-The default measurements, from Golan et al. (2023), contain the standard deviation of item effects,
-so their ceilings are not used.
+Differences between people are not fitted: they have the published size. The default measurements,
+from Golan et al. (2023), contain the standard deviation of item effects, so it is not fitted to
+their ceilings.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class MeasuredKind:
         rivals: accuracies of other models on their own trials, descending.
         raters: number of people who saw each trial.
         items: standard deviation of items beyond this model's prediction, in standard deviations of
-            single answers, including the part that other models predict. None if it is to be
-            fitted to the ceiling.
+            single answers. It includes the part that other models predict. If None, it is fitted to
+            the ceiling.
         of_models: model → accuracy, for every model of a pilot; empty for published measurements.
         ceilings: model → noise ceiling on its own trials, for the same models.
     """
@@ -93,11 +93,9 @@ class MeasuredPeople:
     """Measurements of people to which simulated people are calibrated.
 
     Attributes:
-        kinds: measurements by kind of trial.
-        following: standard deviation of how far people follow models, as a share of the mean.
-        source: description of the study.
+        following: standard deviation, between people, of the strength with which they follow
+            models, as a share of the mean strength.
         best: the model that people followed most.
-        simulated: whether participants of that study were artificial.
     """
 
     kinds: Mapping[Scope, MeasuredKind] = field(default_factory=_published_kinds)
@@ -107,7 +105,7 @@ class MeasuredPeople:
     simulated: bool = False
 
     def with_random(self, ceiling: float) -> MeasuredPeople:
-        """Return the measurements with this ceiling, to which items are fitted, on random pairs."""
+        """Return the measurements with another ceiling on random pairs; items are fitted to it."""
         source = f"{self.source} (random natural pairs: {ceiling:g}, as given)"
         random = replace(self.kinds[Scope.RANDOM], ceiling=ceiling, items=None)
         return replace(self, kinds={**self.kinds, Scope.RANDOM: random}, source=source)
@@ -130,9 +128,6 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
 
     Noise ceilings are those of the model with the highest accuracy over all trials, on its own
     trials. Kinds of trials that the analysis lacks have the values published for 2023.
-
-    Args:
-        folder: folder with tables/models.csv and tables/groups.csv.
 
     Raises:
         InputError: if a table is missing or damaged, the record of report.html is damaged, or the
@@ -165,7 +160,6 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
             f"{folder} has no noise ceilings of {best} for {', '.join(missing) or 'any trials'}: "
             "noise ceilings need at least two participants per group."
         )
-    # Groups of one participant have no ceiling.
     raters = round(float(np.mean([size for size in sizes if size > 1])))
     measured_kinds, notes, published = {}, [], _published_kinds()
     for scope in kinds:
@@ -210,14 +204,14 @@ def calibrate(
 ) -> tuple[Populations, list[tuple[Scope, str]]]:
     """Calibrate people so that models' accuracies and noise ceilings equal the measured ones.
 
-    If each model was measured on all kinds of trials that evaluate it, people follow all models,
-    with weights that give each model its measured accuracy. Otherwise each model in turn is the
-    planted model, with distant and with close rivals. With distant rivals, people follow the
-    planted model only, and its accuracy on its own trials is that of the best measured model. With
-    close rivals, people follow the other models too, with weights that give them the accuracies of
-    the measured rivals: the more often a model agrees with the planted one, the higher its
-    accuracy. If more or fewer rivals were measured, accuracies are interpolated. A model's signal
-    is the signed rank of its ratio among the trials of a kind.
+    If each model was measured on all kinds of trials that evaluate it, people follow all models.
+    Weights then give each model its measured accuracy. Otherwise each model in turn is the planted
+    model, with distant and with close rivals. With distant rivals, people follow the planted model
+    only, and its accuracy on its own trials is that of the best measured model. With close rivals,
+    people follow the other models too. Their weights give them the accuracies of the measured
+    rivals, in order of their agreement with the planted model. If the study has more or fewer
+    models than were measured, accuracies are interpolated. A model's signal is the signed rank of
+    its ratio among the trials of a kind.
 
     In natural-synthetic trials, a planted model with distant rivals has one weight, fitted to the
     trials in which it rejects the synthetic sentence. Standard deviations of items are fitted
@@ -249,8 +243,8 @@ def calibrate(
     populations: Populations = {scope: [] for scope in study.evaluates}
     unreached: list[tuple[Scope, str]] = []
     for (name, rivals), of_kinds in fits.items():
-        # For the scope of all trials, each trial has the values of its own kind. Natural-synthetic
-        # trials are of two kinds and have the mean of the fits for accepting and rejecting models.
+        # In the scope of all trials, each trial has the values of its own kind. Natural-synthetic
+        # trials have the mean of the fits for accepting and for rejecting models.
         signal, item_sd, counts = np.zeros((3, len(study.all_trials.groups)))
         for scope, (kind_signal, kind_sd, reached) in of_kinds:
             people = Population(name, kind_signal, kind_sd, measured.following, rivals)
@@ -275,7 +269,6 @@ _TrialFit: TypeAlias = "tuple[FloatArray, FloatArray, bool]"
 def _fit_planted(
     study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
 ) -> Iterator[tuple[Scope, _TrialFit]]:
-    """Fit people for a planted model with distant rivals."""
     model = study.all_trials.models.index(name)
     rejecting: tuple[FloatArray, float] | None = None
     for scope in kinds:
@@ -295,7 +288,8 @@ def _fit_planted(
         weights, spread, reached = _fit(target, None if fixed is None else fixed[0])
         item_sd = np.full(len(target.signals), spread)
         if fixed is not None:
-            # All other natural-synthetic trials have the value of trials in which the model rejects
+            # In all other natural-synthetic trials, the value is that of trials in which the model
+            # rejects
             item_sd[~target.evaluates[:, 0]] = fixed[1]
         if scope is Scope.REJECT:
             rejecting = weights, spread
@@ -305,7 +299,6 @@ def _fit_planted(
 def _fit_as_measured(
     study: ScopedPreferences, measured: MeasuredPeople, kinds: Sequence[Scope]
 ) -> Iterator[tuple[Scope, _TrialFit]]:
-    """Fit people so that each model predicts their choices as well as in the pilot."""
     for scope in kinds:
         trials, measured_kind = study.of_scope(scope), measured.kinds[scope]
         targeted = [m for m, evaluated in enumerate(trials.evaluates.T) if evaluated.any()]
@@ -327,7 +320,6 @@ def _fit_as_measured(
 def _fit_close_rivals(
     study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
 ) -> Iterator[tuple[Scope, _TrialFit]]:
-    """Fit people for a planted model with close rivals; see `calibrate`."""
     models, sides = study.all_trials.models, study.all_trials.sides
     agreement = (sides == sides[:, [models.index(name)]]).mean(axis=0)
     other_models = [other_model for other_model in models if other_model != name]
@@ -358,7 +350,6 @@ class _Aim:
         ceiling: target of the lower noise ceiling on the trials of model `judge`.
         judge: index of the model whose trials determine the ceiling.
         measured: measurements, of which only `raters` and `items` are used.
-        following: standard deviation of how far people follow models, as a share of the mean.
     """
 
     signals: FloatArray
@@ -370,7 +361,6 @@ class _Aim:
     following: float
 
     def population(self, weights: FloatArray, item_sd: float) -> Population:
-        """Return people who follow models with these weights."""
         items = np.full(len(self.signals), item_sd)
         return Population("", self.signals @ weights, items, self.following)
 
@@ -396,13 +386,11 @@ class _Aim:
 def _fit(aim: _Aim, weights: FloatArray | None = None) -> _FitResult:
     """Fit the weights of the models to their accuracies, and the standard deviation of items.
 
-    Args:
-        aim: target of the fit.
-        weights: fixed weights, (n_models,), with which target accuracies are ignored; or None.
+    With fixed `weights`, (n_models,), target accuracies are ignored.
     """
     if aim.measured.items is None:
         return _fit_to_ceiling(aim, weights)
-    # The measured standard deviation of items beyond the judge includes other models' predictions
+    # The measured standard deviation includes what other models predict beyond the judge
     total, judge_signal = aim.measured.items, aim.signals[:, aim.judge]
     slopes = judge_signal @ aim.signals / max(float(judge_signal @ judge_signal), 1e-12)
     residual_signals = aim.signals - np.outer(judge_signal, slopes)
@@ -427,7 +415,6 @@ def _fit(aim: _Aim, weights: FloatArray | None = None) -> _FitResult:
 
 
 def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _FitResult:
-    """Fit the standard deviation of items to the noise ceiling."""
     from scipy.optimize import brentq
 
     judge_rows = np.flatnonzero(aim.evaluates[:, aim.judge])
@@ -441,8 +428,9 @@ def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _FitResult:
         people = aim.population(best_weights(item_sd, ridge), item_sd).of_trials(judge_rows)
         return people.lower_ceiling(aim.measured.raters) - aim.ceiling
 
-    # The ceiling increases with the standard deviation of items. If it is above the target even
-    # without items, because similar models have large opposite weights, a stronger ridge helps.
+    # The ceiling increases with the standard deviation of items. Even without items, it may be
+    # above the target, if similar models have large opposite weights. A stronger ridge then reduces
+    # the weights.
     item_sd, ridge = 0.0, _RIDGE[0]
     if excess(0.0) < 0:
         item_sd = _MAX_ITEM_SD

@@ -4,11 +4,11 @@ In every trial a person prefers sentence_2 if a latent value is positive,
 
     latent value = signal · (1 + following) + item + noise,
 
-where `signal` is the models' prediction for the trial, `item` is a preference that all people share
-and that the models do not predict, and `following` is how much more than the average a person
-follows the models. The noise of single answers is standard normal (Thurstone 1927). `contstim
-mixed` fits the same model to ratings, with a probit link. The defaults for new designs were
-measured from the participants of Golan et al. (2023).
+where `signal` is the models' prediction for the trial, and `item` is a preference that all people
+share and that the models do not predict. `following` is a person's deviation from the average
+strength of following the models, relative to this average. The noise of single answers is standard
+normal (Thurstone 1927). `contstim mixed` fits the same model to ratings, with a probit link. The
+defaults for new designs were measured from the participants of Golan et al. (2023).
 """
 
 from __future__ import annotations
@@ -36,18 +36,21 @@ AS_MEASURED = "as measured"
 DISTANT, CLOSE = "distant", "close"
 """Rivals of a planted model.
 
-Distant rivals predict people only as far as they agree with the planted model. Close rivals are as
-far behind the planted model as, in the measured study, other models were behind the best one."""
+Distant rivals predict people only as far as they agree with the planted model. Accuracies of close
+rivals are as far below that of the planted model as, in the measured study, accuracies of other
+models were below that of the best model."""
 
 _NODES = 31  # nodes of Gauss-Hermite quadrature over items
 
 PUBLISHED_RATERS = 10  # raters of each trial
 # Measurements in experiment 1 of Golan et al. (2023), on trials that evaluate GPT-2, which people
-# followed most. The columns: scope; lower noise ceiling of accuracy, with ten raters a trial, as
-# computed by `analyze`; standard deviation of items beyond GPT-2's prediction, in standard
-# deviations of single answers, from a mixed model of the choices in all trials of a condition
-# (`fit_mixed`, probit, with ranks for ratios); GPT-2's accuracy; accuracies of the eight other
-# models on their own trials, descending.
+# followed most. The columns:
+#   scope
+#   lower noise ceiling of accuracy with ten raters a trial, from `analyze`
+#   standard deviation of items beyond GPT-2's prediction, in standard deviations of single answers,
+#       from a mixed model of all choices in a condition (`fit_mixed`, probit, ranks for ratios)
+#   GPT-2's accuracy
+#   accuracies of the eight other models on their own trials, descending
 _PUBLISHED_TABLE = """\
 random-natural .748889 .701 .75 .714444 .712222 .707778 .707778 .701111 .672222 .672222 .65
 natural-controversial .795 .706 .7275 .6925 .605 .57 .425 .41375 .37375 .36375 .32875
@@ -60,9 +63,8 @@ PUBLISHED_KINDS = {
     for name, *numbers in map(str.split, _PUBLISHED_TABLE.splitlines())
 }
 PUBLISHED_CEILING = PUBLISHED_KINDS["random-natural"][0]  # lower noise ceiling
-# Standard deviation of how far people follow GPT-2, as a share of the mean, from the mixed model of
-# all its ratings (`fit_mixed` with ranks for ratios). A side bias cannot be estimated, because
-# sides are not in the published data.
+# Standard deviation, between people, of the strength with which they follow GPT-2, as a share of
+# the mean strength; from the mixed model of all ratings (`fit_mixed` with ranks for ratios)
 PUBLISHED_FOLLOWING = 0.297
 # Results of `benchmarks/replay.py` for this experiment
 WORTH = (
@@ -100,7 +102,6 @@ class Population:
         """Return probabilities that a new person prefers sentence_2 of a new item, (n_trials,)."""
         from scipy.special import ndtr
 
-        # All random parts are normal and independent, so their variances add.
         total = np.sqrt(1 + self.item_sd**2 + (self.following * self.signal) ** 2)
         return np.asarray(ndtr(self.signal / total))
 
@@ -108,8 +109,8 @@ class Population:
         """Return the expected lower noise ceiling on these trials; see `votes_agreement`."""
         from scipy.special import ndtr
 
-        # Given the value of an item, people's answers are independent. Shares of people who prefer
-        # sentence_2, (n_trials, nodes), are averaged over the normal distribution of items.
+        # Given the value of an item, people's answers are independent. The agreement is computed
+        # for shares of people who prefer sentence_2, (n_trials, nodes), and averaged over items.
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         value = self.signal[:, None] + self.item_sd[:, None] * nodes
         shares = ndtr(value / np.sqrt(1 + (self.following * self.signal[:, None]) ** 2))
@@ -122,10 +123,7 @@ class Population:
     def answers(self, rows: IntArray, participants: int, rng: np.random.Generator) -> BoolArray:
         """Draw whether new people prefer sentence_2, (n_experiments, participants, n_rows).
 
-        Args:
-            rows: (n_experiments, n_rows), indices of the trials of a group.
-            participants: number of participants in the group.
-            rng: source of all draws.
+        `rows`, (n_experiments, n_rows), are indices of the trials of a group.
         """
         experiments, n_rows = rows.shape
         signal = self.signal[rows][:, None]
@@ -142,15 +140,12 @@ def votes_agreement(shares: FloatArray, raters: int) -> FloatArray:
     This is the lower noise ceiling of accuracy for each trial (Golan et al. 2023, Methods). A draw
     among the others counts one half.
 
-    Args:
-        shares: probabilities of sentence_2, of any shape.
-        raters: number of people who see each trial.
+    `shares` are probabilities of sentence_2, of any shape.
     """
     from scipy.special import bdtr, bdtrc
 
-    # The number of other people's votes for sentence_2 is binomial. bdtrc(k, n, p) is the
-    # probability of more than k votes, bdtr(k, n, p) of at most k. Only an even number of others
-    # may draw.
+    # bdtrc(k, n, p) is the binomial probability of more than k votes for sentence_2, bdtr(k, n, p)
+    # of at most k. Only an even number of others may draw.
     n_others = raters - 1
     if n_others % 2:
         majority = bdtrc(n_others // 2, n_others, shares)
@@ -166,7 +161,6 @@ class TrialPreferences:
     """Preferences of models on the trials of a design.
 
     Attributes:
-        models: names of the models.
         differences: (n_trials, n_models), log p(sentence_2) - log p(sentence_1), nats.
         evaluates: (n_trials, n_models), whether the trial evaluates the model.
         groups: (n_trials,), 0-based group of the trial.
@@ -232,7 +226,6 @@ class TrialPreferences:
         """
         keys = np.column_stack([self.strata, self.evaluates])
         kinds = np.unique(keys, axis=0, return_inverse=True)[1].ravel()
-        # Trials sorted by kind, with the start and the count of each kind.
         by_kind, counts = np.argsort(kinds, kind="stable"), np.bincount(kinds)
         starts = np.cumsum(counts) - counts
         return [
@@ -256,9 +249,8 @@ class TrialPreferences:
 
 def even_orders(strata: IntArray, simulations: int, rng: np.random.Generator) -> IntArray:
     """Return random orders of trials, (n_simulations, n_trials), with strata evenly interleaved."""
-    # The k trials of a stratum get the keys (0 + u) / k, (1 + u) / k, … in random order for each
-    # simulation. Strata of equal size then alternate, and larger ones occur proportionally more
-    # often.
+    # The k trials of a stratum get the sort keys (0 + u) / k, (1 + u) / k, … in random order, with
+    # random u. So strata of equal size alternate, and larger ones occur proportionally more often.
     keys = rng.random((simulations, len(strata)))
     for stratum in np.unique(strata):
         members = np.flatnonzero(strata == stratum)
@@ -286,7 +278,7 @@ class ScopedPreferences:
         return np.flatnonzero(self.evaluates[scope].any(axis=1))
 
     def of_scope(self, scope: Scope) -> TrialPreferences:
-        """Return a scope's trials, with the models that they evaluate there."""
+        """Return the preferences on a scope's trials, with the models that they evaluate there."""
         return replace(self.all_trials, evaluates=self.evaluates[scope]).of_trials(self.rows(scope))
 
 

@@ -52,17 +52,16 @@ class PopulationPower:
     """Power for people and items from one population; rates are shares of experiments.
 
     Attributes:
-        name: name of the population: a planted model, or `AS_MEASURED`.
         rivals: `DISTANT` or `CLOSE` for a planted model; otherwise empty.
         favourite: index of the planted model; without one, of the model with the highest expected
             accuracy.
         accuracy: (n_models,), expected share of choices that a model predicts on its own trials; a
             tie counts one half, nan without trials.
-        better: (n_models, n_models), rate at which the first model is significantly better than the
-            second.
+        better: (n_models, n_models), rate at which the row's model is significantly better than the
+            column's.
         first_by_trials: (n_trials,), rate at which the favourite has the highest accuracy on the
-            first 1, 2, … trials, in random orders that mix model pairs evenly. A tie of k models
-            counts 1/k. As long as some model has no trial, the rate is 0.
+            first 1, 2, … trials. Trials are in random orders that mix model pairs evenly. A tie of
+            k models counts 1/k. As long as some model has no trial, the rate is 0.
     """
 
     name: str
@@ -86,12 +85,8 @@ class Power:
     sqrt(simulations)).
 
     Attributes:
-        models: names of the models.
         populations: results for each planted model, or for people as measured.
-        simulations: number of simulated experiments for each population.
         units: random factors of the tests: `groups`, or `crossed` (participants and items).
-        groups: number of groups.
-        participants: number of participants in each group.
     """
 
     models: tuple[str, ...]
@@ -103,7 +98,7 @@ class Power:
 
     @property
     def parts(self) -> tuple[Power, ...]:
-        """Power under each assumption on rivals: distant and close ones, or only as measured."""
+        """Power for distant rivals and for close rivals, or for people as measured."""
         return tuple(
             replace(self, populations=tuple(p for p in self.populations if p.rivals == assumed))
             for assumed in dict.fromkeys(population.rivals for population in self.populations)
@@ -156,21 +151,15 @@ def simulate_power(
 
     Every experiment has new people and new items. Each trial of a group is replaced by a random one
     of the design that sets the same models against each other. People's shared preferences beyond
-    the models are drawn again. Every experiment is analysed as in `analyze`, with one family of all
-    model pairs and all models against the lower noise ceiling, corrected by Benjamini and Hochberg.
-    Tests are signed-rank tests over group means, or crossed tests. A group without trials of a
-    model is left out of this model's tests. Participants who are alone in their group have no noise
-    ceiling.
+    the models are drawn again. Every experiment is analysed as in `analyze`. All pairs of models,
+    and all models against the lower noise ceiling, are one family, corrected by Benjamini and
+    Hochberg. Tests are signed-rank tests over group means, or crossed tests. A group without trials
+    of a model is left out of this model's tests. Participants who are alone in their group have no
+    noise ceiling.
 
-    Args:
-        trials: trials of one scope.
-        populations: populations for the same trials.
-        groups: number of groups, by default the design's. Additional groups see new items like the
-            design's; with fewer groups, some of the design's trials are left out.
-        participants: number of participants in each group.
-        simulations: number of experiments for each population.
-        units: random factors of the tests; by default those that `analyze` selects for this scope.
-        seed: seed of the simulation.
+    By default, `groups` is the design's number. Additional groups see new items like the design's;
+    with fewer groups, some of the design's trials are left out. By default, `units` are those that
+    `analyze` selects for this scope.
 
     Raises:
         InputError: if there are no participants, groups or simulations.
@@ -190,8 +179,8 @@ def simulate_power(
     size = max(1, _MAX_ANSWERS // (len(order) * participants * width))
 
     def simulated(people: Population) -> PopulationPower:
-        # A model agrees with probability p if it prefers sentence_2, 1 - p for sentence_1, and 1/2
-        # for a tie: 1/2 + side * (p - 1/2) in all three cases.
+        # A model that prefers sentence_2 (side 1) agrees with probability p; sentence_1 (-1), with
+        # 1 - p; a tie (0) counts 1/2. In all cases this is 1/2 + side * (p - 1/2).
         with np.errstate(invalid="ignore"):
             trial_sums = (people.choice_probabilities() - 0.5) @ (trials.sides * evaluates)
             accuracy = 0.5 + trial_sums / evaluates.sum(axis=0)
@@ -203,10 +192,9 @@ def simulate_power(
             answers = [people.answers(group_rows, participants, rng) for group_rows in rows]
             sides = [trials.sides[group_rows] for group_rows in rows]
             better += significantly_better(answers, sides, masks, units)
-            # The curve needs, for each experiment, a random order of trials, (n_experiments,
-            # n_trials), and the accuracies of all models on its first 1, 2, … trials,
-            # (n_experiments, n_trials, n_models). Accuracies are rounded, so that equal ones tie in
-            # any order of summation.
+            # For `first_by_trials`: random orders of trials, (n_experiments, n_trials), and
+            # accuracies on the first 1, 2, … trials, (n_experiments, n_trials, n_models). Rounding
+            # makes equal accuracies tie in any order of summation.
             orders = even_orders(trials.strata[order], len(rows[0]), rng)[..., None]
             means = [group_answers.mean(axis=1) for group_answers in answers]
             shares = np.concatenate(means, axis=1) - 0.5
@@ -234,8 +222,6 @@ class ScopePower:
         sizes: power with half and twice the people in a group, and with half and twice the groups,
             where each group has different items.
         smaller: trials per group in a smaller experiment → `Power.range_better`.
-        detectability: limits on effects that the signed-rank tests of this scope can detect.
-        precision: precision of differences between two models.
     """
 
     planned: Power
@@ -245,12 +231,7 @@ class ScopePower:
     precision: Precision
 
     def single_test(self, size: Power, effect: float) -> dict[str, float]:
-        """Return results of a single crossed test for an experiment of this size, by column.
-
-        Args:
-            size: power with the numbers of groups and participants.
-            effect: smallest difference of accuracies that matters.
-        """
+        """Return results of a single crossed test for an experiment of this size, by column."""
         precision, counts = self.precision, (size.groups, size.participants)
         return {
             "standard_error": precision.standard_error(*counts),
@@ -266,14 +247,8 @@ class DesignPower:
     """The power of each kind of trial of a design.
 
     Attributes:
-        models: names of the models.
-        measured: measurements to which people are calibrated.
         populations: people and items of simulated experiments; see `calibrate`.
-        unreached: scope and name of populations without the measured values, see `calibrate`.
-        groups: number of simulated groups.
-        participants: number of participants in each group.
-        units: random factors of the tests.
-        smallest_effect: smallest difference of accuracies that matters.
+        unreached: scope and name of each population that does not reach the measured values.
         scopes: power of each kind of trial, and of all together (`overall`).
     """
 
@@ -327,19 +302,10 @@ def design_power(
 ) -> DesignPower:
     """Simulate experiments with new people and new items, by kind of trial.
 
-    Args:
-        trials: trials of a design.
-        table: scores of all the trials' sentences under the models to compare; catch trials need
-            none.
-        measured: measurements to which simulated people are calibrated, by kind of trial; by
-            default experiment 1 of the 2023 study.
-        groups: see `simulate_power`.
-        participants: see `simulate_power`.
-        simulations: see `simulate_power`.
-        smallest_effect: smallest difference of accuracies that matters.
-        seed: see `simulate_power`.
-        progress: called before each kind and size, with the numbers of completed kinds and sizes,
-            and of all.
+    By default, people are calibrated to experiment 1 of the 2023 study. `smallest_effect` is the
+    smallest difference of accuracies that matters. `groups`, `participants`, `simulations` and
+    `seed` are those of `simulate_power`. `progress` is called before each simulation of a kind and
+    size, with the numbers of completed and of all simulations.
 
     Raises:
         InputError: if a sentence or model has no scores, no trials allow a comparison of two
@@ -356,7 +322,6 @@ def design_power(
     preferences = preferences_by_scope(trials, table)
     all_populations, unreached = calibrate(preferences, measured)
     groups = preferences.all_trials.n_groups if groups is None else groups
-    # Models can be compared on a kind of trials that evaluates at least two of them
     kinds = {scope: preferences.of_scope(scope).with_trials() for scope in preferences.evaluates}
     kinds = {scope: kind for scope, kind in kinds.items() if len(kind.models) > 1}
     if not kinds:
@@ -377,8 +342,8 @@ def design_power(
     }
     units = {size: units_for(of_scopes.values()) for size, of_scopes in limits.items()}
     done, total = count(), sum(len(sizes) + len(_smaller_sizes(kind)) for kind in kinds.values())
-    # Results for other sizes are averaged over all comparisons and populations, so they need fewer
-    # simulations.
+    # Other sizes need fewer simulations, because their results are averaged over all comparisons
+    # and populations
     fewer = max(1, simulations // (4 * min(4, max(map(len, populations.values())))))
 
     def simulated(
@@ -409,5 +374,4 @@ def design_power(
 
 
 def _smaller_sizes(trials: TrialPreferences) -> list[int]:
-    """Return the numbers of trials in each group of smaller experiments."""
     return sorted({trials.min_trials // share for share in _DIVISORS} - {0})

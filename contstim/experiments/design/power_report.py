@@ -37,12 +37,7 @@ ALTERNATIVE = (
 
 
 def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
-    """Build the page on the power of a design, with warnings at the top of the page.
-
-    Args:
-        power: results of the simulation.
-        picture: picture of `power_figure`, if available.
-    """
+    """Build the page on the power of a design, with warnings at the top of the page."""
     texts = passages(
         *(__package__, "power.md.jinja"),
         power=power,
@@ -72,7 +67,6 @@ def _best_name(power: DesignPower) -> str:
 
 
 def _assumptions(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
-    """Yield the parts on simulated people, and on measurements that they cannot reproduce."""
     rows: list[tuple[Value, ...]] = []
     for scope, people in power.populations.items():
         if kind := power.measured.kinds.get(scope):
@@ -93,7 +87,6 @@ def _assumptions(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]
 
 
 def _first_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
-    """Yield the parts on how often the best model comes first and is significantly better."""
     first: list[tuple[Value, ...]] = []
     significant: list[tuple[Value, ...]] = []
     for scope, of_scope in power.scopes.items():
@@ -121,7 +114,6 @@ def _needed_trials_text(result: Power, rate: float) -> str:
 
 
 def _size_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
-    """Yield the parts on the gain from twice the people, or twice the items."""
     groups, per_group = power.groups, power.participants
     sizes = ((groups, per_group), (groups, 2 * per_group), (2 * groups, per_group))
     yield Heading("More people, or more items?")
@@ -135,7 +127,7 @@ def _size_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
         buy = ("items" if detectable[2] < detectable[1] else "people") if differ else "–"
         rates = (_rates_text(results[size].range_better) for size in sizes)
         rows.append((scope, *rates, *detectable, strong(buy)))
-    # The test depends on the size and not on the scope, so the results of any scope contain it
+    # The test depends on the size only, so `results` of the last scope contain it
     tests = [results[size].units for size in sizes]
     names = [f"{n_groups} × {people}" for n_groups, people in sizes]
     shares = (f"significant, {name} ({test})" for name, test in zip(names, tests, strict=True))
@@ -146,7 +138,6 @@ def _size_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
 
 
 def _smallest_effect_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
-    """Yield the parts on detection of the smallest effect of interest, and on equivalence."""
     effect = power.smallest_effect
     yield Heading(f"Can a difference of {effect:g} be detected, or excluded?")
     rows: list[tuple[Value, ...]] = []
@@ -162,7 +153,6 @@ def _smallest_effect_parts(power: DesignPower, texts: Mapping[str, str]) -> Iter
 
 
 def _groups_for(precision: Precision, power: DesignPower) -> list[Value]:
-    """Return how many groups detect the effect, and show equivalence, in 80 % of experiments."""
     cells: list[Value] = []
     for rate in (precision.power, precision.equivalence):
 
@@ -204,11 +194,11 @@ def _rates_text(rates: tuple[float, float]) -> str:
 def power_table(power: DesignPower) -> Columns:
     """Return a row for each scope, population, and ordered pair of models.
 
-    `people` is `AS_MEASURED`, or the planted model, which simulated people follow most. Such people
-    have only rows in which `model` is the planted model, once with distant and once with close
-    `rivals` (see `population`). `significantly_better` is the rate at which the test is significant
-    in favour of `model`. `first` is the rate at which `model` has the highest accuracy; it is empty
-    if `model` is not the favourite.
+    `people` is `AS_MEASURED`, or the planted model, which simulated people follow most. If it is
+    the planted model, `model` is the same model, with rows for distant and for close `rivals` (see
+    `population`). `significantly_better` is the rate at which the test is significant in favour of
+    `model`. `first` is the rate at which `model` has the highest accuracy; it is empty if `model`
+    is not the favourite.
     """
     return rows_table(
         {
@@ -269,7 +259,7 @@ def power_figure(power: DesignPower) -> Figure:
     group_numbers = sorted({max(1, round(factor * groups)) for factor in _FACTORS})
     for panel, (scope, of_scope) in zip(panels, power.scopes.items(), strict=False):
         precision = of_scope.precision
-        # Limits are set before drawing: automatic limits fail if no difference is detectable
+        # Automatic limits fail if no difference is detectable
         panel.set(title=str(scope), xscale="log", yscale="log", ylim=_Y_LIMITS)
         for sizes, colour, label in (
             ([(groups, n) for n in people], ORANGE, "more people for the same items"),

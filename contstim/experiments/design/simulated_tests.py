@@ -67,7 +67,7 @@ def significantly_better(
         Counts, (n_models, n_models), with row i and column j.
     """
     n_models, experiments = evaluates[0].shape[1], len(answers[0])
-    # The family of `every_contrast`: all pairs of models, then each model with its ceiling
+    # Contrasts in the order of `every_contrast`
     pairs = list(combinations(range(n_models), 2))
     if units == "crossed":
         groups, shares = group_jackknives(answers, sides, evaluates), np.ones(len(evaluates))
@@ -112,8 +112,8 @@ def group_jackknives(
 def group_means(answers: BoolArray, sides: FloatArray, evaluates: BoolArray) -> FloatArray:
     """Return a group's accuracies and lower noise ceilings, (n_experiments, 2 * n_models).
 
-    An accuracy is nan if the group has no trial of the model; a ceiling also if the group has one
-    participant. The arguments are those of `significantly_better`, for one group.
+    Both are nan if the group has no trial of the model; ceilings also if it has one participant.
+    The arguments are those of `significantly_better`, for one group.
     """
     chosen, other_agreement = (x.mean(axis=1)[..., None] for x in _choices_and_agreement(answers))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -131,7 +131,6 @@ def _choices_and_agreement(answers: BoolArray) -> tuple[FloatArray, FloatArray]:
     sentence_1. Agreement is nan for people who are alone in their group.
     """
     chosen = np.where(answers, 1.0, -1.0)
-    # Each person is compared with the sum of the others' choices, as in `accuracy_lower`
     other_votes = chosen.sum(axis=1, keepdims=True) - chosen
     agreement = (1 + np.sign(other_votes) * chosen) / 2
     return chosen, agreement if answers.shape[1] > 1 else np.full_like(agreement, np.nan)
@@ -140,10 +139,8 @@ def _choices_and_agreement(answers: BoolArray) -> tuple[FloatArray, FloatArray]:
 def family_limits(trials: TrialPreferences, groups: int, participants: int) -> Detectability:
     """Compute which effects signed-rank tests over groups can detect; no answers are needed.
 
-    Args:
-        trials: trials of one scope.
-        groups: number of groups; additional groups have trials like the design's.
-        participants: number of participants in each group; with one, there is no noise ceiling.
+    Groups in addition to the design's have trials like these. With one participant in each group,
+    there is no noise ceiling.
     """
     has = np.zeros((trials.n_groups, len(trials.models)), dtype=np.bool_)
     np.logical_or.at(has, trials.groups, trials.evaluates)
@@ -169,8 +166,8 @@ class Precision:
             either model, minus the number of means computed from them.
         evenness: (n_pairs,), ratio of actual to nominal degrees of freedom of estimated variances;
             below 1 if some items influence a result more than others.
-        widest: (n_pairs,), largest possible difference of accuracies; models that prefer the same
-            sentence in most trials cannot differ by much.
+        widest: (n_pairs,), largest possible difference of accuracies; it is small for models that
+            prefer the same sentence in most trials.
     """
 
     items: FloatArray
@@ -183,9 +180,7 @@ class Precision:
     def standard_errors(self, groups: int, participants: int) -> FloatArray:
         """Return the standard error of a difference of accuracies, (n_pairs,).
 
-        Args:
-            groups: number of groups, each with its own items.
-            participants: number of participants in each group.
+        Each group has its own items.
         """
         people = (self.people + self.answers) / participants
         return np.sqrt((self.items + people) / groups)
@@ -198,7 +193,8 @@ class Precision:
         """Return degrees of freedom of the crossed test, (n_pairs,); see `analysis.crossed`."""
         between = np.maximum(1.0, groups - 1 if groups > 1 else self.trials)
         if participants == 1:
-            # With one participant per group, the test compares groups, or items in a single group
+            # With one participant per group, the test compares groups, or items if there is one
+            # group
             return np.broadcast_to(between, self.items.shape).astype(np.float64)
         items = self.items + self.answers / participants
         people = (self.people + self.answers) / participants
@@ -219,17 +215,12 @@ class Precision:
 
         The power is averaged over pairs of models. It is nan if a variance is unknown, or if no
         pair of models can differ this much.
-
-        Args:
-            effect: difference of accuracies.
-            groups: number of groups, each with its own items.
-            participants: number of participants in each group.
         """
         limits = self._limits(LEVEL / 2, groups, participants)
         return self._power(effect, groups, participants, limits)
 
     def _power(self, effect: float, groups: int, participants: int, limits: FloatArray) -> float:
-        """Return `power` for given limits, because computing these takes most of the time."""
+        """Return `power` for given limits, whose computation takes most of the time."""
         from scipy.special import ndtr
 
         errors = self._usable_errors(effect, groups, participants)
@@ -242,11 +233,6 @@ class Precision:
 
         Two one-sided tests at .05 must both reject (Schuirmann 1987), that is, the 90 % interval
         must be within the margin. The power is averaged over pairs of models.
-
-        Args:
-            margin: largest difference of accuracies that does not matter.
-            groups: number of groups, each with its own items.
-            participants: number of participants in each group.
         """
         from scipy.special import ndtr
 
@@ -258,7 +244,8 @@ class Precision:
     def detectable(self, groups: int, participants: int, rate: float = 0.8) -> float:
         """Return the smallest difference of accuracies that a test at .05 detects at a given rate.
 
-        nan if no possible difference is detected at this rate, or if a variance is unknown.
+        The result is nan if no possible difference is detected at this rate, or if a variance is
+        unknown.
         """
         from scipy.optimize import brentq
 
@@ -299,14 +286,7 @@ def measure_precision(
     participants: int = 10,
     seed: int = 0,
 ) -> Precision:
-    """Estimate the variances of items, people and single answers from crossed tests of simulations.
-
-    Args:
-        trials: trials of one scope.
-        populations: populations for the same trials.
-        participants: number of participants in each group.
-        seed: seed of the simulation.
-    """
+    """Estimate variances of items, people and single answers from crossed tests of simulations."""
     rng = np.random.default_rng(seed)
     people = max(2, participants)
     rows_by_group = trials.rows_by_group()
@@ -325,8 +305,7 @@ def measure_precision(
         components = [variance_components(of_pair) for of_pair in blocks]
         parts.append([[np.mean(x) for x in (c.variance, c.person, c.answers)] for c in components])
         freedoms.append([np.broadcast_to(c.freedom, len(rows[0])) for c in components])
-    # The variance of group means includes the variance of people and their answers, which is
-    # subtracted here
+    # The variance of group means includes that of people and their answers, which is subtracted
     groups_of = np.array([len(of_pair) for of_pair in blocks])
     of_means, of_people, answers = np.mean(parts, axis=0).T
     items = of_means * groups_of - of_people / people
@@ -352,13 +331,12 @@ def measure_precision(
 def _widest_difference(
     trials: TrialPreferences, rows_by_group: Sequence[IntArray], i: int, j: int
 ) -> float:
-    """Return the largest possible difference of two models' accuracies."""
     differences = []
     for group_rows in rows_by_group:
         mask = trials.evaluates[group_rows][:, [i, j]]
         if mask.any(axis=0).all():
             shares = trials.sides[group_rows][:, [i, j]] * mask / mask.sum(axis=0)
-            # A choice changes the difference of accuracies by half the difference of the trial's
-            # shares in both accuracies, in either direction.
+            # Either choice in a trial changes the difference of accuracies by half of the
+            # difference between the trial's shares in both
             differences.append(np.abs(shares[:, 0] - shares[:, 1]).sum() / 2)
     return float(np.mean(differences))

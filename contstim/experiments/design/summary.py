@@ -41,7 +41,6 @@ class DesignSummary:
     """A design in numbers.
 
     Attributes:
-        groups: number of groups.
         counts: condition → number of trials in each group.
         roles: (condition, kinds of both sentences) → number of model pairs, and minimum and maximum
             number of trials of a model pair in a group.
@@ -49,11 +48,8 @@ class DesignSummary:
         sources: (condition, kind of sentence) → number of distinct sentences.
         balance: condition → (3, 2): mean words, characters and word frequency (Zipf scale) of
             sentence_1 and sentence_2 over its trials.
-        notes: topic → sentences about the design, such as `shared`, on natural sentences that are
-            both in pairs and in triplets; `catch`, on participants whom catch trials exclude;
-            and `tests`, on the replacement of tests over too few groups. These may be empty.
-        cautions: warnings about effects that tests over these groups cannot detect.
-        figures: table of numbers on the triplets; None if it is not available.
+        notes: topic → sentences about the design, which may be empty. Topics are the sections of
+            summary.md.jinja, and `tests`: why crossed tests replace tests over too few groups.
     """
 
     groups: int
@@ -93,7 +89,6 @@ def summarise(
         }
         for c in (Condition.NATURAL_CONTROVERSIAL, Condition.NATURAL_SYNTHETIC)
     )
-    # The effects that the default tests of `analyze` over groups can detect
     models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
     contrasts = families.every_contrast(models) if len(models) > 1 else ()
     family = families.detectability([groups] * len(contrasts), families.FALSE_DISCOVERY_RATE)
@@ -134,8 +129,7 @@ def _roles(
         first, second = sorted((trial.model_1, trial.model_2))  # in minimal pairs, order varies
         trial_counts[trial.condition, role, (first, second), trial.group] += 1
     roles = {}
-    # In a correct design, all model pairs have the same number of trials of a role in every group,
-    # so minimum and maximum are equal. Trials without models do not count as a model pair.
+    # In a correct design, minimum and maximum are equal. Trials without models are no model pair.
     for condition in Condition:
         for role in sorted({key[1] for key in trial_counts if key[0] == condition}):
             pairs = {key[2] for key in trial_counts if key[:2] == (condition, role)}
@@ -214,7 +208,6 @@ def summary_figure(summary: DesignSummary) -> Figure:
     figure = new_figure(9, 6)
     upper, lower = figure.subfigures(2, 1, squeeze=False).ravel()
     left_panel, right_panel = upper.subplots(1, 2)
-    # A bar for each group, with stacked conditions.
     groups = np.arange(1, summary.groups + 1)
     bottom = np.zeros(summary.groups)
     for condition, counts in summary.counts.items():
@@ -232,8 +225,7 @@ def summary_figure(summary: DesignSummary) -> Figure:
     right_panel.invert_yaxis()
     right_panel.set(xlabel="distinct sentences", title="sentences by source")
     right_panel.tick_params(axis="y", labelsize="small")
-    # A panel for each measure, a row for each condition. The dots of the two sentences are shifted,
-    # because equal values would overlap.
+    # A panel for each measure, a row for each condition; a shift separates dots of equal values
     heights = np.arange(len(summary.balance))
     panels = lower.subplots(1, 3)
     for axis, (row, measure) in zip(panels, enumerate(MEASURES), strict=True):
@@ -258,8 +250,8 @@ class SentenceNeeds:
     """The natural sentences that a study needs: one row per use, and the sum in the last row.
 
     Attributes:
-        rows: use (triplets, natural pairs, random pairs, catch trials, in all), number of model
-            pairs or groups, number of sentences for each of these, and product of both numbers.
+        rows: use of the sentences, number of model pairs or groups, number of sentences for each of
+            these, and product of both numbers. The use of the last row is `in all`.
     """
 
     rows: tuple[tuple[str, int, int, int], ...]
@@ -286,17 +278,9 @@ def sentences_needed(
 ) -> SentenceNeeds:
     """Return the minimum number of natural sentences for a study that uses each sentence once.
 
-    A triplet and a catch trial use one sentence, a natural pair and a random pair two. Pairs and
+    Each triplet and catch trial uses one sentence, each natural pair and random pair two. Pairs and
     triplets are selected separately and may share sentences, which the summary of a design counts.
     This is a minimum: triplets and natural pairs improve with the number of candidate sentences.
-
-    Args:
-        models: number of models, which are compared in pairs.
-        triplets_per_pair: number of triplets for each pair of models.
-        pairs_per_pair: number of natural pairs for each pair of models.
-        groups: number of groups of participants.
-        random_per_group: number of random natural pairs for each group.
-        catch_per_group: number of catch trials for each group.
 
     Raises:
         InputError: if there are fewer than two models, or a number is negative.

@@ -36,15 +36,7 @@ def verify_design(
 ) -> None:
     """Check the trials of a design against its stimuli.
 
-    Args:
-        trials: trials from `build_design`, or read from trials.csv.
-        pairs: pairs of the design; these and all further arguments are those of `build_design`.
-        triplets: triplets of a natural and two synthetic sentences.
-        natural: sentences from which random pairs and catch trials were drawn.
-        groups: number of groups of participants.
-        random_per_group: number of random natural pairs for each group.
-        catch_per_group: number of catch trials for each group, without attention trials.
-        twins: whether the natural sentence of a triplet is compared with its synthetic ones.
+    All arguments after `trials` are those of `build_design`.
 
     Raises:
         VerificationError: if a rule is violated; the message names the trial, sentence or group.
@@ -97,9 +89,7 @@ def _comparison_errors(
     *,
     twins: bool,
 ) -> Iterator[str]:
-    """Yield errors for comparisons that are missing, repeated or not derived from a stimulus."""
-    # The expected comparisons are derived without the functions that build trials, in order to
-    # find errors of those functions. Texts are compared with their end marks.
+    # Not derived by the functions that build trials, in order to find errors of those functions
     expected: Counter[tuple[str, ...]] = Counter()
     for pair in pairs:
         fields = (pair.trial_id, pair.model_1, pair.model_2)
@@ -133,7 +123,6 @@ def _comparison_errors(
 
 
 def _filler_errors(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
-    """Yield errors of random and catch trials, such as repeated sentences or wrong word orders."""
     uses = Counter(text for trial in trials for text in trial.bare)
     sources = {trial.source.bare for trial in trials if trial.source}
     for trial in trials:
@@ -141,7 +130,7 @@ def _filler_errors(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
             continue
         first, second = trial.bare
         is_catch = trial.condition == Condition.CATCH
-        # Both sentences of a random pair must be natural, but only the first of a catch trial.
+        # In a catch trial, only the first sentence is natural
         for text in (first,) if is_catch else (first, second):
             if text not in natural:
                 yield f"{text!r} is not among the natural sentences"
@@ -160,7 +149,6 @@ def _filler_errors(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
 def _group_errors(
     trials: Iterable[Trial], groups: int, per_group: dict[Condition, int]
 ) -> Iterator[str]:
-    """Yield errors for groups that see a text twice or have a wrong number of trials."""
     counts_by_group: list[Counter[tuple[str, ...]]] = [Counter() for _ in range(groups)]
     texts_by_group: list[Counter[str]] = [Counter() for _ in range(groups)]
     for trial in trials:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def staging_folder(folder: Path) -> Iterator[Path]:
-    """Create a temporary folder whose files move into the target when all are written.
+    """Create a temporary folder, whose files move into the target when the block ends.
 
     Until then, the target is not changed. After an error, all new files and folders are removed.
     Other files in the target are kept.
@@ -37,7 +37,7 @@ def staging_folder(folder: Path) -> Iterator[Path]:
     try:
         if target.exists() and not target.is_dir():
             raise NotADirectoryError(None, "it is not a folder")
-        # The outermost folder created here is removed if anything fails
+        # The outermost folder that is created here; removed after an error
         outermost_first = (*reversed(target.parent.parents), target.parent)
         missing = next((path for path in outermost_first if not path.exists()), None)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -66,15 +66,7 @@ def staging_folder(folder: Path) -> Iterator[Path]:
 
 
 def refuse_others(folder: Path, *, ours: Collection[str] = ()) -> None:
-    """Refuse a folder that contains other files than an export may replace.
-
-    Args:
-        folder: path of the folder, which may not exist yet.
-        ours: names of files and folders that it may contain.
-
-    Raises:
-        InputError: if the path is a file, or the folder contains other files.
-    """
+    """Raise an error if a path is a file, or a folder with other files than `ours`."""
     if folder.is_file():
         raise InputError(f"{folder} is a file. Name a folder.")
     if folder.is_dir() and not {path.name for path in folder.iterdir()} <= {*ours}:
@@ -86,10 +78,6 @@ class ExportFolder:
 
     `finish` writes all files, or none if there is an error.
 
-    Args:
-        out: path of the folder.
-        platform: name of the platform.
-
     Raises:
         InputError: if the path is a file, an export to another platform, or a folder with files but
             no export.
@@ -100,7 +88,8 @@ class ExportFolder:
         self._platform = platform
         self._pending: dict[str, Callable[[Path], None]] = {}
         self._record = self.path / "export"  # that is, export.meta.json
-        # A folder that is not empty must be an earlier export, whose record names its files
+        # The record of an earlier export names its files; without such a record, the folder must be
+        # empty
         try:
             record = read_json_object(record_path(self._record))
             earlier_platform, files = record["platform"], [str(name) for name in record["files"]]
@@ -111,7 +100,7 @@ class ExportFolder:
             raise InputError(
                 f"{self.path} contains an export to {earlier_platform}. Name another folder."
             )
-        # Ignore paths outside the folder, so that an edited record cannot delete other files
+        # Ignore paths outside the folder: an edited record must not delete other files
         inside = self.path.resolve()
         self._earlier = [
             name for name in files if (self.path / name).resolve().is_relative_to(inside)
@@ -132,20 +121,14 @@ class ExportFolder:
         self._add(name, partial(write_text, text=text))
 
     def readme(self, text: str | None = None, **facts: object) -> None:
-        """Add README.md.
-
-        Args:
-            text: text of the README; None uses the platform's template.
-            facts: values of the `$name` placeholders.
-        """
+        """Add README.md from a template (None: the platform's) and values of its placeholders."""
         template_text = template(f"{self._platform}.md") if text is None else text
         self.text("README.md", Template(template_text).substitute(facts))
 
     def finish(self, **facts: object) -> Exported:
-        """Write all files and the record, and remove files of an earlier export.
+        """Write all files and the record, and remove other files of an earlier export.
 
-        Args:
-            facts: entries of the record, in addition to platform and files.
+        `facts` are entries of the record in addition to platform and files.
 
         Raises:
             InputError: if a file cannot be written.
@@ -165,7 +148,6 @@ class ExportFolder:
         )
 
     def _add(self, name: str, write: Callable[[Path], None]) -> None:
-        # Checked when a file is added, that is, before `finish` writes any file
         if path_inside(self.path, name).exists() and name not in self._earlier:
             raise InputError(
                 f"{self.path} contains a file {name} that no export wrote. Move it to another "
@@ -175,17 +157,14 @@ class ExportFolder:
 
 
 def template(name: str) -> str:
-    """Return the text of a template of this package."""
+    """Return the text of a file in the folder `templates`."""
     return (resources.files(__package__) / "templates" / name).read_text(encoding="utf-8")
 
 
 def script(name: str, values: Mapping[str, object], literal: Callable[[Any], str]) -> str:
-    """Return a program from a template of this package, with placeholders replaced by values.
+    """Return a program from a template, with placeholders (keys of `values`) replaced by values.
 
-    Args:
-        name: name of the file.
-        values: values by placeholder.
-        literal: function that converts a value to a literal of the program's language.
+    `literal` converts a value to a literal of the program's language.
     """
     text = template(name)
     for placeholder, value in values.items():

@@ -98,10 +98,9 @@ def export_gorilla(
         )
     folder = ExportFolder(out, "gorilla")
     lists = stimulus_lists(trials, as_html, seed=seed)
-    # A template from an earlier export has our columns already
+    # If the template is a sheet of an earlier export, it has the columns `METADATA` already
     columns = list(dict.fromkeys((*rows[0], *METADATA)))
     for list_rows in lists:
-        # Every trial has a copy of the template's row, with these cells replaced
         trial_rows = [
             {
                 **rows[first],
@@ -167,9 +166,7 @@ def _read_answers(
 ) -> Iterator[alignment.RecordedAnswer | InputError | str]:
     """Yield the answers of a file, errors of unreadable rows, and notes on the file.
 
-    Args:
-        path: path of the file.
-        position: participant → position of the last rating; updated here.
+    `position` is participant → position of the last rating; it is updated here.
     """
     rows = table_rows(path, footer="END OF FILE")
     header = next(row.cells for row in rows if isinstance(row, Row))
@@ -206,7 +203,7 @@ def _read_answers(
             about = {"position": position[participant], "rt_ms": "" if rt_ms in MISSING else rt_ms}
             yield alignment.recorded_or_unreadable(row.where, **cells, rating=pressed[1], **about)
         elif key not in unrated:
-            # A row of another event, such as a click; the answer is missing if no rating follows
+            # A row of another event; the answer is missing if no row of this trial has a rating
             unrated[key] = alignment.recorded_or_unreadable(row.where, **cells, rating="")
     yield from (answer for key, answer in unrated.items() if key not in rated)
     yield f"{path}: skipped {quantity(n_others, 'row')} without a trial_id."
@@ -219,7 +216,7 @@ def _read_answers(
 
 
 def _columns_of(path: Path, header: Iterable[str], names: Sequence[str]) -> list[str]:
-    """Return the columns, one for each spreadsheet, of the first of `names` that a file has."""
+    """Return the columns of the first of `names` that a file has, one for each spreadsheet."""
     plain = {
         column: _SECOND_SHEET.sub("", column.removeprefix("Spreadsheet: ")) for column in header
     }

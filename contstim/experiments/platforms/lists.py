@@ -1,7 +1,7 @@
 """Displayed texts of trials, presentation lists, and the export of these lists as a table.
 
-Most platforms can show rows in random order, but none can show sentence_1 on the left in exactly
-half of the trials of each condition. So an export contains several lists for each group; every
+Most platforms can show rows in random order. None can show sentence_1 on the left in exactly half
+of the trials of each condition. So an export contains several lists for each group, and every
 second list mirrors the sides of the list before it. `export csv` writes lists as a table for any
 program that shows rows one after the other.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def button_facts(scale: Scale, language: str) -> dict[str, str]:
     """Return the question and facts on the buttons of a scale, for a README.
 
-    The buttons are a Markdown list, indented to be nested in another list.
+    The buttons are a Markdown list that is indented, to be part of another list.
     """
     buttons = enumerate(button_labels(scale, language), start=1)
     return {
@@ -54,9 +54,6 @@ def as_html(text: str) -> str:
     HTML and CommonMark display such a reference as the character and never treat it as markup
     (CommonMark 0.31, section 2.5). So no platform reads the text as HTML, Markdown, piped text
     (`${…}`), a tag in double brackets, or a spreadsheet formula. `html.unescape` restores the text.
-
-    Args:
-        text: displayed text, a single line.
     """
     return _SPECIAL_CHARACTERS.sub(lambda match: f"&#{ord(match[0])};", text)
 
@@ -74,13 +71,9 @@ def stimulus_lists(
     Each list has a row for every trial of its group, in order of presentation. Keys of a row are
     the column names of exports. Sorting the names of lists as text gives the order of the lists.
 
-    Args:
-        trials: trials of a design.
-        show: function that formats a displayed text as a cell.
-        per_group: number of lists of each group; if odd, sides are not balanced over the lists of
-            a group.
-        seed: seed of sides and orders (`presentation`).
-        scales: scales that the platform supports, by default those with buttons.
+    If `per_group` is odd, sides are not balanced over the lists of a group. `show` formats a
+    displayed text as a cell. `scales` are those that the platform supports, by default those with
+    buttons.
 
     Raises:
         InputError: if `per_group` is below 1, the trials are invalid (`check_trials`), or the
@@ -96,8 +89,8 @@ def stimulus_lists(
     if per_group < 1:
         raise InputError(f"The number of lists per group must be at least 1, got {per_group}.")
     groups = sorted({trial.group for trial in trials})
-    # Each list is the presentation for a participant of a group: the second participant sees the
-    # mirrored sides of the first, the fourth those of the third
+    # Each list is the presentation for one participant of a group; the sides of every second
+    # participant are mirrored
     group_participants = [(g, p) for g in groups for p in range(1, per_group + 1)]
     # Leading zeros, because platforms sort lists by name as text: L02 before L10
     width = max(2, len(str(len(group_participants))))
@@ -122,7 +115,7 @@ def stimulus_lists(
 
 
 def check_trials(trials: Sequence[Trial]) -> None:
-    """Refuse trials if imported answers could not be matched to the trials.
+    """Raise an error if imported answers could not be matched to these trials.
 
     Raises:
         InputError: if there are no trials, or if a trial_id is repeated, empty, or would be treated
@@ -170,7 +163,7 @@ def export_csv(
         scales=tuple(Scale),
     )
     rows = [
-        # Lists are sorted by group, so this numbers the participants of each group from 1
+        # Lists are in order of groups, so participants of each group are numbered from 1
         {"participant": number % participants + 1, **row}
         for number, list_rows in enumerate(lists)
         for row in list_rows

@@ -2,9 +2,9 @@
 
 Facts from doc.pcibex.net (*Template*, *GetTable*, *Sequence*, *Counterbalancing*) and the source of
 PennController 2.0: columns named group, item and label (in capital or small letters) have special
-meanings. A participant runs the rows of one group. The groups are sorted by name (in earlier
-versions, by their first rows; both orders agree here), and the participant's counter modulo the
-number of groups is the index of the group. A Text element reads its content as HTML.
+meanings. A participant runs the rows of one group. PCIbex sorts the groups by name (earlier
+versions sort by their first rows; both orders agree here). The index of the participant's group is
+the counter modulo the number of groups. A Text element reads its content as HTML.
 
 Results (*Logging data*, *Examining data*, and the source of PennController and Ibex): a comment
 `# 12. EventTime.` names column 12, and a later comment `# 12. …` renames it. The columns after
@@ -86,12 +86,11 @@ def export_pcibex(
     """
     folder = ExportFolder(out, "pcibex")
     lists = stimulus_lists(trials, as_html, seed=seed)
-    # A trial has the same item number in both mirrored lists
     item = {trial.trial_id: number for number, trial in enumerate(trials, start=1)}
     rows = [
         {
             **row,
-            # A group of PCIbex is a list here: the rows that one participant sees
+            # PCIbex calls the rows that one participant sees a group; here they are a list
             "group": row["list_name"],
             "item": item[row["trial_id"]],
             "label": "trial",
@@ -144,7 +143,6 @@ def import_pcibex(
 def _read_answers(
     path: Path, selector: str
 ) -> Iterator[alignment.RecordedAnswer | InputError | str]:
-    """Yield the answers of a file, errors of unreadable rows, and a note on skipped lines."""
     # (participant, reception time, item, trial_id) → lines of this trial in this submission
     runs: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     n_others = 0
@@ -198,7 +196,7 @@ def _start_time(lines: Sequence[Row]) -> float:
 
 
 def _start_and_item(lines: Sequence[Row]) -> tuple[float, float]:
-    """Return a trial's start time (or else the time of its first line), and its item number."""
+    """Return a trial's start time (if unknown, the time of its first line), and its item number."""
     start = _start_time(lines)
     first = _number(lines[0], _EVENT) if math.isnan(start) else start
     return first, _number(lines[0], _ITEM)
@@ -256,7 +254,7 @@ def _lines(path: Path) -> Iterator[Row | InputError]:
 
 
 def _update_names(names: dict[int, str], line: str, where: str) -> dict[int, str]:
-    """Return the column names (by number, from 1) that are valid after a comment."""
+    """Return column number, from 1 → name, as valid after a comment line."""
     if "...First 7..." in line:
         first = {1: _TIME, 2: _ADDRESS, 4: _ITEM}
         return first | {int(n): name for n, name in _SIMPLE.findall(line)}

@@ -54,11 +54,11 @@ class Exporter:
     """Exporter of trials to an experiment or to a format for sharing.
 
     Attributes:
-        export: function that writes the trials and a README.md of the next steps into a folder,
-            or nothing after an error. Raises InputError for trials that the platform cannot show,
-            and for a folder that contains files but no earlier export to the same platform.
-        settings: frozen dataclass of all options, the third argument of `export`; None if the
-            options are keyword-only parameters of `export`.
+        export: function that writes the trials and a README.md of the next steps into a folder. It
+            raises InputError, and writes nothing, if the platform cannot show the trials, or if the
+            folder contains files but no earlier export to this platform.
+        settings: frozen dataclass of all options, whose instance is the third argument of `export`;
+            None if the options are keyword-only parameters of `export`.
         out: help text of `--out`.
         fixed: values of settings that are not offered as options.
         to_edit: files of the folder that the researcher may edit, and that later exports keep.
@@ -109,8 +109,8 @@ class Platform:
 
     Attributes:
         name: name in `contstim export NAME` and `contstim import NAME`.
-        exporter: exporter; None if data are only read.
-        reader: reader; None if trials are only exported.
+        exporter: None if data are only read.
+        reader: None if trials are only exported.
     """
 
     name: str
@@ -164,7 +164,7 @@ def platform_named(name: str) -> Platform | None:
     Raises:
         InputError: if packages add different platforms of this name, or it cannot be loaded.
     """
-    # Built-in names come first, so that no package can override them
+    # No package can override a built-in name
     if name in PLATFORMS:
         platform: Platform = import_module(PLATFORMS[name]).PLATFORM
         return platform

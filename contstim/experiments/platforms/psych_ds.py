@@ -3,8 +3,8 @@
 The data set describes every column in words, as a PropertyValue of schema.org.
 
 The rules and error codes of `check_psych_ds` are those of the Psych-DS schema 1.5.1
-(psych-ds/psych-DS on GitHub, `schema_model/versions`). A data set names ignored files in
-`.psychds-ignore`: the schema's rules have this name, although one text says `.psychdsignore`.
+(psych-ds/psych-DS on GitHub, `schema_model/versions`). Ignored files are listed in
+`.psychds-ignore`. This name is in the schema's rules; one of its texts says `.psychdsignore`.
 """
 
 from __future__ import annotations
@@ -50,10 +50,8 @@ _VARIABLES: dict[str, dict[str, Any]] = json.loads(template("variables.json"))
 def variable(name: str, *, model: bool = False, scale: Scale = Scale.CONFIDENCE) -> dict[str, Any]:
     """Return the PropertyValue of a column.
 
-    Args:
-        name: name of the column.
-        model: whether the column contains a model's scores.
-        scale: response scale, which determines the description of ratings.
+    With `model`, the column contains a model's scores. `scale` determines the description of
+    ratings.
     """
     if model:
         about = f"Log-probability of the sentence under the model {name}."
@@ -95,24 +93,6 @@ def export_psych_ds(
     Example: `contstim export psych-ds --trials trials.csv --responses responses.csv --name
     "Controversial pairs" --author "Ada Lovelace" --out dataset`
 
-    Args:
-        trials: trials of a design.
-        out: folder, new or the result of an earlier export. It gets dataset_description.json,
-            README.md, CHANGES.md, and the tables
-            `data/study-<name>_description-<stimuli|responses|answers|scores>_data.csv`.
-        responses: table of responses to these trials.
-        scores: table of scores of the trials' sentences.
-        questions: table of questions to participants.
-        scale: scale of responses whose record names none.
-        name: name of the data set.
-        description: description of the data set.
-        authors: names of the authors.
-        licence: name or web address of the licence.
-        keep_names: whether names are kept. Otherwise, participants are numbered in order of their
-            first responses, because a name may be an ID that identifies a person on a platform.
-        simulated: whether responses are simulated. If they are, the data set's name, description
-            and README mention it, and a column of the responses marks them.
-
     Raises:
         InputError: if a table cannot be read; if responses are simulated and `simulated` is not
             set, or vice versa; if there are questions without responses; if scores have no sentence
@@ -129,6 +109,7 @@ def export_psych_ds(
     response_rows = () if responses is None else read_responses(responses, trials, scale=scale)
     origin = _check_origin(trials, response_rows, simulated=simulated)
     folder = ExportFolder(out, "psych-ds")
+    # A name may be an ID that identifies a person on a platform
     exported_rows = response_rows if keep_names else anonymise(response_rows)
     participants = ([row.participant for row in rows] for rows in (response_rows, exported_rows))
     pseudonyms = dict(zip(*participants, strict=True))
@@ -148,14 +129,12 @@ def export_psych_ds(
         for table_name, rows in rows_by_table.items()
     }
     tables["scores"] = [] if score_table is None else _score_rows(score_table)
-    # Column names come from the first row, so tables without rows are left out
     columns = {table_name: list(rows[0]) for table_name, rows in tables.items() if rows}
     if response_rows:  # the times at which answers were received are private
         columns["responses"] = [n for n in response_columns(exported_rows) if n != "received"]
     for table_name, names in columns.items():
         path = f"data/study-{study}_description-{table_name}_data.csv"
         folder.rows(path, tables[table_name], names)
-    # A column is described once, even if several tables have it
     models = score_table.models if score_table else ()
     answer_scale = response_rows[0].scale if response_rows else Scale.CONFIDENCE
     variables = [
@@ -173,7 +152,6 @@ def export_psych_ds(
         tables="\n".join(f"* {n}: {quantity(len(tables[n]), 'row')}" for n in columns),
     )
     folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
-    # The record of this export is in the folder, but not part of the data set
     folder.text(".psychds-ignore", "export.meta.json\n")
     exported = folder.finish(keep_names=keep_names, simulated_participants=origin.simulated)
     errors, _ = check_psych_ds(exported.path)  # including other files in the folder
@@ -185,9 +163,8 @@ def export_psych_ds(
 def _metadata(
     name: str, description: str, authors: Sequence[str], licence: str, origin: ResponseOrigin
 ) -> dict[str, Any]:
-    """Return the content of dataset_description.json, without the variables."""
     description = description or "Pairs of sentences on which language models disagree."
-    # The name mentions artificial participants, because every catalogue of data sets displays it
+    # Catalogues of data sets display the name, so it mentions artificial participants
     if origin.simulated:
         kinds = "people and artificial" if origin.people else "artificial"
         name, description = f"{name} ({kinds} participants)", f"{origin.warning} {description}"
@@ -205,11 +182,7 @@ def _metadata(
 def _questions_and_answers(
     questions: Path | None, responses: Path | None
 ) -> tuple[list[questionnaire.Question], list[questionnaire.QuestionAnswer]]:
-    """Read the questions and answers, except free texts, which may identify people.
-
-    Raises:
-        InputError: if there are questions but no responses, next to which the answers are stored.
-    """
+    """Read the questions and answers, except free texts, which may identify people."""
     if questions is None:
         return [], []
     if responses is None:
@@ -223,11 +196,7 @@ def _questions_and_answers(
 def _check_origin(
     trials: Sequence[Trial], responses: Sequence[Response], *, simulated: bool
 ) -> ResponseOrigin:
-    """Count people and artificial participants, and check the responses.
-
-    Raises:
-        InputError: if responses belong to other trials, or `simulated` does not match them.
-    """
+    """Count participants; refuse responses to other trials, and a contradiction to `simulated`."""
     trial_ids = {trial.trial_id for trial in trials}
     stray = sorted({response.trial_id for response in responses} - trial_ids)
     if stray:
@@ -276,8 +245,8 @@ _SCHEMA_ORG = re.compile(r"https?://schema\.org/?")
 def check_psych_ds(folder: Path | str) -> tuple[list[str], list[str]]:
     """Return the broken rules (errors) and ignored recommendations (warnings) of a data set.
 
-    Each text has the rule's name in the Psych-DS schema, and the file, column or key that it is
-    about.
+    Each text begins with the rule's name in the Psych-DS schema, followed by the file, column or
+    key.
 
     Raises:
         InputError: if there is no such folder.
@@ -286,7 +255,6 @@ def check_psych_ds(folder: Path | str) -> tuple[list[str], list[str]]:
     if not root.is_dir():
         raise InputError(f"There is no folder {root}.")
     errors: list[str] = []
-    # Without a description or a data folder, the other rules cannot be checked
     if not (root / _MAIN).is_file():
         return [f"MISSING_DATASET_DESCRIPTION: {_MAIN}"], []
     main = _read_json(root / _MAIN, root, errors)
@@ -333,7 +301,6 @@ def check_psych_ds(folder: Path | str) -> tuple[list[str], list[str]]:
 def _check_metadata(
     path: Path, root: Path, main: dict[str, Any], errors: list[str], warnings: list[str]
 ) -> list[str]:
-    """Check the metadata of a table, and return the names of the variables in the metadata."""
     about, metadata = path.relative_to(root).as_posix(), dict(main)
     # Sidecars from the data set's folder down to the table's own: the closest takes precedence
     inside = [folder for folder in reversed(path.parents) if root in folder.parents]
@@ -359,7 +326,6 @@ def _check_metadata(
 
 
 def _read_table(path: Path, about: str, errors: list[str]) -> list[str]:
-    """Read and check a table; return its header, empty if it cannot be read."""
     delimiter = "\t" if path.suffix == ".tsv" else ","
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -383,7 +349,6 @@ def _read_table(path: Path, about: str, errors: list[str]) -> list[str]:
 
 
 def _read_json(path: Path, root: Path, errors: list[str]) -> dict[str, Any]:
-    """Read a JSON object; return {} if the file is missing, or invalid (which adds an error)."""
     if not path.is_file():
         return {}
     about = path.relative_to(root).as_posix()
@@ -400,4 +365,3 @@ PLATFORM = Platform(
     "psych-ds",
     Exporter(export_psych_ds, check=check_psych_ds, format="the rules of Psych-DS 1.5"),
 )
-"""Psych-DS as a platform, which has an exporter but no reader."""

@@ -84,7 +84,6 @@ def export_psychopy(
             message names them), `stimulus_lists` refuses the trials, there are no texts in the
             language, or the folder contains other files.
     """
-    # All texts that PsychoPy would not display or return unchanged are reported at once
     problems = [problem for trial in trials for problem in _find_problems(trial)]
     if problems:
         lines = "\n".join(problems[:_MAX_LISTED])
@@ -122,7 +121,7 @@ def _find_problems(trial: Trial) -> Iterator[str]:
             yield f"  {name}: {text[:60]!r}: {problem}"
     if problem := escape_problem(name):
         yield f"  the trial_id {name!r}: {problem}"
-    # PsychoPy must return the trial_id unchanged, so a space cannot be added to escape it
+    # A space cannot be added to a trial_id, because PsychoPy must return it unchanged
     elif psychopy_cell(name) != name:
         yield f"  the trial_id {name!r}: PsychoPy would not return it unchanged"
 
@@ -133,8 +132,7 @@ def psychopy_cell(text: str) -> str:
     An invisible no-break space is added before formulas, quotation marks, texts in round brackets,
     and words for missing values or truth values.
 
-    Args:
-        text: text without an `escape_problem`.
+    The text must have no `escape_problem`.
     """
     # PsychoPy evaluates round brackets around a whole cell
     if text.lower() in _RESERVED_WORDS or re.fullmatch(r"(?s)\(.*\)", text) or text[:1] == '"':
@@ -175,9 +173,9 @@ def import_psychopy(
     Example: `contstim import psychopy data/*.csv --trials trials.csv --out responses.csv`
 
     Args:
-        files: data files; rows with a trial_id are trials, the others are counted. The position is
-            the order of the trials. A file without `participant` is one participant, named after
-            the file.
+        files: data files; rows with a trial_id are trials, all others are counted and skipped.
+            Trials are in order of presentation. A file without `participant` has one participant,
+            who is named after the file.
         trials: exported trials.
         component: the component that recorded the rating.
 
@@ -191,7 +189,6 @@ def import_psychopy(
 def _read_answers(
     path: Path, component: str
 ) -> Iterator[alignment.RecordedAnswer | InputError | str]:
-    """Yield the answers of a file, errors of unreadable rows, and notes on the file."""
     rows = table_rows(path)
     readable = [row for row in rows if isinstance(row, Row)]
     trial_rows = [row for row in readable if row.cells.get("trial_id", "")]
@@ -211,7 +208,7 @@ def _read_answers(
             f"{path.stem}."
         )
     position: Counter[str] = Counter()
-    # Rows are in order of presentation, which gives the positions
+    # Rows are in order of presentation
     for row in rows:
         if isinstance(row, InputError):
             yield row
@@ -238,7 +235,6 @@ def _parse_answer(
         participant=participant,
         trial_id=row.cells["trial_id"],
         left=row.cells.get("left", ""),
-        # The digit at the end of a key, of a slider's value or of a button's name
         rating=button and button[1],
         position=position,
         rt_s=seconds if button and seconds not in _EMPTY else "",
@@ -247,7 +243,7 @@ def _parse_answer(
 
 
 def _find_columns(path: Path, columns: Sequence[str], component: str) -> tuple[str, str]:
-    """Find the columns of rating and time; the column of time is empty if there is none."""
+    """Find the columns of rating and time; the second is empty if there is none."""
     ratings = [f"{component}.{kind}" for kind in ("keys", "response", "clicked_name")]
     times = [f"{component}.{kind}" for kind in ("rt", "time")]
     rating = next((name for name in ratings if name in columns), None)

@@ -3,10 +3,9 @@
 Facts from qualtrics.com/support, *Import & Export Surveys: Preparing an Advanced Format TXT File*:
 the file begins with `[[AdvancedFormat]]`; `[[Block:name]]` begins a block. A question consists of
 its type, its `[[ID:tag]]` (the name of its data column), its text as HTML, and its choices;
-`[[AdvancedChoices]]` sets their exported values. `[[PageBreak]]` ends a page. The researcher sets
-in the survey flow, after the import, which participants see a block. If Qualtrics shuffled the
-questions of a block, page breaks would not move with them, so this module fixes the order of each
-list.
+`[[AdvancedChoices]]` sets their exported values. `[[PageBreak]]` ends a page. After the import, the
+researcher sets in the survey flow which participants see a block. Page breaks do not move with the
+questions if Qualtrics shuffles a block. Therefore, this module fixes the order of each list.
 
 `[[Question:Timing]]` is widely used but missing from that documentation, so it is only written on
 request. Qualtrics does not document its own file format (QSF), so no such file is written.
@@ -79,7 +78,7 @@ def export_qualtrics(
     for list_rows in lists:
         lines += [f"[[Block:{list_rows[0]['list_name']}]]", ""]
         for row in list_rows:
-            # The tag has only letters and digits, which Qualtrics leaves unchanged in column names
+            # Qualtrics leaves letters and digits unchanged in column names
             tag = f"{row['list_name']}Q{row['position']:03}"
             lines += _format_question(tag, row, question, buttons, timing=timing)
             questions.append({"tag": tag, **row})
@@ -98,7 +97,6 @@ def _format_question(
     lines = [
         "[[Question:MC:SingleAnswer:Horizontal]]",
         f"[[ID:{tag}]]",
-        # Without a style sheet, only a table puts the two sentences side by side
         f'<table style="width:100%"><tr>{cell}{left_text}</td>{cell}{right_text}</td></tr></table>'
         f"<p>{as_html(question)}</p>",
         "[[AdvancedChoices]]",
@@ -124,11 +122,10 @@ def import_qualtrics(
     --out responses.csv`
 
     Args:
-        files: exports with numeric values. An empty cell is not a response, because most questions
-            belong to lists that the participant did not see; `Imported.report` names participants
-            who did not answer every trial of their group. A cell of -99, which some exports have
-            for a seen question without an answer, is a missing rating. Previews are skipped and
-            named.
+        files: exports with numeric values. An empty cell is no response, because most questions
+            belong to lists that the participant did not see. -99 is a missing rating: some exports
+            have it if a question was seen but not answered. Previews are skipped and named.
+            `Imported.report` names participants who did not answer every trial of their group.
         trials: exported trials.
         key: table that maps questions to trials.
         participant: column with the names of participants.
@@ -146,7 +143,6 @@ def import_qualtrics(
 def _read_answers(
     path: Path, questions: Mapping[str, Mapping[str, str]], key: Path, name: str
 ) -> Iterator[alignment.RecordedAnswer | InputError | str]:
-    """Yield the answers of a file, its unreadable rows and cells, and notes on it."""
     all_rows = table_rows(path)
     rows = [row for row in all_rows if isinstance(row, Row)]
     yield from (row for row in all_rows if isinstance(row, InputError))
@@ -167,7 +163,6 @@ def _read_answers(
         if any(person.get(column, "") in words for column, words in _PREVIEW.items()):
             previews.append(participant)
             continue
-        # Most questions belong to other lists, which this participant did not see
         answered_tags = [tag for tag in tags if person[tag]]
         for tag in answered_tags:
             # Seconds until the page was submitted
@@ -189,7 +184,7 @@ def _read_answers(
 
 
 def _participant_rows(rows: Sequence[Row], tags: Sequence[str]) -> Iterator[Row]:
-    """Yield participants' rows; every export of a concatenated file may have header rows."""
+    """Yield participants' rows; each of several exports in one file may have header rows."""
     for _, run in groupby(rows, key=lambda row: row.run):
         export = list(run)
         yield from export[_count_headers(export, tags) :]
@@ -199,7 +194,7 @@ def _count_headers(rows: Sequence[Row], tags: Sequence[str]) -> int:
     """Count the rows below the column names that contain question texts or import identifiers."""
     names = [name for name in (*_NUMBERED, *tags) if name in rows[0].cells]
     for number, row in enumerate(rows[:2]):
-        # Every participant has some date, number or rating; header rows have only texts
+        # Every participant's row has a date, number or rating; header rows have only texts
         cells = [cell for name in names if (cell := row.cells[name])]
         is_text = bool(cells) and not any(cell.lstrip("-")[:1].isdigit() for cell in cells)
         if not is_text and not any("ImportId" in cell for cell in row.cells.values()):
@@ -208,7 +203,7 @@ def _count_headers(rows: Sequence[Row], tags: Sequence[str]) -> int:
 
 
 def _read_key(key: Path) -> dict[str, dict[str, str]]:
-    """Read the key: tag of a question → trial_id, left and position."""
+    """Return tag of a question → trial_id, left and position."""
     rows = cells_by_name({n: [*map(str.strip, cells)] for n, cells in read_csv(key).items()})
     needed_columns(key, rows[0], ("tag", *_SHOWN))
     questions = {row["tag"]: {name: row[name] for name in _SHOWN} for row in rows}

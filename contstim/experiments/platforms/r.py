@@ -104,7 +104,6 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
 
 
 def _rating_rows(ratings: Ratings, answers: Sequence[Response]) -> list[dict[str, object]]:
-    """Build a row for each response: its cells, and those of its trial with the models' ratios."""
     names = [RATIO + model for model in ratings.models]
     trial_cells = {
         trial.trial_id: cells_of(trial, NO_BREAK_SPACE) | dict(zip(names, ratios, strict=True))
@@ -124,15 +123,14 @@ def _description(column: str, scale: Scale) -> str:
 
 
 def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
-    """Build a row for each scope and model: means over groups of the participants' means."""
     rows: list[dict[str, object]] = []
     for scope in scopes_of(ratings):
         if scope is Scope.OVERALL:
             continue  # the script analyses each kind of trial separately
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
         scores = evaluate(ratings, ACCURACY, masks)
-        # A group's mean is nan if the group has no trials of a model. Its ceilings are also nan if
-        # it has one participant.
+        # A group's values are nan if it has no trials of a model; ceilings also if it has one
+        # participant
         values, lower, upper = (
             np.ma.masked_invalid(scores.of_groups(kind)).mean(axis=0).filled(np.nan).tolist()
             for kind in (scores.values, scores.lower, scores.upper)
@@ -151,7 +149,6 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
 
 
 def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
-    """Build a row for each model: its mixed model, or a note that explains why there is none."""
     # If ratings have one degree of confidence, such as choices, the script fits logistic models
     scale, degrees = ratings.scale, set[float]()
     for group in ratings.groups:

@@ -1,7 +1,7 @@
 """Rows of platforms' data: unreadable rows are reported, and all other rows are read.
 
-Files are damaged in a few typical ways: quotation marks in cells are not doubled (PsychoPy), the
-header is repeated in the middle or JSON arrays have no separator (JATOS), the last line is cut off.
+Typical damage: quotation marks in cells are not doubled (PsychoPy); the header is repeated, or JSON
+arrays have no separator (JATOS); the last line is cut off.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _THOUSANDS_AND_POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d+")
 _JSON_LINE = re.compile(r'^\s*("?\[\s*)?\{\s*\\?"', re.MULTILINE)
-# Where JSON may begin again after a damaged value: an array of objects, a line, or the next object
+# Where reading continues after a damaged JSON value: at an array of objects, a line, or an object
 _NEXT_VALUE = re.compile(r'\n(?=\s*[\[{])|(?=\[\s*\{\s*")|\}\s*,\s*(?=\{\s*")')
 
 
@@ -84,10 +84,8 @@ def table_rows(
     Blank rows are left out. A repeated header begins a new run. If cells are separated by
     semicolons or tabs, decimal commas become points (see `_with_points`).
 
-    Args:
-        path: path of the file.
-        text: content of the file; None to read the file.
-        footer: first cell of rows that are no data and are left out; None if there are none.
+    If `text` is None, the file is read. `footer` is the first cell of rows that are no data and are
+    left out.
 
     Raises:
         InputError: if the file cannot be read, has no readable row, or names a column twice.
@@ -120,7 +118,6 @@ def table_rows(
 
 
 def _delimiter(lines: Sequence[str]) -> tuple[str, int]:
-    """Return the delimiter of cells, and the index of the header's line."""
     first = lines[0] if lines else ""
     if declared := re.fullmatch(r'"?sep=([,;\t])"?\s*', first):  # an Excel declaration
         return declared[1], 1
@@ -136,7 +133,7 @@ def _record(
 ) -> tuple[list[str] | str, int]:
     """Return the cells of the record that begins at a line, and the record's number of lines.
 
-    If the record is unreadable, the reason takes the place of the cells.
+    If the record is unreadable, return the reason instead of the cells.
     """
     remaining_lines = (lines[index] for index in range(at, len(lines)))
     reader = csv.reader(remaining_lines, delimiter=delimiter, strict=True)
@@ -151,7 +148,7 @@ def _record(
         problem = f"{quantity(len(cells), 'value')} for {len(header)} columns."
     except csv.Error as error:
         problem = f"the row that begins here is not readable CSV ({error})."
-    # Read only one line, so that a missing quotation mark does not swallow the following rows
+    # Read only one line, so that a missing quotation mark does not affect the following rows
     cells = _split_at_outer_quotes(lines[at].rstrip("\n"), delimiter)
     return (cells if len(cells) == len(header) else problem, 1)
 
@@ -202,11 +199,7 @@ def json_rows(path: Path, text: str) -> list[Row | InputError]:
     """Read rows from JSON: objects, arrays of objects, or objects that contain such arrays.
 
     Values may be separated by line breaks, by commas or not at all. If an object contains the rows
-    of a run, its other values are added to each row.
-
-    Args:
-        path: path of the file, for messages.
-        text: content of the file.
+    of a run, its other values are added to each row. `path` is used in messages only.
 
     Raises:
         InputError: if the text has values, but no readable object.

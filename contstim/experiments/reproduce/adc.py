@@ -70,8 +70,8 @@ def claims(
     yield "sentences", "4,178, 2 without a judgement", ours
     ours = f"{len(judgements.pairs):,}, {len(evaluation.excluded)} not evaluated"
     yield "minimal pairs", "2,393, 28 not evaluated", ours
-    # The paper's counts of pairs that meet the ADC include the discarded pairs that lack a
-    # judgement. Our counts contain only evaluated pairs, so these pairs are added here.
+    # The paper's counts of pairs that meet the ADC include the pairs without a judgement, which are
+    # not evaluated here. So these pairs are added to our counts.
     n_unjudged_pairs = sum(
         bool({p.acceptable, p.unacceptable} & unjudged) for p in judgements.pairs
     )

@@ -78,11 +78,6 @@ def analyze_golan2023(
 ) -> Analysis:
     """Analyse the published experiment with `analyze`; overall results include catch trials.
 
-    Args:
-        folder: folder of the repository dpmlab/contstimlang.
-        ratings: path of the file of ratings.
-        progress: see `analyze`.
-
     Raises:
         InputError: if a file is missing, or its content does not have the published form.
     """
@@ -101,7 +96,6 @@ def _size_claims(analysis: Analysis) -> Iterator[Claim]:
     groups, people = analysis.ratings.groups, len(analysis.ratings.participants)
     sizes = sum(group.ratings.size for group in groups)
     yield "ratings", _SIZE, f"{sizes:,} of {people:,} participants in {len(groups)} groups"
-    # The set has one entry if all participants saw the same number of trials of each condition
     designs = {
         ", ".join(f"{counts[c]} {name}" for c, name in _CONDITIONS.items())
         for counts in (Counter(trial.condition for trial in group.trials) for group in groups)
@@ -112,8 +106,7 @@ def _size_claims(analysis: Analysis) -> Iterator[Claim]:
 
 def _random_pair_claims(analysis: Analysis) -> Iterator[Claim]:
     result = analysis.result(Scope.RANDOM, measures.ACCURACY)
-    # Accuracy times number of trials is the number of correctly predicted choices; a tie counts
-    # one half
+    # Number of correctly predicted choices; a tie counts one half
     scores = result.evaluation
     sums = dict(zip(scores.models, (scores.values * scores.n_trials).sum(axis=0), strict=True))
     ours = _join_with_models(f"{sums[model]:g}" for model in _ORDER)
@@ -123,7 +116,7 @@ def _random_pair_claims(analysis: Analysis) -> Iterator[Claim]:
     differ = sum(len(result.beaten_by(model)) for model in _ORDER)
     compared = sum(comparison.second != CEILING for comparison in result.comparisons)
     yield "random pairs: models that differ", "0 of 36 pairs", f"{differ} of {compared} pairs"
-    # Entries above the diagonal of the symmetric matrix (n_models, n_models): each pair once
+    # Entries above the diagonal: each pair of models once
     agreement = analysis.agreement[Condition.RANDOM_NATURAL]
     above = np.triu_indices(len(agreement), 1)
     shares = agreement[above]

@@ -1,11 +1,9 @@
 """Fetching and reading of the 2023 study's scores, stimuli, words and ratings.
 
-Files come from the repository dpmlab/contstimlang and keep their paths; `registry.txt` pins each by
-the SHA-256 of its content. Reading a pickle runs no code of the file.
-
-Every reader takes the folder of the repository dpmlab/contstimlang. Readers of scores and words
-also accept a copy of its folder `resources`. As everywhere in contstim, sentences have end marks,
-and model_1 rejects sentence_1 of a pair and synthetic_1 of a triplet.
+Files come from the repository dpmlab/contstimlang; `registry.txt` contains the SHA-256 of each.
+Reading a pickle runs no code of the file. Every reader takes the folder of the repository. Readers
+of scores and words also accept a copy of its folder `resources`. As everywhere in contstim,
+sentences have end marks, and model_1 rejects sentence_1 of a pair and synthetic_1 of a triplet.
 
 The published file of experiment 1 is a list of 16,500 ratings. Models and conditions of trials
 follow from the published selections, and participants' groups from the sentences that they share.
@@ -233,11 +231,8 @@ def fetch_published(
     Existing files with the right content are kept, so an interrupted call can be repeated.
     `read_natural_pairs` also needs `stimulus-scores`.
 
-    Args:
-        folder: destination, created when missing; files keep their paths in the repository.
-        names: keys of `PUBLISHED`; all sets together have 20 MB.
-        address: base address of the repository's files.
-        progress: callback that receives the path of each file before it is fetched or checked.
+    Files keep their paths in the repository. All sets together have 20 MB. `progress` receives the
+    path of each file before it is fetched or checked.
 
     Returns:
         The folder.
@@ -261,7 +256,7 @@ def fetch_published(
         raise InputError(f"The name must be one of {', '.join(PUBLISHED)}, got {error}.") from None
     registry = published_files()
     fetcher = pooch.create(path=Path(folder), base_url=address, registry=registry)
-    # Pooch logs every download; `progress` reports them instead
+    # `progress` replaces Pooch's log of downloads
     pooch.get_logger().setLevel(logging.WARNING)
     for path in registry:
         if path.startswith(prefixes):
@@ -292,10 +287,7 @@ def read_experiment(
     first participant. Sides were not published (`left` is 0); `position` is the trial number in the
     file.
 
-    Args:
-        contstimlang_folder: folder of the repository dpmlab/contstimlang, with selections and
-            stimuli.
-        ratings_file: file of ratings, `data` in the repository LpZamora/contstimlang.
+    `ratings_file` is the file `data` in the repository LpZamora/contstimlang.
 
     Raises:
         InputError: if a file is missing, or its content does not have the published form.
@@ -311,7 +303,6 @@ def read_experiment(
     trials: dict[frozenset[Sentence], Trial] = {}
     responses = []
     for row, (pair, rating, position, rt_ms) in enumerate(rows):
-        # A block of rows is a participant. The first participant of a trial determines its group.
         participant = row // TRIALS_EACH
         key = frozenset(pair)
         if key not in trials:
@@ -357,7 +348,6 @@ def _read_rows(path: Path | str) -> list[_RatingRow]:
 
 
 def _assign_groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str) -> list[int]:
-    """Return the group of each participant: participants with the same pairs share a group."""
     if not pairs or len(pairs) % TRIALS_EACH:
         raise InputError(
             f"{path} has {len(pairs):,} ratings, but must have {TRIALS_EACH} of each participant."
@@ -366,8 +356,8 @@ def _assign_groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str)
         frozenset(map(frozenset, pairs[start : start + TRIALS_EACH]))
         for start in range(0, len(pairs), TRIALS_EACH)
     ]
-    # Groups share no pairs, so if two different sets of 165 pairs share one, rows are missing or
-    # out of order
+    # Groups share no pairs. If two different sets of 165 pairs share one, rows are missing or out
+    # of order.
     numbers = {pairs_seen: n for n, pairs_seen in enumerate(dict.fromkeys(seen), start=1)}
     owners = Counter(pair for pairs_seen in numbers for pair in pairs_seen)
     if any(len(pairs_seen) < TRIALS_EACH for pairs_seen in seen) or max(owners.values()) > 1:

@@ -2,8 +2,8 @@
 
 table        reading and writing responses.csv; escaping formulas; counts of people and of
              artificial participants
-questionnaire questions that a page asks in addition to the trials, and their answers
-alignment    the trial of each rating that a platform recorded, and its rating from sentence_1 to 2
+questionnaire  questions that a page asks in addition to the trials, and their answers
+alignment    trials of the answers that platforms record; ratings from sentence_1 to sentence_2
 checks       problems of responses, found by comparing them with the trials
 admission    exclusion rules; participants whom an analysis includes or excludes, with reasons
 """

@@ -42,13 +42,11 @@ _MIN_HONEST_SHARE = 0.99  # share of attentive people whom the default rule must
 def required_catch(n_trials: int, min_catch: int | None = None) -> int:
     """Return the number of catch trials that a participant must answer correctly.
 
-    A catch trial is correct if the unshuffled sentence is preferred. By default, 11 of 12 trials
-    must be correct, as in the 2023 study, or this share, rounded up. The number is lower if it
-    would exclude more than 1 % of the people who guess in 2 % of trials: 5 of 6 instead of 6.
+    A catch trial is correct if the unshuffled sentence is preferred. The default is 11/12 of the
+    trials, rounded up, as in the 2023 study (11 of 12). It is lower if more than 1 % of attentive
+    people would fail: 5 of 6 instead of 6. Attentive people are assumed to guess in 2 % of trials.
 
-    Args:
-        n_trials: number of catch trials shown.
-        min_catch: number that replaces the default.
+    `min_catch` replaces the default.
 
     Raises:
         InputError: if `min_catch` is negative or greater than `n_trials`.
@@ -72,17 +70,14 @@ def required_catch(n_trials: int, min_catch: int | None = None) -> int:
 def excluded_share(n_trials: int, lapses: float) -> float:
     """Return the expected share of participants whom the default of `required_catch` excludes.
 
-    Args:
-        n_trials: number of catch trials shown.
-        lapses: share of trials in which participants guess, half of them correctly; 1 if they
-            always guess.
+    `lapses` is the share of trials in which participants guess; half of the guesses are correct.
     """
     return _probability_below(required_catch(n_trials), n_trials, lapses)
 
 
 def _probability_below(needed: int, n_trials: int, lapses: float) -> float:
-    """Return the probability of fewer than `needed` correct trials of `n_trials`."""
-    # Binomial: half of the lapses are wrong, all other trials are correct
+    # Binomial distribution. Half of the guesses (`lapses`) are wrong, all other answers are
+    # correct.
     wrong = lapses / 2
     return sum(
         math.comb(n_trials, right) * (1 - wrong) ** right * wrong ** (n_trials - right)
@@ -114,7 +109,7 @@ class Admission:
 
     @property
     def partial_note(self) -> str:
-        """Sentence on sessions that only some analyses can use; empty if there are none."""
+        """Sentence on included unfinished sessions; empty if there are none."""
         if not self.partial:
             return ""
         people = quantity(len({r.participant for r in self.partial}), "unfinished session")
@@ -142,11 +137,6 @@ def admit(
 
     The rule for catch trials has no effect if the design has no catch trials. A catch trial that
     was shown but not rated counts as wrong.
-
-    Args:
-        trials: trials of the design.
-        responses: responses of all participants.
-        exclusions: exclusion rules; by default `Exclusions()`.
 
     Raises:
         InputError: if the responses contradict the trials (`CheckReport.raise_errors`), a rule
@@ -199,7 +189,7 @@ def admit(
 def _find_failed_catch(
     trials: Sequence[Trial], min_catch: int | None, answers: Answers
 ) -> dict[str, str]:
-    """Find participants with too few correct catch trials; trials not shown do not count."""
+    """Find participants with too many wrong catch trials; trials not shown do not count."""
     catch = [trial for trial in trials if trial.condition is Condition.CATCH]
     n_catch_by_group = Counter(trial.group for trial in catch)
     catch_ids = {trial.trial_id for trial in catch}
@@ -299,7 +289,6 @@ class Exclusions:
 
 
 def _find_listed(path: Path, answers: Answers) -> dict[str, str]:
-    """Read the participants that a table excludes, with the reasons in the table."""
     table = read_table(path)
     (participants,) = needed_columns(path, table, ["participant"])
     reasons = _cell_by_participant(
@@ -314,7 +303,7 @@ def _find_listed(path: Path, answers: Answers) -> dict[str, str]:
 
 
 def _find_beyond_limit(key: str, limit: float, answers: Answers) -> dict[str, str]:
-    """Find participants whose measure is beyond a limit; an unrecorded measure breaks no rule."""
+    """Find participants whose measure is beyond a limit; an unrecorded measure is ignored."""
     side, _, measure = key.partition("_")
     values = {name: _compute_measure(measure, responses) for name, responses in answers.items()}
     if all(map(math.isnan, values.values())):
@@ -330,7 +319,6 @@ def _find_beyond_limit(key: str, limit: float, answers: Answers) -> dict[str, st
 
 
 def _compute_measure(measure: str, responses: Sequence[Response]) -> float:
-    """Compute a measure of a participant; nan if nothing was recorded."""
     values: list[float] = {
         "median_rt": [r.rt_ms for r in responses],
         "minutes": [r.rt_ms / 60_000 for r in responses],
@@ -349,7 +337,6 @@ def _compute_measure(measure: str, responses: Sequence[Response]) -> float:
 def _find_other_value(
     path: Path | None, column: str, value: str, answers: Answers
 ) -> dict[str, str]:
-    """Find participants whose value in a column is missing or differs from the required one."""
     if path is None:
         raise InputError("`require` needs a table `participants`. Set both, or neither.")
     table = read_table(path)
@@ -375,11 +362,7 @@ def _cell(cell: Any) -> str:
 def _cell_by_participant(
     path: Path, participants: Sequence[Any], cells: Sequence[Any]
 ) -> dict[str, str]:
-    """Return the cell of each participant of a table.
-
-    Raises:
-        InputError: if a participant has several rows.
-    """
+    """Return participant → cell; raise an error if a participant has several rows."""
     names = [*map(_cell, participants)]
     if duplicates := find_duplicates(names):
         raise InputError(

@@ -28,18 +28,13 @@ class RecordedAnswer(BaseModel):
 
     Attributes:
         where: file and row, for messages.
-        participant: identifier of the participant on the platform.
-        trial_id: identifier of the trial.
         left: the sentence shown on the left, 1 or 2.
         rating: rating on the trial's scale, from left to right; -1 if shown but not rated.
         position: order of presentation, from 1; 0 if unknown.
         rt_ms: reaction time in milliseconds; nan if unknown.
         rt_s: reaction time in seconds, for platforms that record seconds.
-        simulated: whether the participant is artificial.
-        input: input device: key, mouse or touch.
-        blurs: number of times that the page lost the focus.
         away_ms: total time without focus.
-        row: complete row by column name, for `kept_columns`.
+        row: column name → cell, for `kept_columns`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -60,11 +55,11 @@ class RecordedAnswer(BaseModel):
 
 
 class NoTrialsError(InputError):
-    """Error for a file without trials, which does not prevent reading the other files."""
+    """Error for a file without trials; all other files are still read."""
 
 
 def recorded_or_unreadable(where: str, **cells: object) -> RecordedAnswer | InputError:
-    """Parse an answer from cells; return an error that names the place if a cell is invalid."""
+    """Parse an answer from cells; return an error that names `where` if a cell is invalid."""
     try:
         return RecordedAnswer.model_validate({"where": where, **cells})
     except ValidationError as error:
@@ -82,9 +77,8 @@ class Imported:
         unmatched: findings, one per participant, on ratings of trials that are not in `trials`;
             these ratings are not in `responses`.
         unreadable: errors of skipped rows, with file, line and reason.
-        questions: answers to questions other than the trials.
-        rows: participant and row of each answer to a trial, repeated ones included; rows are empty
-            if the reader keeps none.
+        rows: participant and table row of each answer to a trial, including repeated answers; rows
+            are empty if the reader does not store them.
     """
 
     trials: tuple[Trial, ...]
@@ -117,11 +111,7 @@ def import_files(
 
     Unreadable rows are skipped, and so are ratings outside the scale of their trial.
 
-    Args:
-        files: data files of the platform.
-        trials: trials that were shown.
-        read: reader that yields a file's answers, unreadable rows, answers to questions, and notes
-            (strings).
+    `read` yields a file's answers, unreadable rows, answers to questions, and notes (strings).
 
     Raises:
         InputError: if more than half of the trials' rows in a file are unreadable, if the codes of
@@ -167,10 +157,7 @@ def _read_file(
 ) -> list[_Part]:
     """Read a file; ratings outside the scale become errors of unreadable rows.
 
-    If there are several files, a file without trials contributes only a note.
-
-    Raises:
-        InputError: see `import_files`.
+    A file without trials contributes only a note, unless it is the only file.
     """
     parts: list[_Part] = []
     outside: list[RecordedAnswer] = []
@@ -193,7 +180,7 @@ def _read_file(
     answers = [part for part in parts if isinstance(part, RecordedAnswer)]
     unreadable = [part for part in parts if isinstance(part, InputError)]
     if len(outside) > 1:
-        # If all codes seem to be shifted by one, all ratings of the file would be wrong
+        # If the codes are shifted by one, all ratings of the file are wrong
         scale = by_id[outside[0].trial_id].scale.answers
         strays = {answer.rating for answer in outside}
         ratings = {answer.rating for answer in answers if answer.trial_id in by_id}

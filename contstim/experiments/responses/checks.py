@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Problem(StrEnum):
-    """Problem of a participant's responses; the participant's name and the value form a message."""
+    """Problem of a participant's responses; messages are the participant's name and this text."""
 
     UNKNOWN_TRIAL = "rated trials that are not in the table of trials"
     DUPLICATE = "rated the same trial more than once"
@@ -53,7 +53,7 @@ HARMLESS = frozenset({Problem.ONE_RATING, Problem.ONE_BUTTON, Problem.TOO_FAST, 
 
 @dataclass(frozen=True)
 class ResponseFinding:
-    """One problem of one participant, and the trials, groups or values that have it."""
+    """Problem of a participant; `about` names trials, groups or values that have the problem."""
 
     problem: Problem
     participant: str
@@ -79,7 +79,7 @@ class CheckReport:
     findings: tuple[ResponseFinding, ...]
 
     def of(self, problem: Problem) -> tuple[ResponseFinding, ...]:
-        """Return the findings of one problem."""
+        """Return the findings about a problem."""
         return tuple(f for f in self.findings if f.problem is problem)
 
     def unseen(self, responses: Iterable[Response]) -> set[str]:
@@ -94,10 +94,10 @@ class CheckReport:
         return tuple(f for f in self.findings if f.problem not in REPAIRABLE | HARMLESS)
 
     def raise_errors(self) -> None:
-        """Raise an error if there are `errors`.
+        """Raise an error if the responses do not match the trials.
 
         Raises:
-            InputError: if there are such findings; the message names participants and trials.
+            InputError: if there are `errors`; the message names participants and trials.
         """
         if self.errors:
             errors = "\n".join(f"  {finding}" for finding in self.errors[:20])
@@ -149,19 +149,14 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
 
 
 def _find_problems(groups: dict[str, int], responses: list[Response]) -> dict[Problem, list[str]]:
-    """Find the problems in the responses of one participant.
-
-    Args:
-        groups: trial_id → group.
-        responses: the participant's responses.
-    """
+    """Find the problems in one participant's responses; `groups` is trial_id → group."""
     own_groups = list(dict.fromkeys(response.group for response in responses))
     counts = Counter(response.trial_id for response in responses)
     # Trials shown without an answer are responses too, with the rating UNRATED
     rated = {response.trial_id for response in responses if response.rating != UNRATED}
     ratings = {response.rating for response in responses if response.rating != UNRATED}
     buttons = {r.button for r in responses if r.button is not None}
-    # Trials of all stated groups: a participant in two groups is unfinished in both
+    # A participant in two groups is expected to rate the trials of both
     expected = [trial_id for trial_id, group in groups.items() if group in own_groups]
     return {
         Problem.UNKNOWN_TRIAL: [t for t in counts if t not in groups],

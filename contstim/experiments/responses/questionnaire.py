@@ -24,9 +24,6 @@ class Question:
     Attributes:
         name: identifier in the table of answers.
         when: before the instructions, as a check of them, or after the last trial.
-        kind: kind of the answer.
-        question: text shown to participants.
-        optional: whether an answer may be omitted.
         choices: response options of a choice.
         right: correct option of a check; otherwise empty.
         lowest: least valid number.
@@ -61,11 +58,6 @@ FURTHER_COLUMN = re.compile(r"(question|options)_[A-Za-z][A-Za-z0-9-]*")
 
 
 def _parse_options(when: str, kind: str, options: str) -> dict[str, Any]:
-    """Parse a cell of the column `options` into fields of a `Question`.
-
-    Raises:
-        ValueError: if the cell is invalid; the message says what the cell must contain.
-    """
     if when == "check" and kind != "choice":
         raise ValueError(f"a check must be a choice, got a {kind}.")
     parts = [part.strip() for part in options.split("|")]
@@ -97,8 +89,8 @@ def _parse_options(when: str, kind: str, options: str) -> dict[str, Any]:
 def _parse_question(cells: Mapping[str, str], language: str) -> Question:
     """Parse a question from a row.
 
-    Displayed texts are translations into the language (such as `de-AT`); without such a cell,
-    translations into the language without region (`de`); otherwise the untranslated texts.
+    Displayed texts are translations into `language`, such as `de-AT`. If they are missing, those
+    into the language without region (`de`) are used, or else the untranslated texts.
 
     Raises:
         ValueError: if a cell is invalid; `args` of the error are the column and the problem.
@@ -136,13 +128,12 @@ def questions_of(
     """Parse the questions of a table or a study file, and collect problems of invalid rows.
 
     Args:
-        rows: rows with these columns: `name` of the question; `when` to ask, which is "before" the
-            instructions, "after" the last trial, or "check" for a check of the instructions; `kind`
-            of the answer, which is "choice", "number" or "text"; `question`, the text to show;
-            `options` of a choice, separated by `|`, with `*` before the correct option of a check,
-            or the lowest and the highest number, such as `18|99`; and `optional`, "yes" if an
-            answer may be omitted. Columns such as `question_de` and, for choices, `options_de`
-            contain translations; stored answers are the untranslated options.
+        rows: rows with the columns `COLUMNS`. `when` is "before" (the instructions), "check" (of
+            the instructions) or "after" (the last trial). `kind` of the answer is "choice",
+            "number" or "text". `options` of a choice are separated by `|`, with `*` before the
+            correct option of a check; those of a number are the minimum and maximum, such as
+            `18|99`. `optional` is "yes" if an answer may be omitted. Columns such as `question_de`
+            and `options_de` contain translations; answers are stored as untranslated options.
         language: preferred language of the displayed texts.
 
     Returns:
@@ -179,7 +170,7 @@ def read_questions(path: Path, language: str = "") -> tuple[Question, ...]:
 
 @dataclass(frozen=True)
 class QuestionAnswer:
-    """A participant's answer to a question, identified by the question's name."""
+    """A participant's answer to the question with this name."""
 
     participant: str
     question: str

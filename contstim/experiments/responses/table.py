@@ -61,7 +61,7 @@ def unescape_formula(text: str, mark: str = APOSTROPHE) -> str:
 
 
 def _is_formula(text: str, mark: str) -> bool:
-    # Texts that begin with any number of marks and then a sign also need one more mark
+    # A text that begins with marks and then a sign needs one more mark: it looks escaped already
     return re.match(f"{mark}*[{re.escape(FORMULA_SIGNS)}]", text) is not None
 
 
@@ -70,7 +70,6 @@ def _strip(cell: Any) -> Any:
 
 
 def _parser(parse: Callable[[Any], Any], unknown: float) -> BeforeValidator:
-    """Return a validator that parses cells and maps empty cells to `unknown`."""
     return BeforeValidator(
         lambda cell: unknown if _strip(cell) in ("", None) else parse(_strip(cell))
     )
@@ -126,8 +125,9 @@ class Response:
     Unrecorded values are empty cells in the file. In this class, they are -1 (rating), 0 (left,
     position), nan (rt_ms, away_ms), None (blurs) or an empty text. Columns from `input` on are
     written only if they have a value, and `simulated` (true or false) only if an answer is
-    simulated. Without that column or its cell, the participant is a person, unless the name begins
-    with `simulated-`. The scale is not a column: it is stored in the record of the table.
+    simulated. Without this column, or with an empty cell, the participant is a person, unless the
+    name begins with `simulated-`. The scale is not a column: it is stored in the record of the
+    table.
     """
 
     participant: Name
@@ -145,7 +145,7 @@ class Response:
     received: Text = field(default="", compare=False)  # time when the server received it, UTC
 
     def __post_init__(self) -> None:
-        # If a table has lost the column, the name still identifies artificial participants
+        # If the column `simulated` was removed, the name still identifies artificial participants
         if self.participant.startswith(SIMULATED_NAME):
             object.__setattr__(self, SIMULATED, True)  # the dataclass is frozen
 
@@ -164,12 +164,7 @@ class Response:
 
 @dataclass(frozen=True)
 class ResponseOrigin:
-    """Numbers of people and of artificial participants in a table of responses.
-
-    Attributes:
-        people: number of participants without simulated answers.
-        simulated: number of participants with one or more simulated answers.
-    """
+    """Numbers of participants without (`people`) and with simulated answers (`simulated`)."""
 
     people: int
     simulated: int
@@ -189,8 +184,8 @@ class ResponseOrigin:
 
 
 def origin_of(responses: Iterable[Response]) -> ResponseOrigin:
-    """Count people and artificial participants."""
-    # A participant with even one simulated answer is not counted as a person
+    """Count people, and participants with simulated answers."""
+    # A participant with one or more simulated answers is not counted as a person
     participants, artificial = set(), set()
     for response in responses:
         participants.add(response.participant)
@@ -241,10 +236,9 @@ def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
 def cells_of(row: DataclassInstance, mark: str) -> dict[str, Any]:
     """Convert the fields of a row to cells: texts escaped with a mark, unknown numbers empty."""
     cells: dict[str, Any] = {}
-    # The scale is stored in the record of the table
     for name in (column.name for column in fields(row) if column.name != SCALE):
         value = getattr(row, name)
-        # In these columns, these values mean "not recorded"; in all others, they are numbers
+        # These values mean "not recorded" in these columns, but are valid numbers in others
         unknown = value == {"rating": UNRATED, "left": UNKNOWN, "position": UNKNOWN}.get(name)
         if isinstance(value, str | Sentence):
             value = escape_formula(str(value), mark)
@@ -262,11 +256,6 @@ def read_responses(
     The scale is the one named in the table's record (`responses.csv.meta.json`), else the argument
     `scale`, else that of the trials. Ratings outside the scale are accepted here and reported by
     `check_responses`.
-
-    Args:
-        path: path of the table.
-        trials: trials that were shown.
-        scale: scale of a table whose record names none.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, has a row without participant or
@@ -307,11 +296,6 @@ def read_responses(
 
 def scale_of(source: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Scale:
     """Return the scale of the trials for answers that name no scale.
-
-    Args:
-        source: source of the answers, for messages.
-        trials: trials that were shown.
-        ratings: all ratings.
 
     Raises:
         InputError: if all ratings are 1 or 2, some are 2, and no trial has another scale than

@@ -1,13 +1,13 @@
 """Comparisons of mixed models of the same ratings: differences in fit, and added contributions.
 
-Fits are compared by the difference of their log-likelihoods. Its uncertainty follows Vuong's (1989)
-test for models that are not nested. Contributions to the difference vary between randomly drawn
-units, and their variance gives the variance of the sum. Here both trials and participants are
-random units. By the delta method, the influence of a trial is the log-likelihood of its ratings,
-integrated over the trial's effect, with participants' effects at the mode. For the influence of a
-participant, the roles of trials and participants are exchanged. The variances over trials and over
-participants are added. The variance over single ratings, which both contain, is subtracted
-(Cameron, Gelbach & Miller 2011).
+Fits are compared by the difference of their log-likelihoods. As in Vuong's (1989) test for models
+that are not nested, the difference is a sum of contributions of random units. The variance of the
+contributions gives the variance of the sum. Here both trials and participants are random units. By
+the delta method, the contribution of a trial is the log-likelihood of its ratings, integrated over
+the trial's effect, with participants' effects at the mode. For the contribution of a participant,
+the roles of trials and participants are exchanged. The variances over trials and over participants
+are added. The variance over single ratings, which both contain, is subtracted (Cameron, Gelbach &
+Miller 2011).
 """
 
 from __future__ import annotations
@@ -40,14 +40,12 @@ class MixedAnalysis:
     """Mixed models of the same ratings.
 
     Attributes:
-        settings: settings of all fits.
-        empty: the fit without models.
         fits: a fit of each model that can be fitted alone, in the requested order.
-        joint: fits of several models together.
         comparisons: a row for each pair of models. `difference` is the first log-likelihood minus
-            the second, in nats. The standard error of the difference is over trials and
-            participants (see the module). Degrees of freedom are one less than the number of trials
-            or participants, whichever is smaller; a number of 1 does not count.
+            the second, in nats. Its standard error is over trials and participants (see the
+            module). Degrees of freedom are one less than the number of trials or participants,
+            whichever is smaller. If there is only one trial or one participant, the other number
+            counts.
         additions: contribution of each model in addition to each other model, if requested.
         left_out: model that cannot be fitted → reason.
     """
@@ -62,7 +60,7 @@ class MixedAnalysis:
 
     @property
     def all_fits(self) -> tuple[MixedFit, ...]:
-        """The fit without models, the fits of single models, and those of several models."""
+        """The fits without models, of single models, and of several models."""
         return (self.empty, *self.fits, *self.joint)
 
     @property
@@ -123,14 +121,8 @@ def compare_mixed(
 ) -> MixedAnalysis:
     """Fit a mixed model for each language model, and compare them on the same ratings.
 
-    Args:
-        ratings: ratings and log-probabilities.
-        settings: settings of the mixed models.
-        conditions: conditions of the trials; by default all but catch trials.
-        models: models to fit; all by default.
-        together: whether to fit also each pair of models together, and all models together, to
-            estimate added contributions.
-        progress: called with the numbers of completed and of all fits.
+    With `together`, each pair of models, and all models, are also fitted together. This estimates
+    contributions of a model in addition to others.
 
     Raises:
         InputError: see `fit_mixed`. A model that cannot be fitted alone is left out, unless no
@@ -173,11 +165,9 @@ def compare_mixed(
 
 
 def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> list[Row]:
-    """Compare every pair of fits; the variance is over trials and participants.
+    """Compare every pair of fits; the standard error is over trials and participants.
 
-    Args:
-        fits: fits to the same ratings, with equal numbers of parameters.
-        level: confidence level of the intervals.
+    The fits must have equal numbers of parameters.
 
     Raises:
         InputError: if the fits are of different ratings.
@@ -192,11 +182,10 @@ def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> list[Row]:
         of_people = np.concatenate([a.of_participants - b.of_participants for a, b in pairs])
         of_ratings = np.concatenate([(a.of_ratings - b.of_ratings).ravel() for a, b in pairs])
         by_trials, by_people = _sum_variance(of_trials), _sum_variance(of_people)
-        # With few units, this difference of variances may be too small, hence the maximum
+        # With few units, this estimate may be too small, or even negative, hence the maximum below
         total = by_trials + by_people - _sum_variance(of_ratings)
         error = float(np.sqrt(max(total, by_trials, by_people)))
-        # A single participant or trial is no sample, so the test generalises only over the other
-        # factor
+        # The test does not generalise over a factor with a single unit
         freedom = min(len(units) for units in (of_trials, of_people) if len(units) > 1) - 1
         difference = first.log_likelihood - second.log_likelihood
         estimate = Estimate.by_t(difference, error, freedom, level)
@@ -206,7 +195,6 @@ def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> list[Row]:
 
 
 def _sum_variance(contributions: FloatArray) -> float:
-    """Return the variance of the sum of independent contributions, from their sample variance."""
     n = len(contributions)
     return float(n * contributions.var(ddof=1)) if n > 1 else 0.0
 
@@ -216,7 +204,7 @@ def _additions(
 ) -> list[Row]:
     """Return each model's coefficient and gain in fit when added to each other model.
 
-    A negative `aic_gain` means that the gain in fit does not justify the additional parameters.
+    `aic_gain` is negative if the gain in fit does not justify the additional parameters.
     """
     rows: list[Row] = []
     for model, beyond in permutations(fit_by_model, 2):

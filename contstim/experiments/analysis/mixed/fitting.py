@@ -4,10 +4,10 @@
     symmetric thresholds    pairs with opposite signs and 0, such as -t2 -t1 0 t1 t2; without 0 if
                             the middle rating of a slider occurs; only 0 if answers are choices
 
-The names sentence_1 and sentence_2 are arbitrary. With symmetric thresholds, exchanging the names
-in any trials changes nothing: the ratings are mirrored, and log-probability ratios and the codes of
-the left sentence (±1) change sign. Flexible thresholds include an intercept, which depends on the
-names and may absorb part of a model's effect.
+With symmetric thresholds, exchanging sentence_1 and sentence_2 of any trials does not change the
+fit. The exchange mirrors ratings, and changes the sign of log-probability ratios and of the codes
+of the left sentence (±1). Flexible thresholds include an intercept. It depends on which sentence is
+sentence_1, and may absorb part of a model's effect.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ class ThresholdScheme:
         matrix: (n_finite, n_estimated); the finite thresholds are the matrix times the estimated
             thresholds.
         level_of: rating → level, 0 to n_finite.
-        first_step: index from which thresholds are estimated as positive steps: 1 if flexible, as
-            the first may have any value; 0 if symmetric, as the first is a step above zero.
+        first_step: index of the first threshold that is estimated as a positive step: 0 for
+            symmetric thresholds, which all are above zero; 1 for flexible ones, whose first may
+            have any value.
     """
 
     names: tuple[str, ...]
@@ -64,11 +65,6 @@ class ThresholdScheme:
 
 def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> ThresholdScheme:
     """Return the scheme of the thresholds between ratings that occur.
-
-    Args:
-        kind: symmetric or flexible.
-        ratings: all ratings.
-        scale: scale of the ratings.
 
     Raises:
         InputError: if all ratings are equal.
@@ -84,8 +80,8 @@ def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> Th
         levels = {rating: level for level, rating in enumerate(distinct)}
         return ThresholdScheme(tuple(names), np.eye(len(names)), levels, 1)
     # The degree of a rating is its distance from the middle. For example, on a scale from 1 to 6,
-    # the ratings 3 (for sentence_1) and 4 (for sentence_2) have the same degree, and so have 2 and
-    # 5, and 1 and 6. A degree that occurs on neither side is left out.
+    # the ratings 3 (for sentence_1) and 4 (for sentence_2) have the same degree. A degree that
+    # occurs on neither side is left out.
     degrees = sorted({abs(rating - scale.middle) for rating in distinct})
     n, neither = len(degrees), int(0 in degrees)  # ratings in the middle have a separate level
     up = n - neither
@@ -112,13 +108,8 @@ def fit_blocks(
 ) -> Estimates:
     """Maximise the likelihood of all groups.
 
-    Predictors of about unit size give the most accurate fit.
-
-    Args:
-        link: distribution of the noise.
-        scheme: scheme of the thresholds.
-        blocks: ratings of each group, as levels of the scheme.
-        trials_vary: whether trials have a random intercept.
+    `blocks` contain ratings as levels of the scheme. With `trials_vary`, trials have random
+    intercepts. Predictors of about unit size give the most accurate fit.
 
     Raises:
         InputError: if the best estimates are infinite, or the ratings do not determine them.
@@ -138,7 +129,8 @@ def fit_blocks(
         return MixedParameters(thresholds, slopes, deviations[:n_effects], trials)
 
     def likelihood(point: FloatArray, from_zero: bool = False) -> _Value:
-        # The search for modes starts from the modes at the last point, which is close, or from zero
+        # Unless `from_zero`, the search for modes starts from those at the last point, which is
+        # close
         last_modes, modes[:] = [*modes], [None] * len(blocks)
         at, of_blocks = parameters_at(point), zip(blocks, last_modes, strict=True)
         results = tuple(
@@ -160,8 +152,8 @@ def fit_blocks(
     # BFGS stops close to the maximum; one Newton step then gives full precision
     point = point - np.linalg.lstsq(hessian, likelihood(point)[1], rcond=1e-10)[0]
     point[n_fixed:] = np.abs(point[n_fixed:])
-    # Where a standard deviation was negative, the modes have changed sign, so they are searched
-    # from zero
+    # If a standard deviation was negative, its modes must change sign, so all are searched from
+    # zero
     _value, gradient, results = likelihood(point, from_zero=True)
     parameters = parameters_at(point)
     sizes = [*np.abs(parameters.slopes), *parameters.participants, parameters.trials]
@@ -176,12 +168,12 @@ def fit_blocks(
 _Value: TypeAlias = "tuple[float, FloatArray, tuple[BlockLikelihood, ...]]"
 """Log-likelihood, its gradient, and the likelihoods of groups, for one vector of parameters.
 
-The vector has the estimated thresholds, the slopes, the standard deviations of participants'
-effects, and, if trials have an intercept, the standard deviation of this intercept."""
+The vector contains the estimated thresholds, the slopes, the standard deviations of participants'
+effects, and, if trials have intercepts, the standard deviation of these."""
 
 
 def _starting_point(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> FloatArray:
-    """Return a start in the variables of `_maximise`: thresholds by shares of levels, slopes 0."""
+    """Return a start for `_maximise`: thresholds from the shares of levels, slopes of 0."""
     from scipy.special import ndtri
 
     levels = np.concatenate([block.levels.ravel() for block in blocks])
@@ -206,8 +198,7 @@ def _maximise(
 
     n, first = len(scheme.names), scheme.first_step
 
-    # With logarithms of steps, thresholds ascend for any vector. The first flexible threshold
-    # is not a step, and may have any value.
+    # With logarithms of steps, thresholds ascend for any vector
     def to_point(free: FloatArray) -> tuple[FloatArray, FloatArray]:
         steps = free[:n].copy()
         steps[first:] = np.exp(np.clip(steps[first:], -30, 30))
@@ -244,7 +235,7 @@ def _second_derivatives(
 
 
 def _standard_errors(hessian: FloatArray, n_fixed: int) -> list[float]:
-    """Return standard errors of thresholds and slopes; uncertain standard deviations increase them.
+    """Return standard errors of thresholds and slopes; estimating deviations increases them.
 
     Raises:
         InputError: if the ratings do not determine the estimates.
@@ -270,10 +261,11 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
     Raises:
         InputError: if they do, because steeper slopes then always fit better.
     """
-    # Predictors separate the ratings if there is a direction of slopes and thresholds along which
-    # no rating becomes less likely and some become more likely. Each rating requires that the
-    # predictor lies below its upper threshold and above its lower one. The lowest rating of a trial
-    # has the strictest upper limit, the highest one the strictest lower limit.
+    # Predictors separate the ratings if no rating becomes less likely along some direction of
+    # slopes and thresholds, and some rating becomes more likely. A rating becomes more likely if
+    # the predictor lies further below its upper threshold and above its lower one. Of all ratings
+    # of a trial, the lowest has the strictest upper limit, and the highest has the strictest lower
+    # limit.
     n_finite = len(scheme.matrix)
     lowest = np.concatenate(
         [np.where(b.levels < 0, n_finite, b.levels).min(axis=0) for b in blocks]

@@ -4,11 +4,11 @@ The latent value of participant p and trial t is
 
     eta[p, t] = x[t] · slopes + a[p, t] · u[p] + b · r[t],      u, r independent standard normal
 
-where a[p, t], (n_effects,), is the design vector of the participant's effects times the standard
-deviations of these effects. The design vector has ±1 for a side bias (0 if sides are unknown), and
-the ratios for slopes. b is the standard deviation of trials. Given u and r, ratings are
-independent. In the integral over all u and r, the integrand is replaced by a normal density with
-the same mode and curvature (Tierney & Kadane 1986; as in R's `ordinal::clmm`):
+where a[p, t], (n_effects,), is the product of a design vector and the standard deviations of the
+participant's effects. The design vector has ±1 for a side bias (0 if sides are unknown), and the
+ratios for slopes. b is the standard deviation of trials. Given u and r, ratings are independent.
+The integrand over all u and r is replaced by a normal density with the same mode and curvature
+(Tierney & Kadane 1986; as in R's `ordinal::clmm`):
 
     log-likelihood ≈ log p(ratings, mode) - ½ log det H,       H = minus the second derivatives
 
@@ -34,7 +34,7 @@ Link: TypeAlias = Literal["probit", "logit"]
 
 _MAX_STEPS = 100  # maximum number of Newton steps to a mode; a few are typical
 _ZERO = np.zeros(1)
-# Twice the expected gain of a Newton step, nats; after less, the mode is exact within rounding
+# Twice the expected gain of a Newton step, nats; below this, the mode is exact within rounding
 _CONVERGED_GAIN = 1e-6
 
 
@@ -81,7 +81,6 @@ class BlockLikelihood:
 
     Attributes:
         log_likelihood: approximate log-likelihood, nats.
-        modes: modes of the effects.
         gradient: derivatives of the log-likelihood by the finite thresholds, the fixed slopes, the
             standard deviations of participants' effects, and that of trials.
         of_trials: (n_trials,), log-likelihood of each trial's ratings, integrated over the trial's
@@ -105,11 +104,7 @@ def block_likelihood(
 ) -> BlockLikelihood:
     """Approximate the log-likelihood of a group.
 
-    Args:
-        link: distribution of the noise.
-        block: ratings of the group.
-        parameters: parameters at which to evaluate.
-        start: modes from which the search starts; None starts from zero.
+    `start` are modes from which the search starts, by default zeros.
 
     Raises:
         InputError: if no mode is found.
@@ -120,15 +115,15 @@ def block_likelihood(
     # z is the design vector of a rating, (a[p, t], b); h is the part of H⁻¹ z for the rating's
     # participant or trial; spread = zᵀ H⁻¹ z is the variance of eta given the ratings.
     h_people, h_trials, spread = curvature.cells()
-    # Derivative of -½ log det H by eta. This term also changes with the modes: a parameter change
-    # moves the modes by H⁻¹ times the change of their gradient.
+    # Derivative of -½ log det H by eta. This term also depends on the parameters through the modes:
+    # a parameter change moves the modes by H⁻¹ times the change of their gradient.
     half_change = 0.5 * spread * of_eta[2]
     mode_shift_people, mode_shift_trials = curvature.solve(half_change)
     loadings = block.effects * parameters.participants  # a, (n_participants, n_trials, n_effects)
     mode_shift = _cell_values(loadings, mode_shift_people) + parameters.trials * mode_shift_trials
     weights = -of_eta[1]
     by_eta = of_eta[0] + half_change - weights * mode_shift  # (n_participants, n_trials)
-    # Missing ratings do not depend on any threshold, so that any level is valid for them
+    # Derivatives of missing ratings are 0, so any level is valid for them
     levels, n_levels = np.maximum(block.levels, 0).ravel(), len(parameters.thresholds) - 1
     # The upper threshold of level y is the finite threshold y, the lower one is y - 1. The
     # outermost are infinite, and have no derivative.
@@ -137,7 +132,7 @@ def block_likelihood(
         for by_end, eta, eta_2 in of_ends
     )
     thresholds = upper[:-1] + lower[1:]
-    # Standard deviations are part of z: derivatives by z directly, and through eta, in every cell
+    # Standard deviations affect z directly, and eta
     by_loading = (
         by_eta[..., None] * people[:, None]
         + of_eta[0][..., None] * mode_shift_people[:, None]

@@ -36,18 +36,17 @@ class MixedSettings:
     """The mixed model of an analysis.
 
     Attributes:
-        link: probit or logit.
         thresholds: symmetric, so that the order of a trial's sentences does not matter; or
             flexible, the default of R's `clmm`, with results that depend on this order.
         people: effects of participants: "none"; "intercept", a bias towards the left or right side;
-            or "slopes", this bias and a slope for each model's ratio. Without slopes, a coefficient
-            is valid for these participants only, and its standard error is too small for others.
-            Intercept and slopes are independent. Ratings without a recorded side have no side bias.
+            or "slopes", this bias and a slope for each model's ratio. Without slopes, the standard
+            error of a coefficient does not include differences between participants, and is too
+            small for other participants. Intercept and slopes are independent. Ratings without a
+            recorded side have no side bias.
         items: whether trials have random intercepts. A trial has one ratio of each model, so a
             random slope could not be distinguished from the intercept.
         ratios: "nats", with infinite ratios replaced by the model's largest finite ratio; or
             "ranks", signed ranks of the ratios among the trials, divided by the number of trials.
-        level: confidence level of the intervals.
     """
 
     link: Annotated[Link, Help("probit for normal noise, logit for logistic noise.")] = "probit"
@@ -76,15 +75,12 @@ class MixedFit:
     """An ordinal mixed model of ratings.
 
     Attributes:
-        models: models whose ratios are predictors; empty for the model without ratios.
-        settings: settings of the fit.
+        models: models whose ratios are predictors; may be empty.
         rated: the ratings; those on a slider in groups, see `Scale.grouped`.
         sizes: for each model, the typical size of its ratios, by which ratios are divided; the
             number of infinite ratios; and the finite ratio that replaces infinite ones.
-        scheme: scheme of the thresholds.
         parameters: parameters for predictors of unit size; see `fitting.Estimates`.
         estimated: thresholds, then slopes.
-        errors: standard errors of `estimated`.
         blocks: log-likelihood of each group.
     """
 
@@ -100,7 +96,7 @@ class MixedFit:
 
     @property
     def name(self) -> str:
-        """Names of the models, joined."""
+        """Names of the models, joined by ` + `."""
         return fit_name(self.models)
 
     @property
@@ -131,7 +127,6 @@ class MixedFit:
         of the ratios), and can be compared between models. `capped` counts trials with an infinite
         ratio, which is replaced by `cap`, the largest finite ratio. P-values are not adjusted.
         """
-        # With few units, Student's t accounts for the uncertainty of the variance
         units = [self.rated.n_trials] * self.settings.items
         units += [len(self.rated.participants)] * (self.settings.people == "slopes")
         freedom, level = min(units, default=self.rated.size) - 1, self.settings.level
@@ -157,7 +152,7 @@ class MixedFit:
     def thresholds(self) -> list[Row]:
         """Estimated thresholds, such as 4|5, with their standard errors.
 
-        A symmetric threshold also has a mirrored one with the opposite sign, such as 2|3 for 4|5.
+        A symmetric threshold such as 4|5 has a mirrored one, 2|3, with the opposite sign.
         """
         rows = zip(self.scheme.names, self.estimated.tolist(), self.errors, strict=False)
         names = ("models", "threshold", "estimate", "standard_error")
@@ -212,12 +207,6 @@ def fit_mixed(
     2019). For choices, and for ratings with one degree of confidence, symmetric thresholds give a
     binary probit (or logit) model without an intercept.
 
-    Args:
-        ratings: ratings and log-probabilities.
-        models: models whose ratios are predictors.
-        settings: settings of the mixed model.
-        conditions: conditions of the trials; by default all but catch trials.
-
     Raises:
         InputError: if there is no such model or trial, or a model is named twice; if the variance
             of a random effect cannot be estimated (for example, of one participant or one trial);
@@ -258,7 +247,6 @@ def _blocks(
     scheme: ThresholdScheme,
     settings: MixedSettings,
 ) -> list[RatedBlock]:
-    """Return each group's ratings as levels, and the multipliers of slopes and effects."""
     # A ratio that is the same on all trials is an intercept, which flexible thresholds include
     ones = np.ones((len(values), int(settings.thresholds == "flexible")))
     columns = np.hstack([ones, values])
@@ -274,8 +262,8 @@ def _blocks(
         rows = slice(start, start + len(group.trials))
         is_given = np.isfinite(group.ratings)
         levels = np.where(is_given, level_of[np.nan_to_num(group.ratings).astype(np.int64)], -1)
-        # 1 if sentence_2 was shown on the left, -1 for sentence_1, 0 if unknown. So exchanging the
-        # sentences of a trial changes the sign of sides and ratios.
+        # 1 if sentence_2 was shown on the left, -1 for sentence_1, 0 if unknown. If the sentences
+        # of a trial are exchanged, sides and ratios both change sign.
         sides = np.array([0.0, -1.0, 1.0])[group.left.astype(np.int64), None]
         slopes = np.broadcast_to(values[rows], (*levels.shape, len(models)))
         side_effects = sides[..., : settings.people != "none" and rated.sided > 0]
@@ -313,11 +301,6 @@ def _predictor(
 
 
 def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
-    """Check that the variances of random effects can be estimated.
-
-    Raises:
-        InputError: if one cannot be estimated.
-    """
     people, trials = len(rated.participants), rated.n_trials
     n_people = quantity(people, "participant")
     problems = {

@@ -167,11 +167,7 @@ def _stale_scripts(earlier: Path, page: Path) -> set[str]:
     """Return the scripts that the page of an earlier export loads and the new page does not.
 
     Such scripts belong to another version of contstim, or to another destination of the answers.
-    Files that the earlier index.html does not name, such as the researcher's, are not returned.
-
-    Args:
-        earlier: folder of the earlier export; may be missing.
-        page: folder of the new export.
+    The researcher's files are not returned, because the earlier index.html does not name them.
     """
     index = earlier / "index.html"
     if not index.is_file():
@@ -182,10 +178,9 @@ def _stale_scripts(earlier: Path, page: Path) -> set[str]:
 
 def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
     page = resources.files(_PACKAGE) / "page"
-    # The file must not be named jatos.js, which is the name of JATOS's own script
+    # `_backend`, because jatos.js is the name of JATOS's own script
     backend = f"parts/backends/{settings.save}_backend.js"
     scripts = [*_SCRIPTS, "parts/backends/no_server.js", backend, "experiment.js"]
-    # study.js is generated from the trials, not copied
     for name in {*scripts, "style.css"} - {"study.js"}:
         write_text(folder / name, page.joinpath(name).read_text(encoding="utf-8"))
     # Deferred scripts run in document order, after the page is parsed
@@ -223,7 +218,6 @@ def keep_texts(
     Raises:
         InputError: if a text cannot be read, or a table lacks a column or has an invalid cell.
     """
-    # Labels are checked last, so that errors in other tables are reported first
     names = sorted((*TEXTS, PRACTICE, QUESTIONS), key="labels.csv".__eq__)
     existing = [name for name in names if (folder / name).exists()]
     stale = _find_unedited(folder, existing, marks[0])
@@ -237,19 +231,18 @@ def keep_texts(
     language = settings.language
     texts = {name: _read_text(folder / name, name, marks, language) for name in existing}
     new_texts = {name: text_of(name, language, marks) for name in TEXTS if name not in texts}
-    # If the settings name a table in the folder itself, `texts` contains it already
     new_texts |= {name: _read_text(path, name, marks, language) for name, path in added.items()}
     if rows := _missing_labels(texts.get("labels.csv", ""), language):
         new_texts["labels.csv"] = texts["labels.csv"].rstrip("\n") + "\n" + rows
     for name, text in new_texts.items():
         write_text(into / name, text)
     texts |= new_texts
-    # Questions are not returned: study.json contains them, already checked
+    # Questions are not returned, because study.json contains them
     return {name: texts[name] for name in (*TEXTS, PRACTICE) if name in texts}
 
 
 def _missing_labels(table: str, language: str) -> str:
-    """Return, as CSV rows, the labels that a table of an earlier version lacks."""
+    """Return CSV rows of the labels that a table of an earlier version lacks."""
     if not table:
         return ""
     header, *rows = table.splitlines()
@@ -274,8 +267,8 @@ def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[s
         return set()
     has = {"break": study.break_every, "deadline": study.deadline, "practice": PRACTICE in existing}
     known_marks = (study.scale, *(mark for mark, value in has.items() if value))
-    # study.json does not record the other marks and the language, so a text is compared with the
-    # default texts for all their combinations
+    # study.json does not record all marks and the language, so texts are compared with the default
+    # texts for all combinations of the others
     unknown_marks = product(LANGUAGES, ("personal_code", "no_code"), ((), ("check",)))
     pages = [(language, (*known_marks, code, *check)) for language, code, check in unknown_marks]
     defaults = {name: {text_of(name, *page) for page in pages} for name in TEXTS}
@@ -305,7 +298,7 @@ def _read_text(path: Path, name: str, marks: tuple[str, ...], language: str) -> 
 
 
 def check_practice(path: Path) -> None:
-    """Refuse an invalid table of practice pairs.
+    """Check a table of practice pairs.
 
     Raises:
         InputError: if the table cannot be read, lacks a column, or has an invalid cell.
@@ -314,10 +307,8 @@ def check_practice(path: Path) -> None:
 
 
 def _check_table(path: Path, name: str, marks: tuple[str, ...], language: str) -> None:
-    # Only the table of examples may have no rows
     table = read_csv(path, may_be_empty=name == "examples.csv")
     needed_columns(path, table, _COLUMNS[name])
-    # A table of labels has no sentences
     for sentence in ("sentence_1", "sentence_2"):
         parsed(path, sentence, table.get(sentence, ()), Sentence.parse, "sentence")
     if name == "examples.csv":

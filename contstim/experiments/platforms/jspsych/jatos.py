@@ -70,7 +70,7 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
     name = "contstim_" + "_".join(re.findall(r"[A-Za-z0-9]+", settings.heading))[:80].lower()
     with new_page(trials, folder, settings, inside="page") as (work, study, stale):
         about = {"version": "3", "data": _properties(settings.heading, study.id, name)}
-        # Texts that are kept are in the earlier page; all other files are in the new page
+        # Edited texts are in the earlier page, all other files in the new page
         files = _archived_files(page) | _archived_files(work / "page")
         contents = {
             f"{name}/{member}": files[member].read_bytes()
@@ -111,7 +111,7 @@ def _write_archive(archive: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def _archived_files(page: Path) -> dict[str, Path]:
-    """Return the files of a page that belong into the archive, by their relative paths."""
+    """Return relative path → file, for the files of a page that belong into the archive."""
     return {
         path.relative_to(page).as_posix(): path
         for path in page.rglob("*")

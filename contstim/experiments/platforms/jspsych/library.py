@@ -29,9 +29,11 @@ _VENDOR = resources.files("contstim.experiments.platforms.jspsych") / "vendor"
 LIBRARY: tuple[dict[str, str], ...] = tuple(
     json.loads((_VENDOR / "library.json").read_text(encoding="utf-8"))
 )
-"""JavaScript files of npm packages. The keys are `package` and `version`; `integrity`, the SHA-384
-of the file as browsers check it; `archive`, the SHA-512 of the package's archive as published by
-npm; and `name`, the name of the file in a folder.
+"""JavaScript files of npm packages.
+
+The keys are `package`; `version`; `integrity`, the SHA-384 of the file, which browsers check;
+`archive`, the SHA-512 of the package's archive, which npm publishes; and `name`, the file's name in
+the folder `vendor`.
 """
 
 
@@ -85,7 +87,6 @@ def fetch_library(
 
 
 def _read_from(file: dict[str, str], source: Path) -> bytes:
-    """Read a file from a folder `vendor` of an earlier export, or from `node_modules`."""
     name, package = file["name"], file["package"]
     for path in (source / name, source / package / _BUILD):
         if path.is_file():

@@ -45,11 +45,11 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> alig
         files: data files of one participant or many. Rows with a trial_id are trials, rows with a
             question are answers to questions; all others are skipped and counted. `left` is the
             sentence shown on the left (1 or 2). The rating is in `rating`, on the trials' scale
-            from sentence_1 to sentence_2. Or it is computed from `response`, which counts from the
-            left: the index (from 0) of the button, or the value of a slider. If a row has both,
-            they must agree. Simulated answers are marked in `simulated`. The first column of
-            `PARTICIPANT` with a value names the participants, else the file name does. Identical
-            answers count once, because a reloaded page may send an answer twice.
+            from sentence_1 to sentence_2. If it is missing, it is computed from `response`, which
+            counts from the left: the index (from 0) of the button, or the value of a slider. If a
+            row has both, they must agree. Simulated answers are marked in `simulated`. Participants
+            are named by the first column of `PARTICIPANT` that has a value, or else by the file
+            name. Identical answers count once, because a reloaded page may send an answer twice.
         trials: trials that were shown.
 
     Raises:
@@ -66,7 +66,7 @@ def _read_answers(
 ) -> Iterator[alignment.RecordedAnswer | InputError | QuestionAnswer | str]:
     """Yield a file's answers that are not in `seen`, errors of unreadable rows, and notes.
 
-    Keys of these answers are added to `seen`.
+    `seen` contains the keys of earlier answers, and is updated here.
     """
     rows, column = _read_rows(path)
     if column is None:
@@ -135,7 +135,7 @@ def _parse_answer(
     if isinstance(answer, InputError):
         return answer
     trial = by_id.get(answer.trial_id)
-    # `import_files` reports unknown trials, all together
+    # `import_files` reports unknown trials
     scale = trial.scale if trial else Scale.CONFIDENCE
     # `response` counts from the left, `rating` from sentence_1
     rating = answer.rating if answer.left == 1 else scale.mirrored(answer.rating)

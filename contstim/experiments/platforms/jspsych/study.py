@@ -40,7 +40,7 @@ _OTHER_PARAMETERS = {"group", "fresh", "simulate", "token"}
 
 
 def check_web_address(address: str) -> None:
-    """Refuse a text that is not a web address, such as `javascript:…` or a bare host.
+    """Check that a text is a web address.
 
     Raises:
         InputError: if the text does not begin with https:// or http://, or has no host.
@@ -64,33 +64,21 @@ DATAPIPE = "https://pipe.jspsych.org/api/"
 
 @dataclass(frozen=True)
 class PageSettings:
-    """Settings of the content and the behaviour of a page.
+    """Settings of the content and the behaviour of a page; see also the help texts of the fields.
 
     Attributes:
-        save: destination of answers: `contstim collect`, DataPipe (which writes to the OSF),
-            JATOS, or a file that the participant downloads.
-        datapipe_id: DataPipe's ID of the experiment; empty for other destinations.
         datapipe_address: address of DataPipe's API, with a slash at the end.
-        completion_code: code shown when all answers are saved. If this and `redirect` are empty, a
-            server gives each participant an individual code; other destinations give none.
-        redirect: address to which the page leads after completion, such as Prolific's completion
-            link; empty: none.
-        return_link: address for participants who decline, fail a check, or come when the study is
-            full; empty: none.
-        title: title of the browser's window; empty: the default title in the page's language.
-        language: language of sentences and texts, as an HTML language code.
+        completion_code: if this and `redirect` are empty, a server gives each participant an
+            individual code; other destinations give none.
+        language: HTML language code.
         practice: table of practice pairs with sentence_1 and sentence_2; None: the table of an
             earlier export into the same folder, or no practice.
         identify: parameters of the page's address that identify a person, in addition to
             `IDENTITY`.
-        identities: whether identities in participants.csv are hashed or plain.
         questions: table of questions (`read_questions`); None: the table of an earlier export into
             the same folder, or no questions.
-        check_attempts: maximum number of attempts at the comprehension check; the instructions are
-            shown again before each.
-        break_every: number of pairs between breaks; 0 for no breaks.
+        check_attempts: the instructions are shown again before each further attempt.
         deadline: seconds until an unanswered pair is skipped as missing; 0 for no limit.
-        vendor: whether to copy jsPsych into the folder, so that the page needs no other server.
         library: folder from which jsPsych's files are copied, also without `vendor`; None: `vendor`
             fetches them from npm.
 
@@ -197,7 +185,7 @@ class PageSettings:
                 "`datapipe_id` must be set if and only if answers are saved to DataPipe: it "
                 "is the ID of the experiment on pipe.jspsych.org."
             )
-        # The ID becomes part of a script and of an address; these characters need no escaping
+        # The ID is inserted in a script and an address; these characters need no escaping
         if not re.fullmatch(r"[A-Za-z0-9_-]*", self.datapipe_id):
             raise InputError(
                 f"`datapipe_id` must have only letters, digits, - and _, got {self.datapipe_id!r}."
@@ -224,7 +212,7 @@ class PageSettings:
 _VERSION = 2
 _COPIED_SETTINGS = ("check_attempts", "break_every", "deadline", "identities", "return_link")
 _MINUTES_OF_READING = 3  # consent, instructions, examples, debriefing
-# The page has numbers instead of names of conditions, because participants can read its source
+# Participants can read the page's source, so it does not name conditions
 _STRATA = {condition: number for number, condition in enumerate(Condition)}
 
 Text = Annotated[str, Field(min_length=1)]
@@ -242,27 +230,21 @@ class PageTrial(BaseModel):
 
 
 class PageStudy(BaseModel):
-    """The content of study.json.
+    """The content of study.json; fields that are not listed here are those of `PageSettings`.
 
     Attributes:
         version: version of this format.
         id: identifier of the trials; a browser does not resume a session with another identifier.
-        title: title of the page.
         minutes: expected duration for the group with most trials, including reading.
         scale: scale of the ratings.
-        check_attempts: maximum number of attempts at the comprehension check.
-        break_every: number of pairs between breaks; 0 for no breaks.
-        deadline: seconds to answer a pair; 0 for no limit.
         save: `to`, the destination of answers; for DataPipe also `experiment` and `address`.
-        completion: `code` and `redirect`; None in the content that a page reads if the server
-            sends both after completion.
+        completion: `code` and `redirect`; None in the page's copy if a server sends both after
+            completion.
         texts: texts by file name.
         questions: questions other than the trials, in their order.
         groups: trials of each group, by group number.
         identify: parameters of the address that identify a person.
         visit: parameters among `identify` that differ between visits of the same person.
-        identities: `hashed` or `plain` identities in participants.csv.
-        return_link: address for participants who do not take part; empty for none.
     """
 
     model_config = ConfigDict(strict=True, frozen=True)
@@ -333,7 +315,7 @@ class PageStudy(BaseModel):
 
     @property
     def script(self) -> str:
-        """Content of study.js, from which the page reads the study, because it may be on a disk.
+        """Content of study.js, which the page loads: opened from a disk, it cannot read study.json.
 
         If answers are saved to a server, the script has no code and redirect.
         """
@@ -374,7 +356,6 @@ def build_study(
     scale = trials[0].scale
     if scale is not Scale.CONFIDENCE:
         content["scale"] = scale
-    # Minutes for the group with most trials, at the speed of the participants of 2023
     pairs = max(map(len, groups.values()))
     save = {"to": str(settings.save)}
     if settings.save == "datapipe":

@@ -30,7 +30,7 @@ _MARK = re.compile(
 
 
 def has_texts(language: str) -> bool:
-    """Return whether there are texts in a language; a region (`de-AT`) does not matter."""
+    """Return whether there are texts in a language; its region (`de-AT`) is ignored."""
     return _without_region(language) in LANGUAGES
 
 
@@ -70,7 +70,7 @@ BUTTONS = {
     Scale.CONFIDENCE: ("very_confident", "confident", "somewhat_confident"),
     Scale.CHOICE: ("choose",),
 }
-"""Scale → names of the labels of a page's buttons, from the left button to the middle."""
+"""Scale → names of button labels, from the left button to the middle."""
 
 
 def button_labels(scale: Scale, language: str) -> tuple[str, ...]:
