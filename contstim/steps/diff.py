@@ -197,7 +197,10 @@ class FindDifferences(
             "sentences": len(natural),
             "triplets": len(results.triplets),
         }
-        parts = [*_shown(differences, baseline), f"Ask people which model is right:\n  {command}"]
+        parts = [
+            *_describe(differences, baseline),
+            f"Ask people which model is right:\n  {command}",
+        ]
         is_complete = all(pair.triplets for pair in results.pairs)
         return Outcome(differences, facts, complete=is_complete, parts=parts)
 
@@ -238,7 +241,7 @@ class FindDifferences(
         return usable, words
 
 
-def _shown(differences: Sequence[Difference], baseline: str) -> Iterator[Shown]:
+def _describe(differences: Sequence[Difference], baseline: str) -> Iterator[Shown]:
     yield summary_table(differences)
     for difference in differences[: -1 if baseline else None]:
         if difference.where:

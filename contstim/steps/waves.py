@@ -30,7 +30,7 @@ from contstim.experiments.responses.admission import Exclusions, admit
 from contstim.experiments.responses.alignment import Imported, keep_one
 from contstim.experiments.responses.table import read_responses, write_responses
 from contstim.files.tables import columns_of, write_table
-from contstim.items.reviews import Decision, read_reviews
+from contstim.items.reviews import read_reviews
 from contstim.items.stimuli import read_stimuli, read_trials, read_triplets, trial_columns
 from contstim.options import Help, Reads, Seed, WritesTable, reads_kind
 from contstim.steps.design import TrialsStep
@@ -179,24 +179,20 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         return read_triplets(self.triplets)
 
     @cached_property
-    def _decided(self) -> Mapping[str, bool]:
+    def _is_rejected(self) -> Mapping[str, bool]:
         """Triplet → whether it was rejected; without triplets that await a decision."""
+        if not self.review:
+            return {}
         review = read_reviews(self.review)
         items = (item for last in review.last_decisions.values() for item in last)
-        decided = [item for item in items if item.decision is not Decision.NONE]
-        names = {name for item in decided for name in (item.item_id, item.source_id)}
+        names = {name for item in items for name in (item.item_id, item.source_id)}
         return {name: name in review.rejected for name in names}
 
     @property
-    def _rejected(self) -> list[str]:
-        """Identifiers of rejected triplets."""
-        return [name for name, rejected in self._decided.items() if rejected] if self.review else []
-
-    @property
-    def _undecided(self) -> list[str]:
+    def _undecided_ids(self) -> list[str]:
         """Identifiers of triplets that await a reviewer's decision."""
         names = (triplet.triplet_id for triplet in self._triplets)
-        return [name for name in names if self.review and name not in self._decided]
+        return [name for name in names if self.review and name not in self._is_rejected]
 
     def _people(self, people: int) -> int:
         return min(self.rules.people_per_wave, self.rules.max_people - people)
@@ -229,7 +225,8 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         self, matches: Sequence[tuple[str, str]], earlier: Sequence[Trial], people: int
     ) -> list[Trial]:
         """Return the trials of the next wave."""
-        undecided = self._undecided
+        undecided = self._undecided_ids
+        rejected = [name for name, is_rejected in self._is_rejected.items() if is_rejected]
         try:
             trials = design_wave(
                 self.rules,
@@ -239,7 +236,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                 people,
                 natural=[] if self.sentences is None else read_stimuli(self.sentences),
                 catch_per_group=self.catch_per_group,
-                rejected={*self._rejected, *undecided},
+                rejected={*undecided, *rejected},
                 seed=self.seed,
             )
         except TooFewItemsError as error:

@@ -220,7 +220,7 @@ def _is_full(
     connection: sqlite3.Connection, groups: Collection[str], options: StudyOptions, now: float
 ) -> bool:
     (number,) = connection.execute("SELECT count(*) FROM participant").fetchone()
-    filled = _filled(connection, now - 60 * options.dropout)
+    filled = _people_by_group(connection, now - 60 * options.dropout)
     is_full = all(filled.get(group, 0) >= options.per_group for group in groups)
     return bool(number >= options.participants) or is_full
 
@@ -238,11 +238,11 @@ def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: f
     did not fail the check of the instructions. So participants who dropped out count again when
     they resume.
     """
-    filled = _filled(connection, since)
+    filled = _people_by_group(connection, since)
     return min(groups, key=lambda group: filled.get(group, 0))
 
 
-def _filled(connection: sqlite3.Connection, since: float) -> dict[str, int]:
+def _people_by_group(connection: sqlite3.Connection, since: float) -> dict[str, int]:
     """Return group → number of participants that `least_filled` counts."""
     return dict(
         connection.execute(
