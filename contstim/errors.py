@@ -74,7 +74,7 @@ def needing(extra: str, feature: str) -> Iterator[None]:
     """Replace a `ModuleNotFoundError` by a `WorkerError` that names the command to install.
 
     Args:
-        extra: optional dependencies that contain the package, as in `pip install contstim[EXTRA]`.
+        extra: name of the optional dependencies that contain the package.
         feature: subject of the message, such as "Collecting answers".
     """
     try:

@@ -283,9 +283,7 @@ def _platform_targets(word: str) -> dict[str, Any]:
 _GROUPS = {  # group of steps -> summary
     "train": "Train a model on a text.",
     "select": "Select the best stimuli, exactly.",
-    "evaluate": (
-        "Evaluate models without participants: on benchmarks, and on desired properties of scores."
-    ),
+    "evaluate": ("Evaluate models without participants, on benchmarks and desired properties."),
     "reproduce": "Analyse published data again, claim by claim.",
     "generate": "Make test sentences from the embedded English.",
 }

@@ -48,6 +48,10 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
 
 
+TRIALS_OF_WAVES = "waves/trials.csv"
+"""Path of the table in the results of a study."""
+
+
 class DesignWaves(TrialsStep[Verdict], name="waves"):
     """Design the next wave of participants, with new items for the models that are not beaten yet.
 
@@ -75,7 +79,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                 ".verdict.csv.png",
             ),
             kind="trials",
-            name="trials.csv",
+            name=TRIALS_OF_WAVES,
         ),
     ]
     responses_out: Annotated[

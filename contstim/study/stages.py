@@ -28,6 +28,7 @@ from contstim.steps import BY_DEFAULT, step_named, step_names
 from contstim.steps.generation import GenerateSentences
 from contstim.steps.platforms import WriteQuestions
 from contstim.steps.step import Step, fields_of
+from contstim.steps.waves import TRIALS_OF_WAVES
 from contstim.study.study import (
     NATURAL_TEXT,
     QUESTIONS,
@@ -190,7 +191,7 @@ class _Wiring:
         waves = next((s.values for s in self._sections if s.key == ("waves",)), None)
         if waves is None:
             return None
-        trials = self._study.folder / (waves.get("out") or path_inside(RESULTS, "trials.csv"))
+        trials = self._study.folder / (waves.get("out") or path_inside(RESULTS, TRIALS_OF_WAVES))
         record = Record.from_file(record_path(trials))
         if record is not None and "triplets_per_pair" in record.facts:
             return int(record.facts["triplets_per_pair"])

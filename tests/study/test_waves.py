@@ -25,7 +25,7 @@ def test_waves_search_what_they_need_until_the_verdict(done_study: Path, tmp_pat
     for name in ("corpus.txt", "more.txt", "study.toml"):
         shutil.copy(done_study / name, study / name)
     leave_out(study, "select.natural", "select.triplets", "design", "power", "simulate", "analyze")
-    path, trials = study / "study.toml", study / "results" / "trials.csv"
+    path, trials = study / "study.toml", study / "results" / "waves" / "trials.csv"
     text = path.read_text(encoding="utf-8").replace("per_pair = 4\n", "")
     rules = f"people_per_wave = {PEOPLE}\ntrials_per_person = {TRIALS}\ncatch_per_group = 1\n"
     text = f"{text}\n[waves]\nmax_people = 40\nmin_catch = 0\n{rules}"

@@ -143,7 +143,7 @@ class StudyFacts(MaterialFacts):
     @cached_property
     def trials(self) -> Sequence[Trial]:
         """The trials of all groups."""
-        return self._items(TrialsStep, read_trials)
+        return self._items(DesignWaves if self.wave_step else MakeDesign, read_trials)
 
     @cached_property
     def groups(self) -> int:

@@ -96,7 +96,7 @@ def alike(first: dict[str, Any], second: dict[str, Any]) -> None:
 
     def close(cell: Any) -> Any:
         is_number = isinstance(cell, float)
-        return pytest.approx(cell, rel=1e-5, abs=1e-6, nan_ok=True) if is_number else cell
+        return pytest.approx(cell, rel=1e-4, abs=1e-6, nan_ok=True) if is_number else cell
 
     for name, cells in first.items():
         expected = [*map(close, cells)] if isinstance(cells, list | tuple) else close(cells)
