@@ -50,7 +50,6 @@ from contstim.models.ngram.tables import (
     END,
     MAX_ORDER,
     SPECIAL_WORDS,
-    UNKNOWN,
     NgramTable,
     NgramTables,
 )
@@ -136,16 +135,17 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
     for word in SPECIAL_WORDS:
         ids[word]
     tokens = array("i")
+    n_sentences = 0
     for sentence in sentences:
+        n_sentences += 1
         tokens.append(BEGIN)
         tokens.extend([ids[word] for word in sentence.words])
         tokens.append(END)
     text = np.array(tokens, dtype=np.int64)
     if not len(text):
         raise CorpusError("The training text has no sentences.")
-    specials = np.flatnonzero(text <= END)
-    # Each sentence has one <s> and one </s>; any more are words of the text
-    plain = len(specials) == 2 * np.count_nonzero(text == BEGIN) and not (text == UNKNOWN).any()
+    # One <s> and one </s> were added to each sentence; any more special words are in the text
+    plain = np.count_nonzero(text <= END) == 2 * n_sentences
     if not plain or any(word.lower() in SPECIAL_WORDS for word in islice(ids, END + 1, None)):
         raise CorpusError(
             f"The text contains one of the reserved words {', '.join(SPECIAL_WORDS)}, perhaps in "
