@@ -1,8 +1,8 @@
 """Make language models disagree, and let people decide which one is right.
 
 Each public name is imported at its first use, so that `import contstim` is fast. The imports below
-are not executed: type checkers read them, and `__getattr__` parses them to find the module of a
-name.
+are not executed. Type checkers read them. `__getattr__` also reads them as text, to find the module
+of a name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from importlib import import_module
 
 from contstim.version import __version__ as __version__
 
-TYPE_CHECKING = False  # not imported from typing, which is slower than all other imports here
+TYPE_CHECKING = False  # importing it from typing takes longer than all other imports here
 if TYPE_CHECKING:
     from contstim import plot as plot
     from contstim.cli.output import ProgressBars as ProgressBars

@@ -106,9 +106,10 @@ def published_scores(
 ) -> JudgedScores:
     """Read the scores of judged sentences from a table with a column for each model.
 
-    Rows are matched with judged sentences by the column `id`, if at least one identifier occurs in
-    both. Otherwise, they are matched by the column `sentence`. If a table has both columns,
-    sentences with the same `id` must have the same text, except for white space and end marks.
+    If at least one identifier of the column `id` is an identifier of a judged sentence, rows are
+    matched with judged sentences by `id`. Otherwise, they are matched by the column `sentence`. If
+    rows are matched by `id` and the table also has the column `sentence`, the texts must be equal
+    to the judged sentences, except for white space and end marks.
     Scores of -inf count as missing. The format of LI-Adger's authors is also read: a row for each
     pair, with the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and `NAME_ungramm`.
 
@@ -121,8 +122,9 @@ def published_scores(
         settings: `column` names the columns to read; `allow_missing` permits missing scores.
 
     Raises:
-        ScoreError: if a column is missing, a sentence has two different scores, a score is +inf,
-            an identifier belongs to another sentence, or a judged sentence lacks a score.
+        ScoreError: if a column is missing, a sentence has two different scores, a score is +inf, an
+            identifier has different sentences in the table and in the judgements, or a judged
+            sentence lacks a score.
         InputError: if the file cannot be read, or a value is not a number.
     """
     path = Path(path)
@@ -179,8 +181,10 @@ def _read_columns(path: Path) -> Table:
     table = read_table(path)
     if not {"gramm_id", "ungramm_id"} <= table.keys():
         return table
-    # New columns contain the cells of all acceptable sentences, then those of unacceptable ones
-    names = {"id": "{}_id", "sentence": "{}_sentence"}  # name -> its two columns, {} is (un)gramm
+    # Each new column joins two columns of the table: the cells of all acceptable sentences, then
+    # the cells of all unacceptable ones. `names` contains new name → template of the two old names,
+    # with {} for "gramm" and "ungramm"
+    names = {"id": "{}_id", "sentence": "{}_sentence"}
     for name in table:
         if name.endswith("_gramm"):
             names[name.removesuffix("_gramm")] = name.removesuffix("gramm") + "{}"
@@ -217,18 +221,18 @@ def _scores_by_key(
         if score == np.inf:
             cell = shortened(values[row])
             raise ScoreError(f"{path}, row {row}: {cell} under {name} is not a score.")
-        # nan equals nan, so that all rows of a key may lack a score
+        # `equal_nan` allows keys without a score in any row
         if not np.isclose(scores.setdefault(key, score), score, rtol=1e-9, equal_nan=True):
             raise ScoreError(f"{path}, row {row}: {key!r} has two scores under {name}.")
     return scores
 
 
 def _matching_keys(path: Path, table: Table, judgements: Judgements) -> tuple[list[str], list[str]]:
-    """Return the key of each row and of each judged sentence: identifiers or texts."""
+    """Return the key of each row and of each judged sentence: its identifier or its text."""
     judged = judgements.sentences
     row_ids = [str(value) for value in table.get("id", ())]
     if judgements.has_ids and set(row_ids) & set(judged):
-        # The `id` of a table may be a row number, so the texts must agree, too
+        # The column `id` may contain row numbers instead of identifiers, so compare the texts, too
         for name, text in zip(row_ids, table.get("sentence", [None] * len(row_ids)), strict=True):
             if is_missing(text) or name not in judged:
                 continue
@@ -253,5 +257,5 @@ def _parse_text(cell: Any) -> str:
 
 
 def _words_without_stops(text: str) -> list[str]:
-    """Split a text into words without end marks, because published files differ in these."""
+    """Split a text into words without end marks, because published files differ in end marks."""
     return "".join(sign for sign in normalise_text(text) if not is_end(sign)).split()

@@ -14,6 +14,9 @@ Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 """Device of a network; `auto` is a GPU if available."""
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
 """Precision of a network's computations; `auto` is float32."""
+TrustRemoteCode: TypeAlias = Annotated[
+    bool, Help("Run Python code that comes with a model; read this code first.")
+]
 Quantization: TypeAlias = Literal["int8", "int4"]
 """Integers that replace the weights of a network, so that it needs less memory."""
 
@@ -41,9 +44,7 @@ class Loading:
     quantize: Annotated[
         Quantization | None, Help("Weights in 8 or 4 bits; this changes scores.")
     ] = None
-    trust_remote_code: Annotated[
-        bool, Help("Allow transformers to run Python code of a checkpoint. Read the code first.")
-    ] = False
+    trust_remote_code: TrustRemoteCode = False
 
     weights: bool = True  # if False, load only tokenizers and shapes; the model cannot score
 

@@ -42,19 +42,20 @@ class ModelCall:
 
 Answer: TypeAlias = "Callable[[Iterable[ModelCall], Callable[[ModelCall, Any], None]], None]"
 """Function that lets workers execute calls in any order, and passes each call and its result to a
-callback. If a call fails, the remaining calls of its model are dropped, and the error is raised
-when the calls of all other models have ended."""
+callback. If a call fails, the remaining calls of its model are dropped. The error is raised after
+the calls of all other models have ended."""
 
 
 def _remote_method(method: _Method) -> _Method:
-    """Return a method that lets workers execute `method` on chunks of a list of items.
+    """Return a method of `RemoteModel` that lets workers execute `method` of the loaded model.
 
-    `method` must return None, or an array or list with a value for each item.
+    The argument of `method` is a list of items, which is split into chunks. `method` must return
+    None, or an array or list with a value for each item.
     """
     name = method.__name__
 
     def call_workers(self: RemoteModel, items: Sequence[Any], **keywords: Any) -> Any:
-        # An empty list is also sent, since a model may refuse the method for any list
+        # Also send an empty list: a model that does not support the method must raise an error
         chunks = [tuple(items[i : i + CHUNK]) for i in range(0, max(len(items), 1), CHUNK)]
         calls = [ModelCall(self.specification, name, (chunk,), keywords) for chunk in chunks]
         results = self.ask(calls)
@@ -69,9 +70,12 @@ def _remote_method(method: _Method) -> _Method:
 
 
 class RemoteModel(LanguageModel):
-    """Scorer that workers have loaded; it is a language model only if its unit is nats.
+    """Scorer that workers have loaded.
 
-    It is intended for scoring; a search would wait for a worker at each step.
+    The class is that of language models, although the scorer may have another unit than nats. In
+    this case, `require_language_model` refuses it, and its language-model methods raise errors.
+
+    Use it for scoring. A search would be slow, because it would wait for a worker at each step.
     """
 
     def __init__(

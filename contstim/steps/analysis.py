@@ -37,11 +37,11 @@ from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Trial, read_stimuli, read_trials
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
-from contstim.models.loading import Loading
+from contstim.models.loading import Loading, TrustRemoteCode
 from contstim.models.training_text import read_contamination, tell_contamination
 from contstim.options import AnswerScale, Help, Models, Reads, Share, Writes, reads_kind
 from contstim.reporting.report import Table
-from contstim.steps.fields import SHOWN_TRIALS, ModelContexts, TrialScores, TrustRemoteCode
+from contstim.steps.fields import SHOWN_TRIALS, ModelContexts, TrialScores
 from contstim.steps.step import Outcome, Step, Value
 from contstim.wording import quantity
 from contstim.words.frequencies import read_frequencies

@@ -69,9 +69,6 @@ Blocked = Annotated[
 Prose = Annotated[
     bool, Help("Split running text into sentences, instead of reading one sentence a line.")
 ]
-TrustRemoteCode = Annotated[
-    bool, Help("Run Python code that comes with a model; read this code first.")
-]
 STORE_NAME = "contstim.sqlite"
 StoreBeside = Annotated[
     Path | None, Aside("Database of scores; by default contstim.sqlite in the folder of --out.")

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from contstim.evaluation.folder import page_table, write_findings
 from contstim.evaluation.restarts import judge, restart_findings
 from contstim.files.records import Record, record_path
-from contstim.models.loading import Loading
+from contstim.models.loading import Loading, TrustRemoteCode
 from contstim.models.ngram.training import DiscountWarning, train_ngram
 from contstim.models.training import settings
 from contstim.options import Help, Reads, Writes
-from contstim.steps.fields import Prose, ReportFolder, Text, TrustRemoteCode, read_text
+from contstim.steps.fields import Prose, ReportFolder, Text, read_text
 from contstim.steps.step import Outcome, Step, variant
 from contstim.wording import quantity
 

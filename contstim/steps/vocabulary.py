@@ -12,7 +12,7 @@ from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.files.tables import columns_of, write_table
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
-from contstim.models.loading import Loading
+from contstim.models.loading import Loading, TrustRemoteCode
 from contstim.models.vocabularies import shared_vocabulary, tokens_of_words
 from contstim.options import Help, Models, Reads, Writes, WritesTable
 from contstim.steps.fields import (
@@ -21,7 +21,6 @@ from contstim.steps.fields import (
     Language,
     ModelContexts,
     Prose,
-    TrustRemoteCode,
     read_text,
 )
 from contstim.steps.step import Outcome, Step

@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     from contstim.study.problems import Key
 
 RESULTS = Path("results")
-"""Folder of all outputs of a study except its page, next to the study file."""
+"""Folder next to the study file that contains all outputs of a study except its page."""
 
 STORE = RESULTS / "contstim.sqlite"
 """Store of scores and searches; a cache for later runs, not a result."""
 
 PAGE = Path("index.html")
-"""The page of the study, next to its file."""
+"""Page of the study, next to the study file."""
 
 LOCK = RESULTS / ".lock"
 """Lock of the process that runs the study."""
 
 BEGUN = RESULTS / "begun"
-"""Folder with a file for each stage that has begun and is not done."""
+"""Folder with a file for each stage that has begun but is not done."""
 
 ARCHIVED = Path("archived-results")
-"""Folder of an archive with the original results; a new run of the archive writes to `RESULTS`."""
+"""Folder of the original results in an archive of a study; a new run writes to `RESULTS`."""
 
 TRAINING, NATURAL_TEXT = RESULTS / "training.txt", RESULTS / "natural-text.txt"
-"""Files for the sentences of `english:N`."""
+"""Files to which the sentences of `english:N` are written: training text and natural text."""
 
 QUESTIONS = RESULTS / "questions.csv"
 
@@ -74,11 +74,12 @@ class TextsSection:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a study file, or one of several in double brackets.
+    """A section of a study file: `[select.natural]`, or one of several `[[train.ngram]]`.
 
     Attributes:
-        name: words of the command, and the number in `[[train.ngram]]`.
-        key: key of the section, such as `("select", "natural")`.
+        name: words of the command. If the section has double brackets, a number follows: the name
+            of the second section `[[train.ngram]]` ends in `2`.
+        key: key of the section, such as `("select", "natural")` or `("train", "ngram", "2")`.
         values: values of the keys, by the names of the step's fields.
     """
 
@@ -94,11 +95,11 @@ class StudyModel:
 
     Attributes:
         name: name in tables and figures.
-        specification: specification for loading. If the study trains the model, this has the path
-            at which the model will be written.
+        specification: specification for loading. If the study trains the model, it contains the
+            path to which the study writes the model.
         training: step that trains the model; None for an existing model.
-        own_text: training text of this model only, or `english:N`; None for the training text of
-            the study.
+        own_text: training text of this model only: a path, or `english:N`. If None, the model is
+            trained on the training text of the study.
     """
 
     name: str
@@ -108,7 +109,7 @@ class StudyModel:
 
     @property
     def embedded_text(self) -> Path:
-        """File for the sentences of `english:N` on which only this model is trained."""
+        """File for the sentences of `english:N`, if `own_text` is `english:N`."""
         return Path(f"{self.location}.txt")
 
     @property
@@ -134,8 +135,8 @@ class StudyStage:
     """A step of a study.
 
     Attributes:
-        name: command, such as `design`. If a section has several stages, the name also has the
-            kind of the input, such as `review pairs`. Stages without a command have names such as
+        name: command, such as `design`. If a section has several stages, the kind of the input
+            follows, as in `review pairs`. Stages without a command have names such as
             `text training`, `model bigram` and `questions`.
         about: task of the stage, a phrase that begins with a verb.
         step: the step; its paths are relative to the study's folder.
@@ -239,11 +240,12 @@ class Study:
     def loaded_by(self, step: Step[Any]) -> tuple[Path, ...]:
         """Return the local files of the models that a step loads.
 
-        These are the files of the study's models, and other models in the folder of results.
+        For a model of the study, these are its files. For any other model in the folder of results,
+        such as a judge that another section trains, it is the path of the model.
         """
         loaded = {parse_model(text, text).location for text in step.specifications()}
         models = [model for model in self.models if model.location in loaded]
-        # Models that other sections train, such as a judge
+        # Models that are not models of the study
         locations = sorted(loaded - {model.location for model in models})
         paths = (Path(relpath(location)) for location in locations)
         written = (path for path in paths if RESULTS in path.parents)
@@ -266,7 +268,8 @@ def embedded_text(text: str | None) -> int | None:
 def check_links() -> None:
     """Check that no link in the page or the results leads out of the study's folder.
 
-    Users copy a study as a folder, so all results must be in it. The current folder is the study's.
+    Users copy a study as a folder, so all results must be in this folder. It must be the current
+    folder.
 
     Raises:
         InputError: if there is such a link.

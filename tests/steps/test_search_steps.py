@@ -69,6 +69,8 @@ def test_few_changes_of_the_same_part_of_speech(
     assert [pair.missing for pair in results.pairs] == [1]
     told = [line for line in results.shortages if "few new words do not reach 9 nats" in line]
     assert len(told) == sum(pair.unchanged for pair in results.pairs) <= 3
+    reasons = (" where bi rejects", " where tri rejects", " where bi and tri reject")
+    assert all(line.endswith(reasons) for line in told)
 
 
 def test_triplets_are_searched(

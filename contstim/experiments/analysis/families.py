@@ -1,8 +1,8 @@
 """Families of contrasts: members, corrections, and the effects that a family can detect.
 
-The corrections are the false-discovery rate of Benjamini and Hochberg (1995), or Holm's (1979)
-family-wise error rate for a few planned contrasts. The last axis of an array of p-values is a
-family; other axes are experiments that are simulated together.
+There are two corrections: the false-discovery rate of Benjamini and Hochberg (1995), and, for a few
+planned contrasts, Holm's (1979) family-wise error rate. The last axis of an array of p-values
+contains the tests of a family; further axes are experiments that are simulated together.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import BoolArray, FloatArray
 
-# The second side of a contrast: the lower noise ceiling on the model's own trials
+# Second side of a contrast between a model and the lower noise ceiling on this model's trials
 CEILING = "ceiling"
 FALSE_DISCOVERY_RATE = 0.05  # default threshold for adjusted p-values
 THESE_ITEMS = (
@@ -54,7 +54,7 @@ ModelContrast: TypeAlias = tuple[str, str]
 
 
 def every_contrast(models: Sequence[str]) -> tuple[ModelContrast, ...]:
-    """Return all pairs of models and each model with the ceiling: 36 + 9 for the models of 2023."""
+    """Return all pairs of models, and each model with the ceiling: 36 + 9 contrasts of 9 models."""
     return (*combinations(models, 2), *((model, CEILING) for model in models))
 
 
@@ -82,7 +82,7 @@ def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[ModelContra
 
 
 def adjust(p_values: FloatArray, correction: Correction = "bh") -> FloatArray:
-    """Adjust p-values for the family on the last axis; nan is not part of the family."""
+    """Adjust p-values for the family on the last axis; values of nan are not part of it."""
     # nan is sorted last
     order, tests = np.argsort(p_values, axis=-1), (~np.isnan(p_values)).sum(axis=-1, keepdims=True)
     steps, indices = np.take_along_axis(p_values, order, axis=-1), np.arange(p_values.shape[-1])
@@ -114,17 +114,19 @@ def with_family(rows: Sequence[Row], p_values: Iterable[float], family: str) -> 
 def decision_alpha(
     p_values: FloatArray, rate: float, correction: Correction, needed: int | None
 ) -> FloatArray:
-    """Return the p-value below which each contrast of a family is significant after correction.
+    """Return alpha of each contrast; the contrast is significant if its p-value is below alpha.
 
-    An interval with the level 1 - limit excludes 0 if and only if the contrast is significant. Let
-    k of m contrasts be significant. For Benjamini and Hochberg, the limit is rate * k / m. Among
-    the intervals of significant contrasts, the expected share that misses the true difference is
-    then at most `rate` (Benjamini & Yekutieli 2005). For Holm, the limit is that of the last step,
-    rate / (m - k + 1). If no contrast is significant, k is the smallest number that could be
-    significant (1 for Holm). If the limit contradicts the decision on a contrast, it is replaced by
-    this contrast's p-value.
+    An interval with the level 1 - alpha excludes 0 if and only if the contrast is significant. The
+    family has m contrasts; k of them are significant after correction.
 
-    A p-value of nan is not part of the family. `needed` is that of `Detectability`.
+    * Benjamini and Hochberg: alpha is rate * k / m. Among the intervals of significant contrasts,
+      the expected share that misses the true difference is then at most `rate` (Benjamini &
+      Yekutieli 2005). If k is 0, `needed` replaces k; see `Detectability.needed`.
+    * Holm: alpha is that of the last step, rate / (m - k + 1). If k is 0, 1 replaces k.
+
+    With `needed` instead of k, the p-value of a contrast may be below alpha, although the contrast
+    is not significant. Then alpha of this contrast is its p-value. Its alpha is also its p-value if
+    alpha is wrong because of rounding errors. A p-value of nan is not part of the family.
     """
     significant = adjust(p_values, correction) < rate
     n_significant, m = int(significant.sum()), max(1, int((~np.isnan(p_values)).sum()))
@@ -146,8 +148,8 @@ class Detectability:
 
     Attributes:
         smallest: smallest possible p-value of a test.
-        needed: number of tests that must be as clear as possible (all units on one side) before any
-            test is significant; None if no test can be significant.
+        needed: smallest number of tests that can be significant together. In each of them, all
+            units must be on one side. None if no test can be significant.
     """
 
     tests: int
@@ -167,13 +169,16 @@ class Detectability:
         return f"cannot be tested with {self._units_text(units)}" if self.hopeless else ""
 
     def unless(self) -> str:
-        """Return `unless …` if one clear test alone cannot be significant; else empty."""
+        """Return `unless …` if tests can only be significant together.
+
+        The text is empty if one test alone can be significant, or if no test can be significant.
+        """
         if self.needed in (None, 1):
             return ""
         return f"unless {self.needed} of the {self.tests} tests have the smallest possible p-value"
 
     def caution(self, units: str, rate: float) -> str:
-        """Return a warning about limits; empty if a single clear test can be significant."""
+        """Return a warning about limits; empty if one test alone can be significant."""
         if not self.tests or self.needed == 1:
             return ""
         least = (
@@ -187,7 +192,7 @@ class Detectability:
                 f"{self.tests} tests share a {kind} of {rate:g}. With more {units} or fewer "
                 "contrasts, fewer tests are needed."
             )
-        # Holm: the smallest of m p-values must be below rate / m before any other can pass.
+        # Holm: tests are significant only if the smallest of m p-values is below rate / m.
         limit = rate / (self.tests if self.correction == "holm" else 1)
         enough = next((n for n in range(1, 1_000) if smallest_p_value(n) < limit), "infinite")
         return (
@@ -214,9 +219,10 @@ def detectability(units: ArrayLike, rate: float, correction: Correction = "bh") 
     if not len(sizes):
         return Detectability(0, 0, 0, 1.0, None, correction)
     smallest = np.array([smallest_p_value(n) for n in sizes.tolist()])
-    # By Benjamini and Hochberg, the k smallest of m p-values are significant if the k-th is below
-    # rate * k / m. With the smallest possible p-values, `needed` is the first such k. For Holm, the
-    # smallest p-value must be below rate / m, which is the case k = 1.
+    # By Benjamini and Hochberg, the k smallest of m p-values are significant if the k-th of them is
+    # below rate * k / m. Suppose that every test has its smallest possible p-value: `needed` is the
+    # smallest k for which this is true. By Holm, only k = 1 counts: the smallest p-value must be
+    # below rate / m.
     ranks = np.arange(1, len(sizes) + 1) if correction == "bh" else np.ones(1, np.int64)
     enough = np.flatnonzero(smallest[: len(ranks)] * len(sizes) / ranks < rate)
     needed = int(ranks[enough[0]]) if len(enough) else None
@@ -234,8 +240,8 @@ def limits_over_groups(
 ) -> Detectability:
     """Compute the limits on effects that signed-rank tests over groups can detect.
 
-    `has`, (n_groups, n_models), is whether a group has trials of a model. `several`, (n_groups,),
-    is whether a group has several participants and therefore a noise ceiling.
+    `has`, (n_groups, n_models), is a mask of the models that have trials in each group. `several`,
+    (n_groups,), is a mask of the groups with several participants; only these have a noise ceiling.
     """
     sides = dict(zip(models, has.T, strict=True)) | {CEILING: several}
     units = [int((sides[first] & sides[second]).sum()) for first, second in contrasts]

@@ -1,4 +1,4 @@
-"""Reading of requests within limits, checks of their fields by pydantic, and refusals."""
+"""Read requests within limits, check their fields with pydantic, and refuse invalid ones."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 LONGEST_TEXT = 16_384  # characters
 _LAST_POSITION = 1_000_000
 _LONGEST_TIME = 1e10  # milliseconds, about four months
-_MAX_CALLERS = 50_000  # beyond these, the least recent caller is removed
+_MAX_CALLERS = 50_000  # if there are more callers, the least recent one is forgotten
 
 
 class RequestRefusal(Exception):  # noqa: N818 - an error of the client, not of the server
-    """A request that is refused with an HTTP status and a sentence.
+    """Refusal of a request, with an HTTP status and a sentence.
 
     Attributes:
         facts: further fields of the response.
@@ -47,14 +47,19 @@ class RequestRefusal(Exception):  # noqa: N818 - an error of the client, not of 
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """Limits on the size and the rate of requests; rates are arguments of `throttle`.
+    """Limits on the size and the rate of requests.
+
+    A rate is a pair of numbers: the maximum number of requests at once, and the maximum number per
+    second in the long run. See `throttle`.
 
     Attributes:
-        body: maximum size of a request's body in bytes.
-        body_seconds: maximum time in which the body must arrive.
-        joining: rate of requests to join per address, which all computers of a lab may share.
-        asking: rate of requests per participant.
-        failing: rate of requests with a wrong secret or token per address.
+        body: maximum size of a request's body, bytes.
+        body_seconds: maximum time until the whole body has arrived, seconds.
+        joining: rate of requests to take part from each network address. All computers of a lab
+            may have the same address. A second limit with this rate applies to requests before
+            consent.
+        asking: rate of later requests of each participant.
+        failing: rate of requests with a wrong secret or token from each network address.
     """
 
     body: int = 256 * 1024
@@ -78,7 +83,7 @@ def throttle(burst: float, per_second: float) -> Callable[[str, float], None]:
 
     def take(caller: str, now: float) -> None:
         tokens, last_time = buckets.pop(caller, (burst, now))
-        # Refill, at most to a full bucket; clocks may be set back
+        # Refill the bucket until it is full; no tokens are lost if the clock was set back
         tokens = min(burst, tokens + max(0.0, now - last_time) * per_second)
         buckets[caller] = (max(0.0, tokens - 1) if tokens >= 1 else tokens, now)
         if len(buckets) > _MAX_CALLERS:
@@ -107,10 +112,13 @@ class JoinRequest(BaseModel, strict=True, frozen=True):
 
     Attributes:
         simulated: whether the participant is artificial; None means a person.
-        platform: identity on a recruiting platform; unknown fields are empty or missing.
-        token: token in the address, which proves the identity `participant`; None if missing.
-        nonce: random text that identifies repeated requests.
-        device: kind of device, derived from the browser's user agent, which is not stored.
+        platform: parameters of the web address that identify the participant, such as an ID of a
+            recruiting platform; unknown fields are empty or missing.
+        token: proof that the ID `participant` in the web address was issued by the experimenter;
+            None if the address has no token.
+        nonce: random text; two requests with the same text are repetitions of one request.
+        device: kind of device; the page derives it from the browser's user agent. The user agent
+            itself is not stored.
         viewport: width and height of the page in pixels.
     """
 
@@ -127,7 +135,8 @@ class ReceivedAnswer(BaseModel, strict=True, frozen=True):
     """The answer to one trial; see `Response`. None means not measured."""
 
     trial_id: Text
-    rating: Annotated[int, Field(ge=0, le=100)] | None  # of any scale: see `Service.save`
+    # The range covers all scales; `Service.save` checks the values of the study's scale
+    rating: Annotated[int, Field(ge=0, le=100)] | None
     left: Annotated[int, Field(ge=1, le=2)]
     position: Annotated[int, Field(ge=1, le=_LAST_POSITION)]
     rt_ms: Milliseconds | None = None
@@ -137,7 +146,7 @@ class ReceivedAnswer(BaseModel, strict=True, frozen=True):
 
 
 class ParticipantRequest(BaseModel, strict=True, frozen=True):
-    """A participant's request, with the current counts and answers to questions of the page.
+    """A participant's request, with answers to the page's questions and the page's current counts.
 
     Attributes:
         secret: the participant's secret, if it is not in the header.
@@ -183,8 +192,8 @@ async def read_json(request: Request, limits: RequestLimits) -> Any:
     Raises:
         RequestRefusal: if the body is too large, too slow, not declared as JSON, or invalid JSON.
     """
-    # In a browser, a page of another site can send text to this server, but JSON only with its
-    # permission
+    # A browser lets pages of other sites send plain text to this server. Before it sends JSON for
+    # such a page, it asks this server for permission, which the server does not give
     media_type = request.headers.get("content-type", "").partition(";")[0]
     if media_type.strip().lower() != "application/json":
         raise RequestRefusal(415, "Content-Type must be application/json.")
@@ -219,7 +228,8 @@ def check_fields(content: object, kind: type[_Kind]) -> _Kind:
         raise RequestRefusal(422, f"{field} {rule}.") from None
 
 
-# Messages by pydantic's type of error; messages of other types begin with "Input should" or similar
+# Messages by pydantic's type of error. For other types, pydantic's message is used without its
+# first word: "Input should be less than 3" becomes "should be less than 3"
 _RULES = {
     "missing": "is missing",
     "model_type": "must be an object",

@@ -59,20 +59,20 @@ def export_gorilla(
 ) -> Exported:
     """Write spreadsheets for Gorilla, and a README that says what to do.
 
-    With `--template`, the spreadsheets have the columns of your own task, and keep its other rows
-    and cells.
+    With `--template`, each spreadsheet is a copy of your task's spreadsheet in which rows of trials
+    replace the rows of the display.
 
     Example: `contstim export gorilla --trials trials.csv --template task.csv --left text_a --right
     text_b --out gorilla`
 
     Raises:
-        InputError: if the template cannot be read, lacks a column, has one column for both
-            sentences, no row of the display, or other rows between rows of the display; if
-            `stimulus_lists` refuses the trials; if there are no texts in the language; or if the
-            folder contains other files.
+        InputError: if the template cannot be read; if it lacks a column, or both sentences are in
+            the same column; if no row shows the display, or the rows that show it are not
+            adjacent; if `stimulus_lists` refuses the trials; if there are no texts in the
+            language; or if the folder contains other files.
     """
     source = template or "The spreadsheet without a template"
-    # The default is for a task with the displays instructions, trial and end
+    # The default spreadsheet is for a task with three displays: "instructions", "trial" and "end"
     default_rows = csv.DictReader(default_template("gorilla.csv").splitlines())
     rows = cells_by_name(read_csv(template)) if template else [*default_rows]
     display_column, left_column, right_column = (
@@ -83,7 +83,7 @@ def export_gorilla(
             f"{source}: the left and the right sentence must be in two columns, got "
             f"{left_column!r} for both."
         )
-    # The exported trials replace the rows of the trial's display, which must be contiguous
+    # The exported trials replace the template's rows with the display; these must be adjacent
     displays = [row[display_column].strip() for row in rows]
     if display not in displays:
         raise InputError(
@@ -98,7 +98,7 @@ def export_gorilla(
         )
     folder = ExportFolder(out, "gorilla")
     lists = stimulus_lists(trials, as_html, seed=seed)
-    # If the template is a sheet of an earlier export, it has the columns `METADATA` already
+    # If the template is a spreadsheet of an earlier export, it already has the columns `METADATA`
     columns = list(dict.fromkeys((*rows[0], *METADATA)))
     for list_rows in lists:
         trial_rows = [
@@ -142,9 +142,9 @@ def import_gorilla(files: Sequence[Path | str], trials: Sequence[Trial]) -> alig
     --out responses.csv`
 
     Args:
-        files: data files of one experiment, such as one for each spreadsheet or version. Positions
-            are the order of a participant's ratings in the files. A trial that was shown but not
-            rated is a missing rating.
+        files: data files of one experiment, such as one for each spreadsheet or version. The
+            position of a trial is its rank in the order of the participant's ratings in the files.
+            If a trial was shown but not rated, its rating is missing.
         trials: trials of the exported spreadsheets.
 
     Raises:
@@ -203,7 +203,7 @@ def _read_answers(
             about = {"position": position[participant], "rt_ms": "" if rt_ms in MISSING else rt_ms}
             yield alignment.recorded_or_unreadable(row.where, **cells, rating=pressed[1], **about)
         elif key not in unrated:
-            # A row of another event; the answer is missing if no row of this trial has a rating
+            # This row is about another event. The rating is missing if no row of the trial has one
             unrated[key] = alignment.recorded_or_unreadable(row.where, **cells, rating="")
     yield from (answer for key, answer in unrated.items() if key not in rated)
     yield f"{path}: skipped {quantity(n_others, 'row')} without a trial_id."
@@ -216,7 +216,10 @@ def _read_answers(
 
 
 def _columns_of(path: Path, header: Iterable[str], names: Sequence[str]) -> list[str]:
-    """Return the columns of the first of `names` that a file has, one for each spreadsheet."""
+    """Find the first of `names` that occurs in a file, and return all columns with this name.
+
+    There are several such columns if the experiment had several spreadsheets.
+    """
     plain = {
         column: _SECOND_SHEET.sub("", column.removeprefix("Spreadsheet: ")) for column in header
     }

@@ -44,11 +44,12 @@ class MaskedModel(SubwordModel):
       with word boundaries enforced. If all orders take more than `pass_budget` passes, the score is
       an estimate with `standard_errors`. The end mark is always visible and never scored.
     * `chain-mixture`: the log of the mean probability over the same orders. The probabilities of
-      all sentences with the same number of tokens in each word add up to 1. Beyond the budget, the
-      score is the log of a mean over random orders, which is too low on average.
+      all sentences with the same pattern of tokens add up to 1 (see `plan`). If all orders take
+      more than `pass_budget` passes, the score is the log of the mean probability over random
+      orders. Such scores are too low on average.
     * `chain-unrestricted`: `chain` without word boundaries.
     * `chain-sampled`: 100 random orders, as in Golan et al. (2023). The published numbers differ:
-      they include a term for the end mark and average the tokens inside a word over all orders.
+      they include a term for the end mark, and average over all orders of the tokens in a word.
     * `pll-original`, `pll-word-l2r`, `pll-whole-word`, `pll-sentence-l2r`: see `rules`.
 
     Log-probabilities are float32 numbers, summed in float64.
@@ -99,7 +100,7 @@ class MaskedModel(SubwordModel):
 
     @cached_property
     def convention(self) -> Convention:
-        """See `Scorer.convention`; the context is the tokens that precede every text."""
+        """See `Scorer.convention`; the context consists of the tokens that precede every text."""
         settings = [self.checkpoint.fingerprint, self.rule.name]
         if self.rule.restricted:
             settings.append(f"classes {CLASSES_VERSION}")
@@ -158,7 +159,8 @@ class MaskedModel(SubwordModel):
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements` and `estimates`.
 
-        A candidate that would change other tokens of `sentence` has no bound.
+        If a candidate would change tokens of other words, its exact score and its bound are
+        unknown.
         """
         sentence.check_position(position)
         encoding = self._encoded(sentence)
@@ -176,7 +178,7 @@ class MaskedModel(SubwordModel):
                 e == encoding.with_word(position, t)
                 for e, t in zip(rewritten, candidates.tokens, strict=True)
             ]
-        elif position == len(sentence) - 1:  # the end mark may join the word
+        elif position == len(sentence) - 1:  # a token may contain both word and end mark
             unchanged = [tokens == rest_tokens for tokens in candidates.tokens_after]
         else:
             return estimates
@@ -195,8 +197,10 @@ class MaskedModel(SubwordModel):
     def draft(self, effort: int = 1) -> MaskedModel | None:
         """See `LanguageModel.draft`; only chain rules have drafts.
 
-        The draft averages `effort` covers of the words (see `rules`). A cover of eight words takes
-        24 passes instead of 255. With effort 0, each word is scored once, given all others.
+        `effort` is the number of covers of the words that the draft averages. A cover is a random
+        sample of passes that scores each word in sets of every size; see `rules`. A cover of eight
+        words takes 24 passes; the exact score takes 255. If `effort` is 0, each word is scored
+        once, given all others.
         """
         if not self.rule.sampled:
             return None
@@ -214,7 +218,7 @@ class MaskedModel(SubwordModel):
         kind_of_position = kind_of_place(inner=True)
         try:
             tokens = self._in_place(words, kind_of_position).tokens
-        except ModelError:  # some words have no tokens, or special tokens; retry without them
+        except ModelError:  # a word has no tokens or a special token; retry without such words
             frame, position = kind_of_position
             reasons = self.unscorable([frame.replace(position, word) for word in words])
             scorable = np.array([reason is None for reason in reasons], np.bool_)

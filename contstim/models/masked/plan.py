@@ -11,8 +11,9 @@ word is one token:
 
 Chain rules. Imagine that the words of a fully masked sentence are uncovered one by one, in every
 possible order. Rule `chain` has a pass for each set of hidden words; the end mark is always
-visible. The weight of a word in a pass is a share of orders: those that uncover the word while
-exactly this set is hidden. The weights of each word add up to 1:
+visible. The weight of a word in a pass is the probability that, in a random order, exactly the
+words of the pass are hidden at some moment and this word is uncovered next. The weights of each
+word add up to 1:
 
     pass  The  dog  sleeps    terms of the score (hidden words are _)
     0      _   dog  sleeps    1/3 log p(The)
@@ -38,21 +39,22 @@ word has two tokens, 3 and 4; the special tokens are 0 and 6. Each cell lists th
     pll-sentence-l2r   1-6  2-6   3-6     4-6   5 6       5
 
 Words of several tokens. `chain` uncovers the tokens of a word directly after one another, in all
-orders. For example, the word `bark ##s` has weight 1/6 in the set of `The` and `bark ##s`. One pass
-hides the whole set and asks for both tokens of this word, each with weight 1/2 * 1/6. In two more
-passes, one of the two tokens is visible, and the question asks for the other one, with weight
-1/2 * 1/6.
+orders. For example, the word `bark ##s` has weight 1/6 in the set of `The` and `bark ##s`. Its two
+tokens can be uncovered in two orders, so every question about them has weight 1/2 * 1/6. One pass
+hides the whole set and asks for both tokens, because each is the first token in one of the orders.
+In each of two more passes, one of the two tokens is visible, and the question asks for the other.
 
 Mixture over orders (`chain-mixture`). In one order, the product of the words' probabilities is a
-probability of the sentence. Over all sentences with the same number of tokens in each word, these
-probabilities add up to 1. This is also true of mean probabilities over all n! orders. The mixture
-is the log of the mean probability of a sentence. By Jensen's inequality, `chain`, the mean of the
-logs, is a lower bound of the mixture. It is the evidence lower bound that is usually reported for
-masked diffusion models.
+probability of the sentence. Consider all sentences with the same end mark and the same pattern:
+equal numbers of tokens in the first word, in the second word, and so on. Their probabilities add up
+to 1. This is also true of their mean probabilities over all n! orders of n words. The mixture is
+the log of the mean probability of a sentence. `chain` is the mean of the logs. By Jensen's
+inequality, it is a lower bound of the mixture. For masked diffusion models, this evidence lower
+bound is usually reported.
 
 The mixture needs only the answers of `chain`. The passes of a plan are the nodes of a graph, and
-its questions are the edges. A question about a hidden word leads to the pass that also shows this
-word:
+its questions are the edges. A question about a hidden word leads from its pass to the pass in which
+this word is visible, too:
 
     _ _ _         to   The _ _          _ dog _         _ _ sleeps
     The _ _       to   The dog _        The _ sleeps
@@ -61,21 +63,28 @@ word:
     The dog _ , The _ sleeps and _ dog sleeps   to   the whole sentence, which needs no pass
 
 A random order is a random walk: while m words are hidden, each of them is uncovered next with
-probability 1/m. Let V be a set of visible words. A walk that passes V has the product of all
-probabilities on its way to V; any other walk has 0. H(V) is the mean of these values:
+probability 1/m. V is a set of |V| visible words. The value of a walk that visits V is the product
+of the probabilities of the words that it uncovers on its way to V. The value of any other walk is
+0. H(V) is the mean value of all walks:
 
     H(no word) = 1,
     H(V) = sum over w in V of  1/(n - |V| + 1)  p(w | V without w)  H(V without w).
 
-The mixture is log H(all words). F(V) = H(V) comb(n, |V|) is the mean over the walks that pass V, so
-that F(V) = 1/|V| sum of p(w | V without w) F(V without w). A walk that begins a word of several
-tokens uncovers all of them, in random order, before any other word.
+The mixture is log H(all words). A walk visits V with probability 1 / comb(n, |V|). So
+F(V) = H(V) comb(n, |V|) is the mean value of the walks that visit V. The equation above, times
+comb(n, |V|), is
 
-Samples. If there are too many sets of words, `chain` asks about a sample, see `rules`. For a
-mixture, the sample consists of random orders, and each order is a separate walk. The mean of their
-probabilities is an unbiased estimate. The log of this mean is too low on average, by about half the
-squared standard error of the score. It is thus a lower bound in expectation (Burda, Grosse &
-Salakhutdinov 2016, theorem 1).
+    F(V) = 1/|V|  sum over w in V of  p(w | V without w)  F(V without w).
+
+When a walk begins a word of several tokens, it uncovers all of them, in random order, before any
+other word.
+
+Samples. If there are too many sets of words, `chain` asks about a sample of them; see `rules`. For
+a mixture, the sample consists of random orders, and each order is a separate walk. The mean of the
+sentence's probabilities in these orders is an unbiased estimate of its mean probability over all
+orders. The log of the estimate is too low on average, by about half the squared standard error of
+the score. Its expectation is thus a lower bound of the mixture (Burda, Grosse & Salakhutdinov 2016,
+theorem 1).
 """
 
 from __future__ import annotations
@@ -92,7 +101,7 @@ if TYPE_CHECKING:
 
 
 Pattern: TypeAlias = tuple[int, ...]
-"""Position of each token's word, or `END_MARK` or `SPECIAL`; see `words.Encoding`."""
+"""For each token, the position of its word, `END_MARK` or `SPECIAL`; see `words.Encoding`."""
 
 EVERY_SAMPLE = -1
 """Value of `Plan.sample_of` for a question that is part of every sample."""
@@ -110,10 +119,10 @@ class Plan:
         row: pass of each question, a row of `hidden`, (n_questions,).
         token: token in question, a column of `hidden`, (n_questions,).
         weight: weight of each answer in the score, (n_questions,), positive.
-        sample_of: number of each question's sample, or `EVERY_SAMPLE`, (n_questions,), if the score
-            is the mean of independent samples; None for exact scores and drafts.
-        mixture: walks through the passes, if the score is the log of the mean probability over
-            orders; None if the score is the weighted sum.
+        sample_of: None for exact scores and drafts. Other scores are means of independent samples;
+            this is then the index of each question's sample, (n_questions,), or `EVERY_SAMPLE`.
+        mixture: None if the score is the weighted sum. If the score is the log of the mean
+            probability over orders, these are the walks through the passes.
     """
 
     hidden: BoolArray
@@ -147,8 +156,9 @@ class Plan:
             return 0.0
         sampled = self.sample_of != EVERY_SAMPLE
         n_samples = int(self.sample_of.max()) + 1
-        # The weights contain the factor 1/n of the mean over n samples: part = score of sample / n.
-        # So the standard error, std(score) / sqrt(n), is std(part) sqrt(n)
+        # The score is the mean of n samples. The weights contain the factor 1/n, so each part below
+        # is the score of a sample divided by n. The standard error of the mean is
+        # std(scores) / sqrt(n), which is equal to std(parts) * sqrt(n)
         values = (self.weight * log_probs)[sampled]
         parts = _sums(self.sample_of[sampled], values, n_samples)  # (n_samples,)
         return float(parts.std(ddof=1) * np.sqrt(len(parts)))
@@ -167,8 +177,9 @@ def tokens_per_word(pattern: Pattern) -> IntArray:
 def n_passes(pattern: Pattern) -> int:
     """Return the number of passes of the exact mean over all orders of n words.
 
-    This is 2^n - 1, plus 2^(n-1) (2^k - 2) for each word of k tokens. A word is in 2^(n-1) sets of
-    words. Within each, 2^k - 2 sets of the word's tokens are neither empty nor complete.
+    This is 2^n - 1, plus 2^(n-1) (2^k - 2) for each word of k tokens. There are 2^n - 1 sets of
+    words that are not empty. A word is in 2^(n-1) of them. In each of these, further passes hide
+    some of the word's k tokens, but not all. There are 2^k - 2 ways to do this.
     """
     sizes: list[int] = tokens_per_word(pattern).tolist()
     n = len(sizes)
@@ -196,8 +207,8 @@ def as_mixture(plan: Plan) -> Plan:
     """Return a plan with the same passes whose score is the log of the mean probability.
 
     Args:
-        plan: exact plan, or a mean of samples that share no questions. The weight of a question
-            must be the probability that a random order asks it.
+        plan: exact plan, or mean of samples that share no questions. The weight of a question must
+            be the probability that the question occurs in a random order.
     """
     return replace(plan, mixture=Mixture.of(plan))
 
@@ -211,14 +222,17 @@ class Mixture:
 
     Attributes:
         source: node of each question's pass, (n_questions,).
-        target: node that also shows the token in question, (n_questions,).
+        target: node to which each question leads, (n_questions,); there, its token is visible.
         log_step: log probability that a walk at the source asks this question, (n_questions,).
-        log_reached: log probability that a walk of the node's sample passes it, (n_nodes,).
+        log_reached: log probability that a walk visits the node, (n_nodes,). Only walks of the
+            node's sample count.
         n_samples: number of samples; 1 if the plan covers all orders.
         order: indices of questions, sorted by target, (n_questions,).
-        layers: an entry for each number of hidden tokens except the largest, in falling order. It
-            has the nodes with this number; the slice of `order` with the questions that lead to
-            these nodes; and, for each node, the index of its first question in this slice.
+        layers: (nodes, questions, starts) for each number of hidden tokens except the largest, in
+            falling order. `nodes` is the slice of nodes with this number of hidden tokens.
+            `questions` is the slice of `order` that contains the questions leading to these nodes.
+            `starts` is an index within this slice for each node: the first question that leads to
+            the node.
     """
 
     source: IntArray
@@ -237,7 +251,7 @@ class Mixture:
         hidden_before = plan.hidden[plan.row]  # (n_questions, n_tokens)
         hidden_after = hidden_before.copy()
         hidden_after[np.arange(n_questions), plan.token] = False
-        # The key of a node: number of hidden tokens (most first), sample, set of hidden tokens
+        # Nodes are sorted by number of hidden tokens (most first), sample, and set of hidden tokens
         hidden = np.concatenate([hidden_before, hidden_after])
         n_hidden, sets = hidden.sum(axis=1), np.packbits(hidden, axis=1)
         keys = np.column_stack([-n_hidden, np.tile(sample, 2), sets])
@@ -273,7 +287,7 @@ class Mixture:
     def score(self, log_probs: FloatArray) -> float:
         """Compute the log of the mean probability, nats, from the answers, (n_questions,)."""
         of_samples = self.log_h(log_probs)[-self.n_samples :]
-        # A single order may round to slightly more than 0 nats
+        # Rounding errors may make a log-probability slightly larger than 0
         return min(0.0, float(np.logaddexp.reduce(of_samples) - np.log(self.n_samples)))
 
     def standard_error(self, log_probs: FloatArray) -> float:
@@ -281,19 +295,20 @@ class Mixture:
         if self.n_samples == 1:
             return 0.0
         of_samples = self.log_h(log_probs)[-self.n_samples :]
-        probs = np.exp(of_samples - of_samples.max())  # in units of the largest
+        probs = np.exp(of_samples - of_samples.max())  # divided by the largest
         return float(probs.std(ddof=1) / (probs.mean() * np.sqrt(self.n_samples)))
 
     def gains(self, log_probs: FloatArray) -> FloatArray:
         """Compute the gain of each question, (n_questions,), nats.
 
-        The gain is log F(V with w) - log F(V) for a question about the word w. The gains of any
-        walk add up to the score, and so do the mean gains over all walks. The mean gain of a word
-        is its Shapley value in the game log F.
+        If a question asks for the word w given the visible words V, its gain is
+        log F(V with w) - log F(V). The gains of the questions of any walk add up to the score. So
+        the words' mean gains over all walks also add up to the score. In cooperative game theory,
+        the mean gain of a word is its Shapley value, for the value function log F.
 
         If the answers are conditional probabilities of a single distribution, the gain is
-        log p(w | V), and the mean gain is the word's part of the score under `chain`. Otherwise a
-        gain may be positive.
+        log p(w | V), and the mean gain is the word's part of the score under `chain`. If they are
+        not, a gain may be positive.
         """
         log_f = self.log_h(log_probs) - self.log_reached
         log_f[-self.n_samples :] = self.score(log_probs)

@@ -2,14 +2,15 @@
 
 The model is that of Chen & Goodman (1998, *An empirical study of smoothing techniques for language
 modeling*, TR-10-98), computed as in KenLM's `lmplz` (Heafield, Pouzyrevsky, Clark & Koehn 2013,
-*Scalable modified Kneser-Ney language model estimation*, section 3). For an n-gram uw of context u
-and last word w, with u' for u without its first word:
+*Scalable modified Kneser-Ney language model estimation*, section 3). An n-gram uw has the context u
+and the last word w; u' is u without its first word:
 
-    adjusted count     a(uw) = count of uw at the highest order, or if uw begins with <s>;
-                               otherwise the number of distinct words before uw        (H. 3.2)
-    discount           D(a)  = 0, D1, D2 or D3 for a = 0, 1, 2, and 3 or more, with
-                       y  = t1 / (t1 + 2 t2)    from t_k, the number of n-grams with a = k
-                       Dk = k - (k + 1) y t_(k+1) / t_k          (C. & G. eq. 26)
+    adjusted count     a(uw) = count of uw in the text if uw has the highest order or begins
+                               with <s>; otherwise, number of distinct words before uw (H. 3.2)
+    discount           D(0) = 0, D(1) = D1, D(2) = D2, and D(a) = D3 for all larger a
+                       Dk   = k - (k + 1) y t_(k+1) / t_k        (C. & G. eq. 26)
+                       y    = t_1 / (t_1 + 2 t_2)
+                       t_k  = number of n-grams of this order with a = k
     probability        p(w | u) = (a(uw) - D(a(uw))) / A(u) + b(u) p(w | u')
                        with A(u) = sum over x of a(ux)           (C. & G. section 3; H. 3.4)
     back-off weight    b(u) = sum over x of D(a(ux)) / A(u)      (H. 3.3)
@@ -49,7 +50,6 @@ from contstim.models.ngram.tables import (
     END,
     MAX_ORDER,
     SPECIAL_WORDS,
-    UNKNOWN,
     NgramTable,
     NgramTables,
 )
@@ -92,7 +92,7 @@ class _Counts:
     """Distinct n-grams of one order, sorted as in `NgramTable`; arrays are (n_ngrams,)."""
 
     keys: IntArray
-    suffixes: IntArray  # row of each n-gram's last n-1 words in the table of order n-1
+    suffixes: IntArray  # row of each n-gram's last n-1 words, in the table of order n-1
     raw: IntArray  # occurrences in the text
     begins: BoolArray  # whether the n-gram starts with <s>
 
@@ -102,12 +102,12 @@ def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
 
     Raises:
         InputError: if the order is not 1 to 6.
-        CorpusError: if there is no sentence, or none is long enough for the order; or if a word is
-            `<unk>`, `<s>` or `</s>`, also in capitals.
+        CorpusError: if there is no sentence; if no sentence is long enough for the order; or if a
+            word is `<unk>`, `<s>` or `</s>`, in small or capital letters.
 
     Warns:
-        DiscountWarning: if too few n-grams of an order occur one to four times for the formula of
-            the discounts. They are then 0.5, 1 and 1.5.
+        DiscountWarning: if the discounts 0.5, 1 and 1.5 are used for an order. The formula needs
+            enough n-grams with the adjusted counts 1, 2, 3 and 4.
     """
     if not 1 <= order <= MAX_ORDER:
         raise InputError(f"order must be from 1 to {MAX_ORDER}, got {order}.")
@@ -135,16 +135,17 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
     for word in SPECIAL_WORDS:
         ids[word]
     tokens = array("i")
+    n_sentences = 0
     for sentence in sentences:
+        n_sentences += 1
         tokens.append(BEGIN)
         tokens.extend([ids[word] for word in sentence.words])
         tokens.append(END)
     text = np.array(tokens, dtype=np.int64)
     if not len(text):
         raise CorpusError("The training text has no sentences.")
-    specials = np.flatnonzero(text <= END)
-    # Each sentence has one <s> and one </s>; any more are words of the text
-    plain = len(specials) == 2 * np.count_nonzero(text == BEGIN) and not (text == UNKNOWN).any()
+    # One <s> and one </s> were added to each sentence; any more special words are in the text
+    plain = np.count_nonzero(text <= END) == 2 * n_sentences
     if not plain or any(word.lower() in SPECIAL_WORDS for word in islice(ids, END + 1, None)):
         raise CorpusError(
             f"The text contains one of the reserved words {', '.join(SPECIAL_WORDS)}, perhaps in "
@@ -159,7 +160,7 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
     raw = np.bincount(tokens, minlength=n_words)
     counts = [_Counts(unigrams, np.zeros(n_words, np.int64), raw, unigrams == BEGIN)]
     inside = tokens != BEGIN
-    # For each token: whether an n-gram of the sentence ends there, and the row of this n-gram
+    # For each token: whether an n-gram of its sentence ends at the token, and the n-gram's row
     has_ngram = np.ones(len(tokens), bool)
     rows = tokens
     for n in range(2, order + 1):
@@ -217,7 +218,7 @@ def _interpolate(
         lower = (a - discount) / total[prefixes] + (weight[prefixes] * lower[table.suffixes])
         weights.append(np.where(total > 0, weight, 1.0))
         tables.append((table.keys, lower))
-    # weights[n] belong to contexts of n words; an ARPA file has no weight of the empty context
+    # weights[n] are those of contexts of n words; an ARPA file has none for the empty context
     backoffs = [*weights[1:], np.ones(len(lower))]
     results = [
         NgramTable(keys, np.log10(p).astype(np.float32), np.log10(b).astype(np.float32))
@@ -230,7 +231,7 @@ def _interpolate(
 def train_ngram(
     sentences: Iterable[Sentence], order: int, out: Path | str, *, text: Path | None = None
 ) -> Estimate:
-    """Train an n-gram model and write the files: model, word counts, hashes and a record.
+    """Train an n-gram model; write the model, word counts, hashes of the sentences, and a record.
 
     Args:
         sentences: sentences of the text; may be a stream.

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from contstim.store.triplets import Result
 
 
+FEW_NEW_WORDS = "few new words do not reach"
+"""Start of the stored reason of an unsuccessful search for few new words."""
+
+
 @dataclass(frozen=True)
 class TripletResults:
     """Triplets of all pairs of models, and the reasons why there are not more.
@@ -56,7 +60,7 @@ class TripletResults:
         return not any(pair.failed or pair.missing for pair in self.pairs)
 
     def why_unchanged(self, triplet: Triplet) -> str:
-        """Return why the search for a triplet was unsuccessful."""
+        """Return why the search for a triplet was unsuccessful, with the user's model names."""
         models = (triplet.model_1, triplet.model_2)
         reasons = (
             result.reason
@@ -65,7 +69,13 @@ class TripletResults:
             and result.triplet.natural == triplet.natural
             and (result.model_1, result.model_2) == models
         )
-        return next(reasons, "") or triplet.equality_note
+        # Stored reasons cannot contain the user's names, but may contain specifications
+        reason = next(reasons, "").partition(" where ")[0]
+        synthetics = (triplet.synthetic_1, triplet.synthetic_2)
+        without = [m for m, s in zip(models, synthetics, strict=True) if s == triplet.natural]
+        if not reason.startswith(FEW_NEW_WORDS) or not without:
+            return triplet.equality_note
+        return f"{reason} where {' and '.join(without)} {'reject' if without[1:] else 'rejects'}"
 
     @property
     def shortages(self) -> Iterator[str]:

@@ -20,6 +20,7 @@ from contstim.models.costs import Cost, Tally, counting
 from contstim.models.merging import merged
 from contstim.models.transforms import UnknownWords, unknown_words
 from contstim.models.vocabularies import DEFAULT_MIN_COUNT, default_vocabulary
+from contstim.optimization.jobs.results import FEW_NEW_WORDS
 from contstim.optimization.search.constraints import Candidates, capitals, no_repeats
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
@@ -257,10 +258,8 @@ class TripletTask(WorkerTask[SearchContext]):
             raise
         reason = triplet.equality_note
         if few_changes is not None and not triplet.distinct:
-            without = [s.reject for s in syntheses if not s.changed]
             unit = "nats" if self.sds is None else "standard deviations"
-            reason = f"few new words do not reach {few_changes.enough:g} {unit} where "
-            reason += f"{' and '.join(without)} rejects"
+            reason = f"{FEW_NEW_WORDS} {few_changes.enough:g} {unit}"
         return Outcome(
             "found",
             reason,

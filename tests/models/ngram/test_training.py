@@ -115,11 +115,11 @@ def test_an_order_outside_one_to_six_is_refused(order: int) -> None:
         estimate([Sentence.parse("a b c")], order)
 
 
-@pytest.mark.parametrize("word", ["<s>", "</s>", "<unk>", "<UNK>", "</S>"])
-def test_reserved_words_are_refused_in_any_case(word: str) -> None:
+@pytest.mark.parametrize("words", ["<s>", "</s>", "<unk>", "<UNK>", "</S>", "<s> old </s>"])
+def test_reserved_words_are_refused_in_any_case(words: str) -> None:
     """KenLM takes <UNK> for <unk>: a file with both would have a unigram too few."""
     with pytest.raises(CorpusError, match="reserved"):
-        estimate([Sentence(("the", word, "dog"))] * 3, 2)
+        estimate([Sentence(("the", *words.split(), "dog"))] * 3, 2)
 
 
 def test_no_sentence_and_too_short_sentences_are_refused() -> None:

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,53 @@ def test_whatever_was_searched_before_a_study_equals_one_made_at_once(
         for pair in results.pairs:
             assert pair.triplets + pair.missing == study.question.per_pair
     assert len({*searched}) == len(searched)
+
+
+@pytest.mark.usefixtures("searches")
+@pytest.mark.parametrize(
+    ("stored", "reasons"),
+    [
+        (
+            "few new words do not reach 5 nats",
+            [
+                "few new words do not reach 5 nats where first rejects",
+                "few new words do not reach 5 nats where first and second reject",
+            ],
+        ),
+        (
+            "few new words do not reach 5 nats where kenlm:a.arpa and kenlm:b.arpa rejects",
+            [
+                "few new words do not reach 5 nats where first rejects",
+                "few new words do not reach 5 nats where first and second reject",
+            ],
+        ),
+        (
+            "the sentence that kenlm:a.arpa should reject is the natural sentence",
+            [
+                "the sentence that first should reject is the natural sentence",
+                "the sentence that first should reject is the natural sentence, and "
+                "the sentence that second should reject is the natural sentence",
+            ],
+        ),
+    ],
+)
+def test_a_reason_has_the_names_of_the_user_instead_of_specifications(
+    tmp_path: Path, stored: str, reasons: list[str]
+) -> None:
+    results = MADE_UP.find(tmp_path / "s.sqlite")
+    distinct = replace(results.triplets[0], model_1="first", model_2="second")
+    one = replace(distinct, synthetic_1=distinct.natural)
+    both = replace(one, synthetic_2=one.natural)
+    for triplet, reason in zip((one, both), reasons, strict=True):
+        result = replace(
+            results.searches[0],
+            model_1="first",
+            model_2="second",
+            natural=triplet.natural.text,
+            triplet=triplet,
+            reason=stored,
+        )
+        assert replace(results, searches=(result,)).why_unchanged(triplet) == reason
 
 
 def test_more_triplets_follow_the_first_ones(searches: MadeUpSearches, tmp_path: Path) -> None:
