@@ -95,7 +95,7 @@ def worlds() -> Iterator[tuple[str, int, dict[tuple[str, str], float], dict[str,
 
 
 def error_rates(simulations: int) -> None:
-    print(f"{simulations:,} simulations each; a given model (a) is dropped by mistake:")
+    print(f"{simulations:,} simulations each; a given model (a) is ever dropped by mistake:")
     limit = 0.05 + 2 * np.sqrt(0.05 * 0.95 / simulations)
     for name, n_models, differences, settings in worlds():
         rng = np.random.default_rng(0)
@@ -103,16 +103,16 @@ def error_rates(simulations: int) -> None:
         dropped = 0
         for _ in range(simulations):
             play = world(rng, differences, **settings)  # type: ignore[arg-type]
-            *_, (verdict, _, _) = simulate_waves(rules, "abcdefghi"[:n_models], play)
-            dropped += "a" in verdict.beaten
+            looks = simulate_waves(rules, "abc"[:n_models], play)
+            dropped += any("a" in verdict.beaten for verdict, _, _ in looks)
         rate = dropped / simulations
         print(f"  {name:45} {rate:.3f}  {'at most' if rate <= limit else 'ABOVE'} {limit:.3f}")
     rng = np.random.default_rng(0)
     dropped, rules = 0, replace(RULES, people_per_wave=15, max_people=240)
     for _ in range(simulations):
         play = world(rng, {}, item_sd=0.4, people=5, singly=True)
-        *_, (verdict, _, _) = simulate_waves(rules, "abc", play)
-        dropped += "a" in verdict.beaten
+        looks = simulate_waves(rules, "abc", play)
+        dropped += any("a" in verdict.beaten for verdict, _, _ in looks)
     print(
         f"  {'five people share a list, counted singly':45} {dropped / simulations:.3f}  must fail"
     )
@@ -161,7 +161,7 @@ def without_dropping(rules: WaveRules, play: Play) -> Iterator[tuple[int, int]]:
     for people in range(rules.people_per_wave, rules.max_people + 1, rules.people_per_wave):
         for pair in outcomes:
             outcomes[pair] = np.concatenate([outcomes[pair], play(pair, rules.people_per_wave, 1)])
-        matches = [Match(*pair, x, np.ones(len(x)), 0.5) for pair, x in outcomes.items()]
+        matches = [Match(*pair, x, np.ones(len(x))) for pair, x in outcomes.items()]
         left = len(verdict_of(matches, rules.alpha).surviving)
         yield people, left
         if left <= 1:

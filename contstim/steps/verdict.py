@@ -22,6 +22,7 @@ from contstim.options import Help, Reads, WritesTable
 from contstim.reporting.canvas import BLUE, GREY, new_figure, write_figure
 from contstim.reporting.report import Table
 from contstim.steps.step import Outcome, Step
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +38,9 @@ class FindVerdict(Step[Verdict], name="verdict"):
 
     The judgements are a table with the columns participant, model_a, model_b and preferred (a
     model's name, or tie), and optionally list (participants who saw the same items). You may add
-    participants and look again as often as you like: a model that is better than every other one is
-    called beaten with a probability of at most --alpha. If no decision is possible yet, the exit
+    lists and look again as often as you like: a model that is better than every other one is called
+    beaten with a probability of at most --alpha. Lists must be complete, and the first look must
+    include all models. If no decision is possible yet, the exit
     status is 3.
 
     Writes a row for each match: the evidence for both models (E, in euros for a bet of one), the
@@ -58,7 +60,7 @@ class FindVerdict(Step[Verdict], name="verdict"):
         matches = matches_of(read_answers(self.answers))
         verdict = verdict_of(matches, self.alpha)
         parts = write_matches(matches, verdict, self.alpha, self.out)
-        reporter.say(f"{self.out}: {len(matches):,} matches.")
+        reporter.say(f"{self.out}: {quantity(len(matches), 'match', 'matches')}.")
         facts = {"alpha": self.alpha, "winner": verdict.winner, "beaten": dict(verdict.beaten)}
         return Outcome(verdict, facts, complete=not verdict.open, parts=parts)
 
@@ -105,12 +107,15 @@ def evidence_figure(matches: Sequence[Match], verdict: Verdict, alpha: float) ->
             continue
         other = match.model_b if match.model_a == best else match.model_a
         people = np.concatenate([[0], np.cumsum(match.people)])
-        log10_e = match.log_e(best) / np.log(10)
-        axes.step(people, log10_e, where="post", color=BLUE, lw=1)
+        euros = np.exp(np.minimum(match.log_e(best), 700))
+        axes.step(people, euros, where="post", color=BLUE, lw=1)
         axes.annotate(
-            other, (people[-1], log10_e[-1]), xytext=(3, 0), textcoords="offset points", va="center"
+            other, (people[-1], euros[-1]), xytext=(3, 0), textcoords="offset points", va="center"
         )
-    axes.axhline(np.log10(len(models) / alpha), color=GREY, lw=0.8, ls="--")
+    needed = len(models) / alpha
+    axes.axhline(needed, color=GREY, lw=0.8, ls="--")
+    axes.annotate(f"{needed:g}", (0, needed), xytext=(0, 2), textcoords="offset points")
+    axes.set_yscale("log")
     axes.set_xlabel("participants")
-    axes.set_ylabel(f"log10 of E: {best} beats …")
+    axes.set_ylabel(f"E, euros: {best} beats …")
     return figure

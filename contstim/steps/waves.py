@@ -26,10 +26,12 @@ from contstim.experiments.design.waves import (
     design_wave,
     read_waves,
 )
+from contstim.experiments.platforms.platform import platform_names
 from contstim.experiments.responses.admission import Exclusions, admit
 from contstim.experiments.responses.alignment import Imported, keep_one
 from contstim.experiments.responses.table import read_responses, write_responses
-from contstim.files.tables import columns_of, write_table
+from contstim.files.records import Record, record_path
+from contstim.files.tables import columns_of, read_table, write_table
 from contstim.items.reviews import read_reviews
 from contstim.items.stimuli import read_stimuli, read_trials, read_triplets, trial_columns
 from contstim.options import Help, Reads, Seed, WritesTable, reads_kind
@@ -38,7 +40,7 @@ from contstim.steps.fields import Reviews
 from contstim.steps.platforms import data_files, import_step
 from contstim.steps.step import Outcome
 from contstim.steps.verdict import write_matches
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
 
 
+QUESTIONS = ".questions.csv"  # ending of tables of answers to questions
 TRIALS_OF_WAVES = "waves/trials.csv"
 """Path of the table in the results of a study."""
 
@@ -85,12 +88,15 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     responses_out: Annotated[
         Path | None, WritesTable("The table of all responses to write.", kind="responses")
     ] = None
-    triplets: Annotated[Path, reads_kind("Triplets, in an order of their own.", "triplets")]
+    triplets: Annotated[
+        Path, reads_kind("Triplets; the order of the table is that of their use.", "triplets")
+    ]
     sentences: Annotated[
         Path | None, reads_kind("Natural sentences for catch trials.", "sentences")
     ] = None
     first: Annotated[
-        Path | None, reads_kind("Trials of wave 1, from `design`; by default new items.", "trials")
+        Path | None,
+        Reads("Trials of wave 1, from `design`; by default new items.", content="trials"),
     ] = None
     data: Annotated[
         tuple[Path, ...], Reads("Answers so far: files, or folders of files.", folder=True)
@@ -108,6 +114,15 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
 
     def check(self) -> None:
         """Check the platform, and that catch trials and rules have their files."""
+        self.rules.check()
+        record = Record.from_file(record_path(self.out))
+        if record is not None and record.facts.get("history"):
+            for name in ("alpha", "margin"):
+                if record.facts[name] != getattr(self.rules, name):
+                    raise InputError(
+                        f"{name} must stay {record.facts[name]:g}, because answers have been "
+                        f"looked at, got {getattr(self.rules, name):g}."
+                    )
         if self.exclusions.require and self.exclusions.participants is None:
             raise InputError("`require` needs `participants`. Set both, or neither.")
         if self.catch_per_group and self.sentences is None:
@@ -116,7 +131,9 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                 "to 0."
             )
         if self.platform and import_step(self.platform) is None:
-            raise InputError(f"`platform`: {self.platform} has no `import`.")
+            raise InputError(
+                f"`platform` must be one of {', '.join(platform_names())}, got {self.platform}."
+            )
 
     def work(self, reporter: Reporter) -> Outcome[Verdict]:
         """Compute the verdict, and design the next wave if the last one is complete."""
@@ -127,20 +144,21 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         responses = self._responses(trials, reporter)
         if not responses and len(waves) == 1:
             waves, trials = self._first(names)
-        admission = admit(trials, responses, exclusions=self.exclusions) if responses else None
-        admitted = () if admission is None else admission.responses
-        answers = [*answers_of(trials, admitted)]
+        last, finished = waves[-1], self._finished(trials, responses)
+        answers, n_excluded = self._answers(waves, trials, responses, finished, reporter)
         matches = matches_of(answers, names)
         verdict = verdict_of(matches, self.rules.alpha, self.rules.margin)
-        further = further_people(matches, verdict, self.rules.alpha)
-        finished = _finished(trials, responses)
-        last = waves[-1]
-        of_last = [g for g in finished.values() if last.first_list <= g <= last.last_list]
+        history = history_of(waves, answers, names, self.rules)
+        sizes = Counter(finished.values())
+        n_done = sum(
+            min(sizes[group], last.people_per_list)
+            for group in range(last.first_list, last.last_list + 1)
+        )
         wanted = min(last.people, self.rules.people_per_wave)
-        people = max(sum(wave.people for wave in waves), len(finished))
+        people = sum(wave.people for wave in waves)
         is_over = not verdict.open or not self.rules.lists(people)
         missing, needed = "", 0
-        if len(of_last) >= wanted and not is_over:
+        if n_done >= wanted and not is_over:
             try:
                 new = self._design(verdict.open, trials, people)
                 waves.append(Wave.of(last.wave + 1, new, self._people(people)))
@@ -148,35 +166,32 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             except TooFewItemsError as error:
                 missing, needed = str(error), error.needed
         # The waves come first: a wave without trials is ignored if the process is killed here
+        write_table(Path(f"{self.out}.answers.csv"), columns_of(Answer, answers))
         write_table(Path(f"{self.out}.waves.csv"), columns_of(Wave, waves))
         write_table(self.out, trial_columns(trials))
         write_table(Path(f"{self.out}.wave.csv"), trial_columns(waves[-1].trials_of(trials)))
-        write_table(Path(f"{self.out}.answers.csv"), columns_of(Answer, answers))
         if self.responses_out is not None:
             write_responses(self.responses_out, responses)
         parts = write_matches(matches, verdict, self.rules.alpha, Path(f"{self.out}.verdict.csv"))
-        status = missing or self._status(waves[-1], verdict, len(of_last), wanted, is_over)
+        status = missing or self._status(waves[-1], verdict, n_done, wanted, is_over)
         reporter.say(f"{self.out}: {status}")
-        excluded = {} if admission is None else admission.excluded
-        if admission is not None:
-            reporter.warn(admission.origin.warning)
         found = Counter((t.model_1, t.model_2) for t in self._triplets)
         facts: dict[str, Any] = {
             **asdict(self.rules),
             "compared_models": names,
             "waves": [asdict(wave) for wave in waves],
-            "history": history_of(waves, answers, names, self.rules),
+            "history": history,
             "finished": len(finished),
-            "excluded": len(excluded.keys() & finished.keys()),
-            "further_people": further,
-            "verdict": verdict.text if responses else "",
+            "excluded": n_excluded,
+            "simulated": len({row.participant for row in responses if row.simulated}),
+            "further_people": further_people(matches, verdict, self.rules.alpha),
+            "verdict": verdict.text if history else "",
             "status": status,
             "is_over": is_over,
             "triplets_per_pair": needed or max(found.values()),
             "seed": self.seed,
         }
-        parts = parts if responses else []
-        return Outcome(verdict, facts, complete=not missing, parts=parts)
+        return Outcome(verdict, facts, complete=not missing, parts=parts if history else [])
 
     @cached_property
     def _triplets(self) -> Sequence[Triplet]:
@@ -199,7 +214,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         return [name for name in names if self.review and name not in self._is_rejected]
 
     def _people(self, people: int) -> int:
-        return min(self.rules.people_per_wave, self.rules.max_people - people)
+        return self.rules.lists(people) * self.rules.people_per_list
 
     def _stored(self) -> tuple[list[Wave], list[Trial]]:
         """Return the waves that an earlier run designed, and their trials."""
@@ -219,11 +234,22 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
 
     def _first(self, names: Sequence[str]) -> tuple[list[Wave], list[Trial]]:
         """Return wave 1 with its trials."""
-        if self.first is not None:
-            trials = list(read_trials(self.first))
-        else:
+        if self.first is None:
             trials = self._design([*combinations(names, 2)], [], 0)
-        return [Wave.of(1, trials, self._people(0))], trials
+            return [Wave.of(1, trials, self._people(0))], trials
+        trials = list(read_trials(self.first))
+        sources = [trial.source_id for trial in trials if trial.source_id]
+        if len({*sources}) < len(sources) or {t.model_1 for t in trials} - {*names, ""}:
+            raise InputError(
+                f"{self.first} cannot be wave 1: each triplet must have one trial (no `twins`), "
+                "and all models must have triplets."
+            )
+        if self.rules.people_per_wave % (n_lists := len({trial.group for trial in trials})):
+            raise InputError(
+                f"people_per_wave must be a multiple of the {n_lists} groups of {self.first}, got "
+                f"{self.rules.people_per_wave}."
+            )
+        return [Wave.of(1, trials, self.rules.people_per_wave)], trials
 
     def _design(
         self, matches: Sequence[tuple[str, str]], earlier: Sequence[Trial], people: int
@@ -251,33 +277,87 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                 "review them, and name the file of decisions in `review`.",
                 0,
             ) from error
-        return [replace(trial, scale=self.scale) for trial in trials]
+        scale = earlier[0].scale if earlier else self.scale
+        return [replace(trial, scale=scale) for trial in trials]
+
+    def _finished(self, trials: Sequence[Trial], responses: Sequence[Response]) -> dict[str, int]:
+        """Return participant → list, for participants who have answered all its trials."""
+        sizes = Counter(trial.group for trial in trials)
+        answered = Counter((response.participant, response.group) for response in responses)
+        share = 1 - self.exclusions.max_missing - 1e-9
+        return {who: group for (who, group), n in answered.items() if n >= share * sizes[group]}
+
+    def _answers(
+        self,
+        waves: Sequence[Wave],
+        trials: Sequence[Trial],
+        responses: Sequence[Response],
+        finished: Mapping[str, int],
+        reporter: Reporter,
+    ) -> tuple[list[Answer], int]:
+        """Return the answers that count, and the number of finished but excluded participants.
+
+        A list counts when it is complete, and does not change any more: otherwise, answers to a
+        list could decide whether further people see it, and the e-values would not be valid.
+        """
+        table = Path(f"{self.out}.answers.csv")
+        has_looked = table.is_file() and len(waves) + bool(responses) > 1
+        counted = read_answers(table, may_be_empty=True) if has_looked else ()
+        listed = self.exclusions.exclude
+        gone = {answer.participant for answer in counted} - finished.keys()
+        if gone and listed is not None:
+            gone -= {*map(str, read_table(listed).get("participant", ()))}
+            counted = tuple(a for a in counted if a.participant in finished)
+        if gone:
+            raise InputError(
+                f"The data lack {quantity(len(gone), 'participant')} whose answers already counted,"
+                f" such as {min(gone)}. Name the data of all waves; list people who withdrew in "
+                "`exclude`."
+            )
+        closed, members = (
+            {answer.list for answer in counted},
+            grouped((group, who) for who, group in finished.items()),
+        )
+        new: set[str] = set()
+        for wave in waves:
+            for group in range(wave.first_list, wave.last_list + 1):
+                people = members.get(group, [])[: wave.people_per_list]
+                if str(group) not in closed and len(people) == wave.people_per_list:
+                    new |= {*people}
+        if not finished:
+            return [*counted], 0
+        rows = [row for row in responses if row.participant in finished]
+        admission = admit(trials, rows, exclusions=self.exclusions, may_be_empty=True)
+        reporter.warn(admission.origin.warning)
+        admitted = (row for row in admission.responses if row.participant in new)
+        added = [replace(a, wave=waves[-1].wave) for a in answers_of(trials, admitted)]
+        return [*counted, *added], len(finished) - len(admission.participants)
 
     def _responses(self, trials: Sequence[Trial], reporter: Reporter) -> Sequence[Response]:
         """Return the answers so far; of several answers to a trial, the first.
 
         Raises:
-            InputError: if the data cannot be read, or a participant is in several lists.
+            InputError: if the data cannot be read.
         """
-        files = data_files(self.data)
+        files = [file for file in data_files(self.data) if not file.name.endswith(QUESTIONS)]
         if not files:
             return ()
         step = import_step(self.platform) if self.platform else None
         if step is None:
-            rows = [row for file in files for row in read_responses(file, trials)]
-            imported = Imported(tuple(trials), tuple(rows))
+            scale, known = trials[0].scale, {trial.trial_id for trial in trials}
+            read = [row for file in files for row in read_responses(file, trials, scale=scale)]
+            imported = Imported(tuple(trials), tuple(r for r in read if r.trial_id in known))
         else:
             imported = step.reader.read(files, trials, **vars(step.settings))
         for row in imported.unreadable:
             reporter.warn(f"skipped: {row}")
         groups: dict[str, int] = {}
         for response in imported.responses:
-            if groups.setdefault(response.participant, response.group) != response.group:
-                raise InputError(
-                    f"{response.participant} answered trials of two lists, "
-                    f"{groups[response.participant]} and {response.group}."
-                )
-        return keep_one(imported, "first").responses
+            groups.setdefault(response.participant, response.group)
+        if len({(r.participant, r.group) for r in imported.responses}) > len(groups):
+            reporter.warn("Some participants answered trials of two lists: only the first counts.")
+        rows = keep_one(imported, "first").responses
+        return [row for row in rows if row.group == groups[row.participant]]
 
     def _status(
         self, wave: Wave, verdict: Verdict, finished: int, wanted: int, is_over: bool
@@ -286,12 +366,13 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         if not verdict.open:
             return verdict.text
         if is_over and finished >= wanted:
-            return f"No verdict after the largest number of people. {verdict.text}"
+            return f"{verdict.text} The largest number of people is reached."
         if finished and finished < wanted:
             return f"{finished:,} of {wanted:,} participants of wave {wave.wave} have finished."
+        before = f"{verdict.text} " if wave.wave > 1 else ""
         lists = quantity(wave.last_list - wave.first_list + 1, "list")
         return (
-            f"wave {wave.wave} is designed: {quantity(wave.people, 'participant')}, {lists} "
+            f"{before}Wave {wave.wave} is designed: {quantity(wave.people, 'participant')}, {lists} "
             f"({wave.first_list} to {wave.last_list}), {quantity(wave.items, 'item')} of "
             f"{quantity(wave.matches, 'match', 'matches')}."
         )
@@ -302,29 +383,35 @@ def history_of(
 ) -> list[dict[str, Any]]:
     """Return the verdict after each wave with answers, for the record."""
     history = []
-    for wave in waves:
-        so_far = [answer for answer in answers if int(answer.list) <= wave.last_list]
-        if not any(int(answer.list) >= wave.first_list for answer in so_far):
-            continue
+    for number in (wave.wave for wave in waves if any(a.wave == wave.wave for a in answers)):
+        so_far = [answer for answer in answers if answer.wave <= number]
         verdict = verdict_of(matches_of(so_far, names), rules.alpha, rules.margin)
-        facts = {"wave": wave.wave, "verdict": verdict.text, "winner": verdict.winner}
-        alike = [[*pair] for pair in verdict.alike]
-        sets = {"surviving": [*verdict.surviving], "beaten": {**verdict.beaten}, "alike": alike}
-        history.append(facts | sets)
+        pairs = {"alike": [[*p] for p in verdict.alike], "open": [[*p] for p in verdict.open]}
+        facts = {"wave": number, "verdict": verdict.text, "winner": verdict.winner, **pairs}
+        history.append({**facts, "surviving": [*verdict.surviving], "beaten": {**verdict.beaten}})
     return history
 
 
-def recomputed_history(out: Path, record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Compute the verdict after each wave again, from the answers next to the table of trials."""
+def contradiction(out: Path, record: Mapping[str, Any]) -> str:
+    """Compute all verdicts again from the answers, and say what contradicts the record.
+
+    Args:
+        out: table of the trials of all waves.
+        record: its record.
+    """
     rules = WaveRules(**{name: record[name] for name in vars(WaveRules())})
+    waves, trials = read_waves(Path(f"{out}.waves.csv")), read_trials(out)
     answers = read_answers(Path(f"{out}.answers.csv"), may_be_empty=True)
-    return history_of(
-        read_waves(Path(f"{out}.waves.csv")), answers, record["compared_models"], rules
-    )
-
-
-def _finished(trials: Sequence[Trial], responses: Sequence[Response]) -> dict[str, int]:
-    """Return participant → list, for participants who have answered all trials of their list."""
-    sizes = Counter(trial.group for trial in trials)
-    answered = Counter((response.participant, response.group) for response in responses)
-    return {who: group for (who, group), n in answered.items() if n >= sizes[group]}
+    history = history_of(waves, answers, record["compared_models"], rules)
+    verdict = history[-1]["verdict"] if history else ""
+    if history != record["history"] or verdict != record["verdict"]:
+        return "its answers give other verdicts than its record states."
+    open_after = {look["wave"]: {frozenset(pair) for pair in look["open"]} for look in history}
+    for wave in waves:
+        own = wave.trials_of(trials)
+        compared = {frozenset((trial.model_1, trial.model_2)) for trial in own if trial.model_1}
+        if Wave.of(wave.wave, own, wave.people) != wave or asdict(wave) not in record["waves"]:
+            return f"wave {wave.wave} has other trials than its record states."
+        if not compared <= open_after.get(wave.wave - 1, compared):
+            return f"wave {wave.wave} compares models that the verdict before it had dropped."
+    return ""

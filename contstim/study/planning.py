@@ -351,8 +351,8 @@ def _expected_waves(step: DesignWaves, n_models: int) -> str:
     trials = step.rules.trials_per_person + step.catch_per_group
     hours = [people * trials * step.seconds_per_trial / 3600 for people in size.people]
     return (
-        f"Waves need about {size.people[0]:,} people (in one of five studies more than "
-        f"{size.people[1]:,}), {hours[0]:,.0f} ({hours[1]:,.0f}) hours of answers, and "
+        f"Waves need about {size.people[0]:,} people (in one of five studies {size.people[1]:,} or "
+        f"more), {hours[0]:,.1f} ({hours[1]:,.1f}) hours of answers, and "
         f"{size.items[0]:,} ({size.items[1]:,}) triplets of a pair of models. In simulations with "
         f"models and items like those of Golan et al. (2023), {size.decided:.0%} of the studies "
         f"have a verdict after at most {step.rules.max_people:,} people."

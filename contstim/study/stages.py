@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, replace
 from itertools import product
-from math import comb
+from math import ceil, comb
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -196,7 +196,8 @@ class _Wiring:
         if record is not None and "triplets_per_pair" in record.facts:
             return int(record.facts["triplets_per_pair"])
         rules = WaveRules(**{name: waves[name] for name in vars(WaveRules()) if name in waves})
-        return rules.items_per_match(max(1, comb(len(self._study.models), 2)))
+        items = rules.items_per_match(max(1, comb(len(self._study.models), 2)))
+        return items if not waves.get("review") else ceil(1.25 * items)  # some are rejected
 
     def find(
         self,

@@ -25,7 +25,7 @@ from contstim.files.records import Record, path_from
 from contstim.files.tables import join_names
 from contstim.models.specifications import hub_commit
 from contstim.reporter import SILENT, Reporter
-from contstim.steps.waves import DesignWaves, recomputed_history
+from contstim.steps.waves import DesignWaves, contradiction
 from contstim.study.handing_on.manifest import (
     ENVIRONMENT,
     MANIFEST,
@@ -161,11 +161,10 @@ def _verdicts(folder: Path, records: Iterable[Record]) -> Iterator[CheckedFile]:
         if record.step == DesignWaves.name:
             out = record.path.with_name(record.path.name.removesuffix(".meta.json"))
             try:
-                same = recomputed_history(out, record.facts) == record.facts["history"]
-                why = "its answers give other verdicts than its record states."
-            except ContstimError as error:
-                same, why = False, f"its verdicts cannot be computed: {error}"
-            if not same:
+                why = contradiction(out, record.facts)
+            except (ContstimError, KeyError, ValueError) as error:
+                why = f"its verdicts cannot be computed: {error}"
+            if why:
                 name = path_from(folder, Path(f"{out}.answers.csv"))
                 yield CheckedFile(name, FileState.EDITED, why)
 

@@ -26,7 +26,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.ratings import roles
 from contstim.experiments.responses.table import UNRATED
-from contstim.files.tables import read_rows, text
+from contstim.files.tables import read_rows, text, whole_number
 from contstim.items.stimuli import Condition, optional_text
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from contstim.experiments.responses.table import Response
     from contstim.files.arrays import FloatArray
+    from contstim.files.tables import Reader
     from contstim.items.stimuli import Trial
 
 BETS = np.array([0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 0.95])
@@ -54,6 +55,7 @@ class Answer:
         model_b: the other model.
         preferred: name of the preferred model, or `tie`.
         list: list of items that the participant saw; empty for a list of one participant.
+        wave: wave at the end of which the answer first counted; 0 if there are no waves.
     """
 
     TABLE: ClassVar[str] = "judgements"
@@ -63,6 +65,7 @@ class Answer:
     model_b: str
     preferred: str
     list: str = ""
+    wave: int = 0
 
 
 def read_answers(path: Path | str, *, may_be_empty: bool = False) -> tuple[Answer, ...]:
@@ -72,7 +75,8 @@ def read_answers(path: Path | str, *, may_be_empty: bool = False) -> tuple[Answe
         InputError: if the file cannot be read or lacks a column, a row does not name two different
             models or prefers a third one, or a participant saw several lists.
     """
-    readers = {"str": (text, "text"), "list": (optional_text, "text")}
+    readers: dict[str, Reader] = {"str": (text, "text"), "list": (optional_text, "text")}
+    readers["wave"] = (lambda cell: 0 if cell is None else whole_number(cell), "a whole number")
     answers = read_rows(path, Answer, readers, may_be_empty=may_be_empty)
     lists: dict[str, str] = {}
     for row, answer in enumerate(answers):
@@ -127,14 +131,17 @@ class Match:
         x: outcome of each list, (n_lists,): mean over its participants of the share of answers for
             model_a minus the share for model_b.
         people: number of participants of each list, (n_lists,).
-        share: share of all answers for model_a; a tie counts one half.
     """
 
     model_a: str
     model_b: str
     x: FloatArray
     people: FloatArray
-    share: float
+
+    @property
+    def share(self) -> float:
+        """Mean share of answers for model_a over the lists; a tie counts one half."""
+        return (1 + float(self.x.mean())) / 2 if len(self.x) else 0.5
 
     def log_e(self, model: str) -> FloatArray:
         """Return log E of `model` against the other model after each list, (n_lists + 1,)."""
@@ -186,11 +193,9 @@ def matches_of(answers: Iterable[Answer], names: Iterable[str] = ()) -> list[Mat
             for people in signs.values()
         ]
         lists = [people for people in lists if people]
-        all_signs = [sign for people in lists for person in people for sign in person]
         x = np.array([np.mean([np.mean(person) for person in people]) for people in lists])
         sizes = np.array([float(len(people)) for people in lists])
-        share = (1 + float(np.mean(all_signs))) / 2 if all_signs else 0.5
-        matches.append(Match(*pair, x, sizes, share))
+        matches.append(Match(*pair, x, sizes))
     return matches
 
 
@@ -202,7 +207,7 @@ class Verdict:
         beaten: dropped model → the model that beats it with the largest e-value.
         surviving: models that no other model beats.
         winner: model that beats every other one; empty for none.
-        alike: pairs of models that differ by less than the margin.
+        alike: pairs of models that no longer need answers, as they differ by less than the margin.
         open: matches whose further answers can complete the verdict.
     """
 
@@ -222,7 +227,7 @@ class Verdict:
         if self.open:
             return f"Undecided between {', '.join(self.surviving)}."
         pairs = (f"{a} and {b} differ by less than the margin" for a, b in self.alike)
-        return f"No model beats all others: {'; '.join(pairs)}."
+        return f"No model is shown to beat all others: {'; '.join(pairs)}."
 
 
 def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> Verdict:
@@ -253,11 +258,6 @@ def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> V
     winners = (a for a in models if all((a, b) in wins for b in models if a != b))
     surviving = [model for model in models if model not in beaten]
     pairs = [(match.model_a, match.model_b) for match in matches]
-    alike = [
-        (match.model_a, match.model_b)
-        for match in matches
-        if margin and max(map(abs, match.interval(alpha))) < margin
-    ]
     # One survivor still has to beat the dropped models
     last = surviving[0] if len(surviving) == 1 else ""
     undecided = [
@@ -266,6 +266,12 @@ def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> V
         if ({a, b} <= {*surviving} or last in (a, b)) and not {(a, b), (b, a)} & wins
     ]
     winner = next(winners, "")
+    alike = [
+        (match.model_a, match.model_b)
+        for match in matches
+        if margin and (match.model_a, match.model_b) in undecided
+        if max(map(abs, match.interval(alpha))) < margin
+    ]
     still_open = [] if winner else [pair for pair in undecided if pair not in alike]
     return Verdict(beaten, surviving, winner, alike, still_open)
 

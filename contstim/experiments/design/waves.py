@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 import numpy as np
 
-from contstim.errors import InfeasibleError
+from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.analysis.e_values import Match, Verdict, verdict_of
 from contstim.experiments.design.building import draw_fillers, triplet_trials
 from contstim.experiments.design.population import PUBLISHED_KINDS
@@ -53,7 +53,7 @@ class WaveRules:
     ] = 1
     max_people: Annotated[int, Help("Participants in all waves.", at_least=1)] = 300
     alpha: Annotated[
-        float, Help("Probability of dropping the best model by mistake.", above=0, below=1)
+        float, Help("Maximum probability of ever dropping the best model.", above=0, below=1)
     ] = 0.05
     margin: Annotated[
         float,
@@ -67,11 +67,23 @@ class WaveRules:
     def lists(self, people: int) -> int:
         """Return the number of lists of the next wave, after a number of people."""
         remaining = min(self.people_per_wave, self.max_people - people)
-        return max(0, ceil(remaining / self.people_per_list))
+        return max(0, remaining // self.people_per_list)
 
     def items_per_match(self, n_matches: int) -> int:
         """Return the number of items that the first wave needs of each match."""
         return ceil(self.lists(0) * self.trials_per_person / n_matches)
+
+    def check(self) -> None:
+        """Check that all lists of a wave can be complete.
+
+        Raises:
+            InputError: if a wave has another number of people than a multiple of a list's.
+        """
+        if self.people_per_wave % self.people_per_list or self.max_people < self.people_per_wave:
+            raise InputError(
+                "people_per_wave must be a multiple of people_per_list, and at most max_people, "
+                f"got {self.people_per_wave}, {self.people_per_list} and {self.max_people}."
+            )
 
 
 class TooFewItemsError(InfeasibleError):
@@ -110,10 +122,17 @@ class Wave:
     items: int
     sha256: str
 
+    @property
+    def people_per_list(self) -> int:
+        """Number of participants that complete a list."""
+        return self.people // (self.last_list - self.first_list + 1)
+
     @classmethod
     def of(cls, number: int, trials: Sequence[Trial], people: int) -> Wave:
-        """Describe the trials of a wave."""
+        """Describe the trials of a wave; each list gets the same number of people, at least one."""
         groups = [trial.group for trial in trials]
+        n_lists = max(groups) - min(groups) + 1
+        people = n_lists * max(1, people // n_lists)
         compared = [trial for trial in trials if trial.model_1]
         names = "\n".join(sorted(f"{trial.group} {trial.trial_id}" for trial in trials))
         matches = {frozenset((trial.model_1, trial.model_2)) for trial in compared}
@@ -146,8 +165,9 @@ def design_wave(
 ) -> list[Trial]:
     """Design the next wave: new items of the open matches, in equal numbers.
 
-    Triplets are used in the order of their table, which must not depend on answers. All lists of a
-    wave have the same catch trials.
+    Triplets are used in the order of their table, which must not depend on answers; an item that
+    shares a sentence with the list waits for a later list. All lists of a wave have the same catch
+    trials.
 
     Args:
         rules: sizes of waves.
@@ -173,7 +193,9 @@ def design_wave(
         if triplet.triplet_id not in shown:
             pools[match].append(triplet)
     n_lists, first = rules.lists(people), max((t.group for t in earlier), default=0) + 1
-    turns = cycle(frozenset(pair) for pair in matches)
+    used = Counter(frozenset((trial.model_1, trial.model_2)) for trial in earlier)
+    # Matches with the fewest items come first, because the last round may not reach all
+    turns = cycle(sorted(map(frozenset[str], matches), key=lambda match: used[match]))
     schedule = [[*islice(turns, rules.trials_per_person)] for _ in range(n_lists)]
     _check_pools(schedule, pools, found)
     trials = []
@@ -221,18 +243,17 @@ def _check_pools(
         match = max(missing, key=lambda m: missing[m])
         total = max(found[m] + n for m, n in missing.items())
         raise TooFewItemsError(
-            f"Too few unused items for the next wave, such as {' × '.join(sorted(match))}: "
-            f"{needed[match]} needed, {len(pools[match])} found. Each pair of models needs {total} "
-            "triplets in total. In a study, remove per_pair from [triplets]: the study searches "
-            "what it needs. Without a study, run `triplets` with this number first.",
+            f"The next wave needs {needed[match]} new items of {' × '.join(sorted(match))}, but "
+            f"{len(pools[match])} are left: search {total} triplets of each pair of models "
+            "(per_pair of [triplets]; without this key, a study searches what later waves need).",
             total,
         )
 
 
 def simulate_waves(
     rules: WaveRules, models: Sequence[str], play: Play
-) -> Iterator[tuple[Verdict, int, dict[ModelPair, FloatArray]]]:
-    """Yield the verdict, the number of people and the outcomes of each match after each wave.
+) -> Iterator[tuple[Verdict, int, Counter[ModelPair]]]:
+    """Yield the verdict, the number of people and the items of each match after each wave.
 
     Args:
         rules: sizes of waves.
@@ -242,19 +263,22 @@ def simulate_waves(
     """
     pairs = [*combinations(models, 2)]
     outcomes: dict[ModelPair, FloatArray] = {pair: np.empty(0) for pair in pairs}
+    items = Counter(dict.fromkeys(pairs, 0))
     verdict, people = Verdict({}, models, "", open=pairs), 0
     while verdict.open and (n_lists := rules.lists(people)):
-        turns = cycle(range(len(verdict.open)))
-        counts = np.zeros((n_lists, len(verdict.open)), int)
+        matches = sorted(verdict.open, key=lambda pair: items[pair])
+        turns = cycle(range(len(matches)))
+        counts = np.zeros((n_lists, len(matches)), int)
         for row in counts:
             np.add.at(row, [*islice(turns, rules.trials_per_person)], 1)
-        for pair, column in zip(verdict.open, counts.T, strict=True):
+        for pair, column in zip(matches, counts.T, strict=True):
             new = [play(pair, int((column == n).sum()), int(n)) for n in set(column.tolist()) if n]
             outcomes[pair] = np.concatenate([outcomes[pair], *new])
+            items[pair] += int(column.sum())
         people += n_lists * rules.people_per_list
-        matches = [Match(*pair, x, np.ones(len(x)), 0.5) for pair, x in outcomes.items()]
-        verdict = verdict_of(matches, rules.alpha, rules.margin)
-        yield verdict, people, outcomes
+        played = [Match(*pair, x, np.ones(len(x))) for pair, x in outcomes.items()]
+        verdict = verdict_of(played, rules.alpha, rules.margin)
+        yield verdict, people, items
 
 
 @dataclass(frozen=True)
@@ -298,10 +322,9 @@ def expected_size(
             answers = rng.binomial(rules.people_per_list, p) / rules.people_per_list
             return np.asarray(2 * answers.mean(axis=1) - 1)
 
-        *_, (verdict, number, outcomes) = simulate_waves(rules, models, play)
+        *_, (verdict, number, used) = simulate_waves(rules, models, play)
         people.append(number)
-        most = max(map(len, outcomes.values()))
-        items.append(most * ceil(rules.trials_per_person / len(outcomes)))
+        items.append(max(used.values()))
         decided += not verdict.open
     median, most_people = np.percentile(people, (50, 80)).tolist()
     typical, most_items = np.percentile(items, (50, 80)).tolist()

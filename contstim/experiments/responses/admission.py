@@ -131,7 +131,11 @@ class Admission:
 
 
 def admit(
-    trials: Sequence[Trial], responses: Sequence[Response], *, exclusions: Exclusions | None = None
+    trials: Sequence[Trial],
+    responses: Sequence[Response],
+    *,
+    exclusions: Exclusions | None = None,
+    may_be_empty: bool = False,
 ) -> Admission:
     """Exclude participants who did not finish, failed the catch trials, or break another rule.
 
@@ -173,7 +177,7 @@ def admit(
     reasons = unfinished | reasons
     participants = tuple(p for p in report.participants if p not in reasons)
     excluded = {p: reasons[p] for p in report.participants if p in reasons}
-    if not participants:
+    if not participants and not may_be_empty:
         why = "; ".join(f"{name}: {reason}" for name, reason in excluded.items())
         raise InputError(f"No participant remains{': ' + why if why else ': no responses'}.")
     return Admission(

@@ -23,7 +23,7 @@ ALPHA = 0.05
 
 
 def match(x: list[float], a: str = "a", b: str = "b") -> Match:
-    return Match(a, b, np.array(x, np.float64), np.ones(len(x)), 0.5)
+    return Match(a, b, np.array(x, np.float64), np.ones(len(x)))
 
 
 @given(st.lists(st.floats(-1, 1), max_size=30))
@@ -53,7 +53,7 @@ def test_outcomes_are_means_over_the_people_of_a_list_of_differences_of_shares()
     ab, ac, bc = matches_of([Answer(*row) for row in rows])
     assert ab.x == pytest.approx([(2 / 3 - 1) / 2, 1])
     assert ab.people.tolist() == [2, 1]
-    assert ab.share == pytest.approx((1 + (1 + 1 + 0 - 1 + 1) / 5) / 2)
+    assert ab.share == pytest.approx((1 + ((2 / 3 - 1) / 2 + 1) / 2) / 2)
     assert (ac.x.tolist(), bc.x.tolist(), bc.share) == ([-1], [], 0.5)
 
 

@@ -92,10 +92,10 @@ def test_simulated_waves_drop_models_that_lose_every_answer() -> None:
     ) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
         return np.full(n_lists, 1.0 if n_trials else 0.0)
 
-    *_, (verdict, people, outcomes) = simulate_waves(rules, "abc", first_wins)
+    *_, (verdict, people, items) = simulate_waves(rules, "abc", first_wins)
     assert (verdict.winner, people) == ("a", 12)
     # The match of b and c stops when c is dropped by a
-    assert len(outcomes["b", "c"]) < len(outcomes["a", "b"])
+    assert items["b", "c"] < items["a", "b"]
 
 
 def test_strengths_predict_the_accuracies() -> None:
