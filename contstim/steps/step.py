@@ -186,12 +186,14 @@ class Step(Generic[Value]):
             return
         from contstim.models.specifications import with_contexts
 
-        values = {f.name: value for f, value in self.values() if isinstance(f.note, Models)}
-        texts = [text for value in values.values() for text in _each(value) if text is not None]
+        values = [(f, value) for f, value in self.values() if isinstance(f.note, Models)]
+        texts = [text for _, value in values for text in _each(value) if text is not None]
         moved = with_contexts(texts, contexts) | {None: None}
-        for key, value in values.items():
-            new = tuple(moved[text] for text in _each(value))
-            object.__setattr__(self, key, new if isinstance(value, tuple) else new[0])
+        for field, value in values:
+            texts = [moved[text] for text in _each(value)]
+            new = tuple(texts) if isinstance(value, tuple) else texts[0]
+            group = replace(getattr(self, field.group), **{field.name: new}) if field.group else new
+            object.__setattr__(self, field.group or field.name, group)
         object.__setattr__(self, "context", ())
 
     @classmethod

@@ -35,6 +35,7 @@ from contstim.files.tables import columns_of, read_table, write_table
 from contstim.items.reviews import read_reviews
 from contstim.items.stimuli import read_stimuli, read_trials, read_triplets, trial_columns
 from contstim.options import Help, Reads, Seed, WritesTable, reads_kind
+from contstim.reporter import SILENT, Reporter
 from contstim.steps.design import TrialsStep
 from contstim.steps.fields import Reviews
 from contstim.steps.platforms import data_files, import_step
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 
     from contstim.experiments.responses.table import Response
     from contstim.items.stimuli import Trial, Triplet
-    from contstim.reporter import Reporter
 
 
 QUESTIONS = ".questions.csv"  # ending of tables of answers to questions
@@ -191,6 +191,8 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             "triplets_per_pair": needed or max(found.values()),
             "seed": self.seed,
         }
+        if waves[-1] != last and self._has_further_answers(trials):
+            return self.work(reporter)  # a study is repeated from its data, wave by wave
         return Outcome(verdict, facts, complete=not missing, parts=parts if history else [])
 
     @cached_property
@@ -303,11 +305,13 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         table = Path(f"{self.out}.answers.csv")
         has_looked = table.is_file() and len(waves) + bool(responses) > 1
         counted = read_answers(table, may_be_empty=True) if has_looked else ()
-        listed = self.exclusions.exclude
+        table_of_excluded = self.exclusions.exclude
+        listed = set[str]()
+        if table_of_excluded is not None:
+            listed = {str(who) for who in read_table(table_of_excluded).get("participant", ())}
         gone = {answer.participant for answer in counted} - finished.keys()
-        if gone and listed is not None:
-            gone -= {*map(str, read_table(listed).get("participant", ()))}
-            counted = tuple(a for a in counted if a.participant in finished)
+        counted = tuple(a for a in counted if a.participant not in gone & listed)
+        gone -= listed
         if gone:
             raise InputError(
                 f"The data lack {quantity(len(gone), 'participant')} whose answers already counted,"
@@ -326,12 +330,23 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                     new |= {*people}
         if not finished:
             return [*counted], 0
-        rows = [row for row in responses if row.participant in finished]
-        admission = admit(trials, rows, exclusions=self.exclusions, may_be_empty=True)
+        rows = [r for r in responses if r.participant in finished.keys() - listed]
+        rules = replace(self.exclusions, exclude=None)
+        admission = admit(trials, rows, exclusions=rules, may_be_empty=True)
         reporter.warn(admission.origin.warning)
         admitted = (row for row in admission.responses if row.participant in new)
         added = [replace(a, wave=waves[-1].wave) for a in answers_of(trials, admitted)]
+        stored = {replace(answer, wave=0) for answer in counted}
+        if not stored <= {*answers_of(trials, rows)}:
+            reporter.warn(
+                "The data have other answers than those that already counted, which stay."
+            )
         return [*counted, *added], len(finished) - len(admission.participants)
+
+    def _has_further_answers(self, trials: Sequence[Trial]) -> bool:
+        """Return whether the data have answers to the last wave."""
+        last = max(trial.group for trial in trials)
+        return any(response.group >= last for response in self._responses(trials, SILENT))
 
     def _responses(self, trials: Sequence[Trial], reporter: Reporter) -> Sequence[Response]:
         """Return the answers so far; of several answers to a trial, the first.
@@ -372,8 +387,8 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         before = f"{verdict.text} " if wave.wave > 1 else ""
         lists = quantity(wave.last_list - wave.first_list + 1, "list")
         return (
-            f"{before}Wave {wave.wave} is designed: {quantity(wave.people, 'participant')}, {lists} "
-            f"({wave.first_list} to {wave.last_list}), {quantity(wave.items, 'item')} of "
+            f"{before}Wave {wave.wave} is designed: {quantity(wave.people, 'participant')}, "
+            f"{lists} ({wave.first_list} to {wave.last_list}), {quantity(wave.items, 'item')} of "
             f"{quantity(wave.matches, 'match', 'matches')}."
         )
 

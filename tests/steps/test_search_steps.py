@@ -183,3 +183,17 @@ def test_a_missing_file_is_reported_before_a_model_is_read(tmp_path: Path) -> No
     for step in steps:
         with pytest.raises(InputError, match=r"missing\.txt"):
             step.run()
+
+
+def test_a_judge_reads_its_context() -> None:
+    step = SearchTriplets.of(
+        {
+            "models": ("a=kenlm:a.arpa", "b=hf:b"),
+            "judge": ("j=hf:j",),
+            "context": ("j=It says:",),
+            "sentences": Path("natural.txt"),
+            "out": Path("triplets.csv"),
+        }
+    )
+    assert step.settings.judge == ("j=hf:j?context=It%20says%3A",)
+    assert step.models == ("a=kenlm:a.arpa", "b=hf:b")

@@ -10,6 +10,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.e_values import read_answers
+from contstim.experiments.design.building import build_design
 from contstim.experiments.design.waves import read_waves
 from contstim.experiments.responses.table import Response, write_responses
 from contstim.files.tables import columns_of, read_table, write_table
@@ -122,14 +123,97 @@ def test_pieces_copies_and_kills_change_nothing(folder: Path) -> None:
     assert {path: path.read_bytes() for path in files} == files
 
 
-def test_a_participant_of_two_lists_is_refused(folder: Path) -> None:
+def test_only_the_first_list_of_a_participant_counts(folder: Path) -> None:
     step = waves(folder)
     step.run()
     trials = read_trials(step.out)
     second = [replace(r, participant="p1") for r in answered(trials, [2])]
     write(folder, "1", [*answered(trials, [1]), *second])
-    with pytest.raises(InputError, match="two lists"):
+    waves(folder).run()
+    assert {a.list for a in read_answers(Path(f"{step.out}.answers.csv"))} == {"1"}
+
+
+def test_a_list_that_counted_does_not_change(folder: Path) -> None:
+    step = waves(folder, people_per_list=2)
+    step.run()
+    trials = read_trials(step.out)
+    assert {trial.group for trial in trials} == {1, 2}
+    first = answered(trials, [1])
+    others = [[replace(r, participant=name) for r in first] for name in ("q1", "r1")]
+    answers = Path(f"{step.out}.answers.csv")
+    write(folder, "1", first)
+    waves(folder, people_per_list=2).run()
+    assert read_answers(answers, may_be_empty=True) == ()  # half of the list
+    write(folder, "2", others[0])
+    waves(folder, people_per_list=2).run()
+    counted = read_answers(answers)
+    assert {answer.participant for answer in counted} == {"p1", "q1"}
+    # A third person, and another rating of the first one, come too late
+    changed = [replace(row, rating=7 - row.rating) for row in first]
+    write(folder, "1", changed)
+    write(folder, "3", others[1])
+    waves(folder, people_per_list=2).run()
+    assert read_answers(answers) == counted
+    (folder / "answers" / "1.csv").unlink()
+    with pytest.raises(InputError, match="p1"):
+        waves(folder, people_per_list=2).run()
+    (folder / "gone.csv").write_text("participant,reason\np1,withdrew\n", encoding="utf-8")
+    waves(folder, people_per_list=2, exclude=folder / "gone.csv").run()
+    assert {answer.participant for answer in read_answers(answers)} == {"q1"}
+
+
+def test_a_late_list_counts_later_and_rules_stay(folder: Path) -> None:
+    step = waves(folder)
+    step.run()
+    write(folder, "1", answered(read_trials(step.out), [1, 2, 3]))
+    waves(folder, people_per_wave=3).run()  # goes on without list 4
+    history = record_of(step.out)["history"]
+    assert len(record_of(step.out)["waves"]) == 2
+    write(folder, "2", answered(read_trials(step.out), [4], lambda trial: 7 - best_first(trial)))
+    waves(folder, people_per_wave=3, min_catch=0).run()
+    assert record_of(step.out)["history"][0] == history[0]
+    late = [a.wave for a in read_answers(Path(f"{step.out}.answers.csv")) if a.list == "4"]
+    assert {*late} == {2}
+    for rule in ({"alpha": 0.1}, {"margin": 0.2}):
+        with pytest.raises(InputError, match="looked at"):
+            waves(folder, **rule).run()
+
+
+def test_a_study_is_repeated_from_its_data(folder: Path) -> None:
+    step = waves(folder)
+    step.run()
+    for n in range(3):
+        trials = read_trials(step.out)
+        last = max(trial.group for trial in trials)
+        write(folder, f"{n}", answered(trials, range(last - 3, last + 1)))
         waves(folder).run()
+    written = {path: path.read_bytes() for path in folder.glob("trials.csv*.csv")}
+    for path in folder.glob("trials.csv*"):
+        path.unlink()
+    waves(folder).run()
+    assert {path: path.read_bytes() for path in written} == written
+
+
+def test_wave_1_from_a_design(folder: Path) -> None:
+    design = build_design(
+        triplets=some_triplets(6, MODELS), groups=2, random_per_group=0, catch_per_group=0
+    )
+    write_table(folder / "first.csv", trial_columns(design.trials))
+    step = waves(folder, first=folder / "first.csv")
+    step.run()
+    assert read_trials(step.out) == design.trials
+    with pytest.raises(InputError, match="multiple of the 2 groups"):
+        waves(folder, first=folder / "first.csv", people_per_wave=3).run()
+    twins = build_design(
+        triplets=some_triplets(6, MODELS),
+        groups=3,
+        random_per_group=0,
+        catch_per_group=0,
+        twins=True,
+    )
+    write_table(folder / "first.csv", trial_columns(twins.trials))
+    with pytest.raises(InputError, match="twins"):
+        waves(folder, first=folder / "first.csv", people_per_wave=3).run()
 
 
 def test_changed_trials_are_refused(folder: Path) -> None:
