@@ -116,6 +116,7 @@ def evidence_figure(matches: Sequence[Match], verdict: Verdict, alpha: float) ->
     axes.axhline(needed, color=GREY, lw=0.8, ls="--")
     axes.annotate(f"{needed:g}", (0, needed), xytext=(0, 2), textcoords="offset points")
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(lambda euros, _: f"{euros:g}")
     axes.set_xlabel("participants")
     axes.set_ylabel(f"E, euros: {best} beats …")
     return figure
