@@ -211,7 +211,8 @@ def _unjudged(study: Study) -> Iterator[str]:
         if step.settings.nats and not step.settings.judge and len(study.models) == 2:
             yield (
                 "triplets: without a judge, many synthetic sentences make no sense. Name a small "
-                'pretrained model at the top of the file, such as judge = "hf:gpt2".'
+                "pretrained model at the top of the file, such as "
+                'judge = { model = "hf:gpt2", context = "It says:" }.'
             )
 
 

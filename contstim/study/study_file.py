@@ -164,14 +164,9 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     loading = Loading(**_read_values(Loading, inner["loading"], ("loading",), problems))
     models = _models(inner["models"], texts, seed, problems)
     questions = _questions(tables.get("questions", []), problems)
-    judge, texts_of = tables.get("judge", []), {model.name: model.text for model in models}
-    judge = [judge] if isinstance(judge, str) else judge
-    if not isinstance(judge, list) or not all(isinstance(name, str) for name in judge):
-        problems.add(("judge",), f"{judge!r} is not a model, or a list of models, in quotes.")
-        judge = []
-    judges = tuple(texts_of.get(name, name) for name in judge)  # a judge can be a name in [models]
+    judges: tuple[str, ...] = ()
     with problems.of(("judge",)):
-        parse_models(judges)
+        judges = _judges(tables.get("judge", []), {model.name: model.text for model in models})
     title = str(title) or Path.cwd().name
     study = Study(path, title, seed, texts, models, loading, questions, judges)
     sections = _read_sections(tables, commands, problems)
@@ -280,6 +275,29 @@ def _models(
                     "choose names that differ in more than spaces, dashes and capitals.",
                 )
     return tuple(models)
+
+
+def _judges(value: Any, texts_of: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the specifications of judges: names of models of the study, or other models.
+
+    Raises:
+        InputError: if a judge is neither a text nor a table of a model and its context.
+        ModelError: if a specification is invalid, or the model reads no context.
+    """
+    judges = []
+    for judge in value if isinstance(value, list) else [value]:
+        table: Any = {"model": judge} if isinstance(judge, str) else judge
+        is_table = isinstance(table, dict) and {"model"} <= table.keys() <= {"model", "context"}
+        if not is_table or not all(isinstance(text, str) for text in table.values()):
+            raise InputError(
+                f"{value!r} is not a model, or a list of models: write texts in quotes, or "
+                '{ model = "hf:gpt2", context = "It says:" }.'
+            )
+        text = texts_of.get(table["model"], table["model"])
+        is_plain = "context" not in table
+        judges.append(text if is_plain else with_context(parse_model(text), table["context"]).text)
+    parse_models(judges)
+    return tuple(judges)
 
 
 def _model(

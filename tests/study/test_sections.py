@@ -66,7 +66,7 @@ def _with(name: str) -> str:
     header = _table(name).partition("]")[0][1:]
     if header in [section.partition("]")[0] for section in rest]:
         return small.STUDY
-    gone = "simulate" if name.startswith("import") else ""
+    gone = "simulate" if name.startswith("import") else "design" if name == "waves" else ""
     kept = [section for section in rest if section.partition("]")[0] != gone]
     blimp = BLIMP if name == "select minimal-pairs" else ""
     return "\n[".join((first, *kept)) + blimp + _table(name)
@@ -322,3 +322,9 @@ def test_the_step_that_contributing_shows_is_a_stage_and_counts_as_plain_python_
     Path("study.toml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=r"corpus\.txt is running prose"):
         read_study(tmp_path)
+
+
+def test_a_judge_has_a_context(tmp_path: Path) -> None:
+    judge = 'judge = [{ model = "j=hf:x", context = "It says:" }, "hf:y"]\n'
+    study = read_study(_study(tmp_path, f"{judge}{_with('vocabulary')}"))
+    assert study.judge == ("j=hf:x?context=It%20says%3A", "hf:y")

@@ -127,6 +127,8 @@ BAD = [
     ('words = "8"', 'words = "eight"', "must be a number or a range"),
     ("enough = 0.25", 'plausible = "0.25"', "is now the key judge"),
     ("seed =", "judge = 1\nseed =", "list of models"),
+    ("seed =", 'judge = { model = "hf:x", rule = "y" }\nseed =', "list of models"),
+    ("seed =", 'judge = { model = "kenlm:x", context = "It" }\nseed =', "context"),
     (
         "enough = 0.25",
         'recipe = "best"',
