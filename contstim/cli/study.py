@@ -85,7 +85,7 @@ def run(
     def end(stage: StudyStage, record: Record) -> None:
         remark(f"{stage.name}: done in {record.seconds:,.1f} s", quiet=quiet)
 
-    again = True
+    again, n_done = True, 0
     while again:
         done = run_study(
             read,
@@ -96,13 +96,14 @@ def run(
             begin=begin,
             end=end,
         )
+        n_done += len(done.done)
         # If a wave lacks items, the study now searches more triplets
         earlier, read, first = read, read_study(study), None
         before, now = ([s.step.options() for s in planned.stages] for planned in (earlier, read))
         again = bool(done.incomplete) and until is None and before != now
     for name in done.edited:
         warn(f"{name} was changed by hand; later stages use the changed file.")
-    counts = f"{quantity(len(done.done), 'stage')} done, {len(done.unchanged):,} unchanged."
+    counts = f"{quantity(n_done, 'stage')} done, {len(done.unchanged):,} unchanged."
     remark(counts, quiet=quiet)
     for name, warnings in done.incomplete.items():
         for text in warnings:  # print again, because they may be far above or from an earlier run

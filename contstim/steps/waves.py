@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from contstim.errors import InputError
+from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.analysis.e_values import (
     Answer,
     Verdict,
@@ -142,7 +142,8 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         if not waves:
             waves, trials = self._first(names)
         responses = self._responses(trials, reporter)
-        if not responses and len(waves) == 1:
+        is_first = len(waves) == 1 and not self._counted()
+        if not responses and is_first:
             waves, trials = self._first(names)
         last, finished = waves[-1], self._finished(trials, responses)
         answers, n_excluded = self._answers(waves, trials, responses, finished, reporter)
@@ -156,18 +157,22 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         )
         wanted = min(last.people, self.rules.people_per_wave)
         people = sum(wave.people for wave in waves)
-        is_over = not verdict.open or not self.rules.lists(people)
+        is_over = not verdict.open or (n_done >= wanted and not self.rules.lists(people))
         missing, needed = "", 0
         if n_done >= wanted and not is_over:
             try:
                 new = self._design(verdict.open, trials, people)
                 waves.append(Wave.of(last.wave + 1, new, self._people(people)))
                 trials += new
-            except TooFewItemsError as error:
-                missing, needed = str(error), error.needed
-        # The waves come first: a wave without trials is ignored if the process is killed here
+            except InfeasibleError as error:
+                missing, needed = str(error), getattr(error, "needed", 0)
+        table = Path(f"{self.out}.waves.csv")
+        if is_first:  # a process that is killed here designs wave 1 again
+            table.unlink(missing_ok=True)
+            write_table(self.out, trial_columns(trials))
         write_table(Path(f"{self.out}.answers.csv"), columns_of(Answer, answers))
-        write_table(Path(f"{self.out}.waves.csv"), columns_of(Wave, waves))
+        # The waves come first: a wave without trials is ignored if the process is killed here
+        write_table(table, columns_of(Wave, waves))
         write_table(self.out, trial_columns(trials))
         write_table(Path(f"{self.out}.wave.csv"), trial_columns(waves[-1].trials_of(trials)))
         if self.responses_out is not None:
@@ -175,7 +180,8 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         parts = write_matches(matches, verdict, self.rules.alpha, Path(f"{self.out}.verdict.csv"))
         status = missing or self._status(waves[-1], verdict, n_done, wanted, is_over)
         reporter.say(f"{self.out}: {status}")
-        found = Counter((t.model_1, t.model_2) for t in self._triplets)
+        triplets = Counter((t.model_1, t.model_2) for t in self._triplets)
+        simulated = {row.participant for row in responses if row.simulated}
         facts: dict[str, Any] = {
             **asdict(self.rules),
             "compared_models": names,
@@ -183,15 +189,15 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             "history": history,
             "finished": len(finished),
             "excluded": n_excluded,
-            "simulated": len({row.participant for row in responses if row.simulated}),
+            "simulated": len(simulated & finished.keys()),
             "further_people": further_people(matches, verdict, self.rules.alpha),
             "verdict": verdict.text if history else "",
             "status": status,
             "is_over": is_over,
-            "triplets_per_pair": needed or max(found.values()),
+            "triplets_per_pair": needed or max(triplets.values()),
             "seed": self.seed,
         }
-        if waves[-1] != last and self._has_further_answers(trials):
+        if waves[-1] != last and self._has_answers(waves[-1], trials):
             return self.work(reporter)  # a study is repeated from its data, wave by wave
         return Outcome(verdict, facts, complete=not missing, parts=parts if history else [])
 
@@ -227,7 +233,8 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         last = max(trial.group for trial in trials)
         waves = [wave for wave in read_waves(table) if wave.last_list <= last]
         for wave in waves:
-            if Wave.of(wave.wave, wave.trials_of(trials), wave.people) != wave:
+            wave_trials = wave.trials_of(trials)
+            if not wave_trials or Wave.of(wave.wave, wave_trials, wave.people) != wave:
                 raise InputError(
                     f"{self.out} was changed: wave {wave.wave} has other trials than {table} "
                     "records. Restore both files."
@@ -286,8 +293,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         """Return participant → list, for participants who have answered all its trials."""
         sizes = Counter(trial.group for trial in trials)
         answered = Counter((response.participant, response.group) for response in responses)
-        share = 1 - self.exclusions.max_missing - 1e-9
-        return {who: group for (who, group), n in answered.items() if n >= share * sizes[group]}
+        return {who: group for (who, group), n in answered.items() if n >= sizes[group]}
 
     def _answers(
         self,
@@ -302,26 +308,22 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         A list counts when it is complete, and does not change any more: otherwise, answers to a
         list could decide whether further people see it, and the e-values would not be valid.
         """
-        table = Path(f"{self.out}.answers.csv")
-        has_looked = table.is_file() and len(waves) + bool(responses) > 1
-        counted = read_answers(table, may_be_empty=True) if has_looked else ()
+        counted = self._counted()
         table_of_excluded = self.exclusions.exclude
         listed = set[str]()
         if table_of_excluded is not None:
             listed = {str(who) for who in read_table(table_of_excluded).get("participant", ())}
-        gone = {answer.participant for answer in counted} - finished.keys()
-        counted = tuple(a for a in counted if a.participant not in gone & listed)
-        gone -= listed
-        if gone:
+        missing = {answer.participant for answer in counted} - finished.keys()
+        counted = tuple(a for a in counted if a.participant not in missing & listed)
+        missing -= listed
+        if missing:
             raise InputError(
-                f"The data lack {quantity(len(gone), 'participant')} whose answers already counted,"
-                f" such as {min(gone)}. Name the data of all waves; list people who withdrew in "
-                "`exclude`."
+                f"The data lack {quantity(len(missing), 'participant')} whose answers already "
+                f"counted, such as {min(missing)}. Name the data of all waves; list people who "
+                "withdrew in `exclude`."
             )
-        closed, members = (
-            {answer.list for answer in counted},
-            grouped((group, who) for who, group in finished.items()),
-        )
+        closed, known = ({getattr(a, name) for a in counted} for name in ("list", "participant"))
+        members = grouped((group, who) for who, group in finished.items() if who not in known)
         new: set[str] = set()
         for wave in waves:
             for group in range(wave.first_list, wave.last_list + 1):
@@ -341,12 +343,19 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             reporter.warn(
                 "The data have other answers than those that already counted, which stay."
             )
-        return [*counted, *added], len(finished) - len(admission.participants)
+        excluded = finished.keys() - {*admission.participants} - known
+        return [*counted, *added], len(excluded)
 
-    def _has_further_answers(self, trials: Sequence[Trial]) -> bool:
+    def _has_answers(self, wave: Wave, trials: Sequence[Trial]) -> bool:
         """Return whether the data have answers to the last wave."""
-        last = max(trial.group for trial in trials)
-        return any(response.group >= last for response in self._responses(trials, SILENT))
+        rows = self._responses(trials, SILENT)
+        return any(response.group >= wave.first_list for response in rows)
+
+    def _counted(self) -> tuple[Answer, ...]:
+        """Return the answers that already counted at an earlier look."""
+        table = Path(f"{self.out}.answers.csv")
+        is_stored = table.is_file() and Path(f"{self.out}.waves.csv").is_file()
+        return read_answers(table, may_be_empty=True) if is_stored else ()
 
     def _responses(self, trials: Sequence[Trial], reporter: Reporter) -> Sequence[Response]:
         """Return the answers so far; of several answers to a trial, the first.
@@ -361,6 +370,9 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         if step is None:
             scale, known = trials[0].scale, {trial.trial_id for trial in trials}
             read = [row for file in files for row in read_responses(file, trials, scale=scale)]
+            n_unknown = sum(row.trial_id not in known for row in read)
+            if n_unknown:
+                reporter.say(f"{quantity(n_unknown, 'answer')} to trials of no designed wave.")
             imported = Imported(tuple(trials), tuple(r for r in read if r.trial_id in known))
         else:
             imported = step.reader.read(files, trials, **vars(step.settings))
@@ -423,9 +435,13 @@ def contradiction(out: Path, record: Mapping[str, Any]) -> str:
         return "its answers give other verdicts than its record states."
     open_after = {look["wave"]: {frozenset(pair) for pair in look["open"]} for look in history}
     for wave in waves:
-        own = wave.trials_of(trials)
-        compared = {frozenset((trial.model_1, trial.model_2)) for trial in own if trial.model_1}
-        if Wave.of(wave.wave, own, wave.people) != wave or asdict(wave) not in record["waves"]:
+        wave_trials = wave.trials_of(trials)
+        compared = {frozenset((t.model_1, t.model_2)) for t in wave_trials if t.model_1}
+        if (
+            not wave_trials
+            or Wave.of(wave.wave, wave_trials, wave.people) != wave
+            or asdict(wave) not in record["waves"]
+        ):
             return f"wave {wave.wave} has other trials than its record states."
         if not compared <= open_after.get(wave.wave - 1, compared):
             return f"wave {wave.wave} compares models that the verdict before it had dropped."

@@ -182,6 +182,8 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
     elif export and facts.waves and not facts.waves["is_over"]:
         step = (facts.waves["status"], " Name the answers as data under [waves] in ", file)
         step += (", and run it again",)
+    elif facts.waves:
+        step = ("publish the study: ", code(f"contstim archive {study.path.name}"))
     elif export and not of_people:
         how = code(f"contstim collect {export}") if texts else link(export, export.as_posix())
         step = ("collect answers: ", how, ", and name them in a section import.NAME of ", file)

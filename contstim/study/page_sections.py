@@ -308,7 +308,8 @@ def _waves(facts: StudyFacts) -> Iterator[Part]:
         alternative = "evidence by number of participants"
         yield from _picture(Path(f"{step.out}.verdict.csv.png"), alternative)
         text = f"{quantity(record['finished'], 'participant')} finished"
-        text += f", {record['excluded']} of them excluded. {record['status']}"
+        text += f", {record['excluded']} of them excluded."
+        text += "" if record["is_over"] else f" {record['status']}"
         if record["further_people"]:
             people = quantity(record["further_people"], "more participant")
             text += f" About {people} are needed if the evidence grows as it did so far."

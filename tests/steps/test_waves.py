@@ -296,3 +296,44 @@ def test_a_wave_waits_for_decisions_and_uses_no_rejected_item(folder: Path) -> N
     write_review(folder / "review.csv", decided)
     waves(folder, review=(folder / "review.csv",), trials_per_person=3).run()
     assert len(record_of(step.out)["waves"]) == 2
+
+
+def test_a_repeated_study_keeps_the_wave_in_progress(folder: Path) -> None:
+    step = waves(folder)
+    step.run()
+    write(folder, "1", answered(read_trials(step.out), range(1, 5)))
+    waves(folder).run()
+    write(folder, "2", answered(read_trials(step.out), [5, 6]))
+    waves(folder).run()
+    written = {path: path.read_bytes() for path in folder.glob("trials.csv*.csv")}
+    for path in folder.glob("trials.csv*"):
+        path.unlink()
+    waves(folder).run()
+    assert {path: path.read_bytes() for path in written} == written
+
+
+def test_counted_answers_stay_without_data_and_in_a_later_list(folder: Path) -> None:
+    step, answers = waves(folder), folder / "trials.csv.answers.csv"
+    step.run()
+    write(folder, "2", answered(read_trials(step.out), range(1, 5)))
+    waves(folder).run()
+    counted = read_answers(answers)
+    other = [replace(r, participant="p1") for r in answered(read_trials(step.out), [5])]
+    write(folder, "1", other)  # read before the answers that counted
+    waves(folder).run()
+    assert read_answers(answers) == counted
+    for path in (folder / "answers").iterdir():
+        path.unlink()
+    with pytest.raises(InputError, match="lack 4 participants"):
+        waves(folder).run()
+
+
+def test_wave_1_is_designed_again_after_a_kill(folder: Path) -> None:
+    step = waves(folder)
+    step.run()
+    waves(folder, trials_per_person=3).run()
+    Path(f"{step.out}.waves.csv").unlink()  # as if killed between the two tables
+    waves(folder).run()
+    trials = read_trials(step.out)
+    assert sum(bool(trial.model_1) for trial in trials) == 24
+    assert record_of(step.out)["waves"][0]["items"] == 24

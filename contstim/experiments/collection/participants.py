@@ -138,7 +138,7 @@ def join(
     name, stored_name = _find_known(connection, request, applicant, options)
     if stored_name is not None:
         return resume(connection, ParticipantRequest(participant=stored_name), now)
-    if _is_full(connection, groups, options, now):
+    if _is_full(connection, [request.group] if request.group else groups, options, now):
         sentence = "This study has all the participants it needs. Thank you."
         raise RequestRefusal(403, sentence, full=True)
     seed = secrets.randbelow(2**31)

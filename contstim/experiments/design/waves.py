@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from itertools import combinations, cycle, islice
+from itertools import chain, combinations, cycle, islice
 from math import ceil
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
@@ -165,9 +165,9 @@ def design_wave(
 ) -> list[Trial]:
     """Design the next wave: new items of the open matches, in equal numbers.
 
-    Triplets are used in the order of their table, which must not depend on answers; an item that
-    shares a sentence with the list waits for a later list. All lists of a wave have the same catch
-    trials.
+    Triplets are used in the order of their table, which must not depend on answers. An item that
+    shares a sentence with the list waits for a later list, if others are left. All lists of a wave
+    have the same catch trials.
 
     Args:
         rules: sizes of waves.
@@ -186,10 +186,10 @@ def design_wave(
     """
     shown = {trial.source_id for trial in earlier} | {*rejected}
     pools: dict[frozenset[str], list[Triplet]] = defaultdict(list)
-    found = Counter[frozenset[str]]()
+    numbers = Counter[frozenset[str]]()
     for triplet in triplets:
         match = frozenset((triplet.model_1, triplet.model_2))
-        found[match] += 1
+        numbers[match] += 1
         if triplet.triplet_id not in shown:
             pools[match].append(triplet)
     n_lists, first = rules.lists(people), max((t.group for t in earlier), default=0) + 1
@@ -197,24 +197,30 @@ def design_wave(
     # Matches with the fewest items come first, because the last round may not reach all
     turns = cycle(sorted(map(frozenset[str], matches), key=lambda match: used[match]))
     schedule = [[*islice(turns, rules.trials_per_person)] for _ in range(n_lists)]
-    _check_pools(schedule, pools, found)
+    _check_pools(schedule, pools, numbers)
     trials = []
     for group, turn in enumerate(schedule, first):
         texts: set[str] = set()
+        shown_texts: set[str] = set()
         for match in turn:
-            # The first item none of whose sentences is in the list
-            item = next(
-                (t for t in pools[match] if texts.isdisjoint(s.bare for s in t.sentences)), None
+            # The first item none of whose sentences is in the list; if there is none, the first one
+            # none of whose synthetic sentences is
+            unused = [(t, {sentence.bare for sentence in t.sentences}) for t in pools[match]]
+            fitting = chain(
+                (t for t, bare in unused if texts.isdisjoint(bare)),
+                (t for t, bare in unused if shown_texts.isdisjoint(bare - {t.natural.bare})),
             )
+            item = next(fitting, None)
             if item is None:
                 raise TooFewItemsError(
                     f"List {group} needs another item of {' × '.join(sorted(match))}: all "
                     f"{len(pools[match])} unused ones share a sentence with other items of the "
-                    "list. Raise `per_pair` in [triplets], and run again.",
-                    found[match] + n_lists,
+                    "list. Search more triplets (`per_pair` of [triplets]).",
+                    numbers[match] + n_lists,
                 )
             pools[match].remove(item)
             texts |= {sentence.bare for sentence in item.sentences}
+            shown_texts |= {sentence.bare for sentence in item.sentences[1:]}
             trials += [replace(t, group=group) for t in triplet_trials(item, twins=False)]
     missing = Counter({(Condition.CATCH, first): catch_per_group})
     rng = np.random.default_rng([seed, first])

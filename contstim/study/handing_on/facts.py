@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from contstim.experiments.analysis.effects import planned_families
 from contstim.experiments.design.population import AS_MEASURED
-from contstim.experiments.responses.admission import required_catch
+from contstim.experiments.responses.admission import Exclusions, required_catch
 from contstim.experiments.responses.questionnaire import (
     answer_summaries,
     questions_beside,
@@ -280,9 +280,15 @@ class StudyFacts(MaterialFacts):
         return self.responses[0].scale if self.responses else Scale.CONFIDENCE
 
     @property
+    def exclusions(self) -> Exclusions | None:
+        """Rules of [waves] or else of [analyze] that exclude participants; None without both."""
+        step = self.wave_step or self.planned_analysis
+        return None if step is None else step.exclusions
+
+    @property
     def max_missing(self) -> float:
         """Maximum share of trials without a rating for a participant."""
-        return self.planned_analysis.exclusions.max_missing if self.planned_analysis else 0.0
+        return self.exclusions.max_missing if self.exclusions else 0.0
 
     @property
     def partial(self) -> bool:
@@ -312,15 +318,13 @@ class StudyFacts(MaterialFacts):
     def catch_trials(self) -> tuple[int, int] | None:
         """Required number of correct catch trials, and number of catch trials; None without any."""
         number = sum(row["per_group"] for row in self.conditions if row["name"] == Condition.CATCH)
-        planned = self.planned_analysis
-        least = None if planned is None else planned.exclusions.min_catch
+        least = None if self.exclusions is None else self.exclusions.min_catch
         return (required_catch(number, least), number) if number else None
 
     @property
     def exclusion_rules(self) -> list[str]:
-        """Rules of the section [analyze] that exclude participants, except for catch trials."""
-        planned = self.planned_analysis
-        return [rule for rule, _ in planned.exclusions.rules()] if planned else []
+        """Rules that exclude participants, except for catch trials."""
+        return [rule for rule, _ in self.exclusions.rules()] if self.exclusions else []
 
     @property
     def excluded(self) -> dict[str, int]:
