@@ -141,7 +141,8 @@ def plan_with(reader: Reader, text: str) -> None:
     """Put sections into the study of the page of the first study, in place of its own, and plan."""
     (first,) = (b for b in read_blocks(ROOT / "docs/first-study.md") if b.language == "toml")
     study = first.text
-    for section in re.findall(r"^\[([\w.]+)\]", text, re.MULTILINE):
+    replaced = ("design", "select.natural", "select.triplets") if "[waves]" in text else ()
+    for section in (*re.findall(r"^\[([\w.]+)\]", text, re.MULTILINE), *replaced):
         own = rf"^\[{re.escape(section)}\].*?(?=^\[|\Z)"
         study = re.sub(own, "", study, flags=re.DOTALL | re.MULTILINE)
     study = study.replace('model = "trigram"', 'model = "bigram"')
@@ -183,6 +184,7 @@ TOML: dict[str, Callable[[Reader, str], None]] = {
     "docs/minimal-pairs-of-your-own.md": write_as("mine.toml"),
     "docs/study.md": plan_with,
     "docs/tutorials/laboratory.md": write_or_change_a_study,
+    "docs/waves.md": plan_with,
     "docs/tutorials/own-model.md": name_an_entry_point,
 }
 """What becomes of the TOML of a page."""
