@@ -142,7 +142,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         if not waves:
             waves, trials = self._first(names)
         responses = self._responses(trials, reporter)
-        is_first = len(waves) == 1 and not self._counted()
+        is_first = len(waves) == 1 and not self._stored_answers()
         if not responses and is_first:
             waves, trials = self._first(names)
         last, finished = waves[-1], self._finished(trials, responses)
@@ -308,7 +308,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         A list counts when it is complete, and does not change any more: otherwise, answers to a
         list could decide whether further people see it, and the e-values would not be valid.
         """
-        counted = self._counted()
+        counted = self._stored_answers()
         table_of_excluded = self.exclusions.exclude
         listed = set[str]()
         if table_of_excluded is not None:
@@ -351,7 +351,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         rows = self._responses(trials, SILENT)
         return any(response.group >= wave.first_list for response in rows)
 
-    def _counted(self) -> tuple[Answer, ...]:
+    def _stored_answers(self) -> tuple[Answer, ...]:
         """Return the answers that already counted at an earlier look."""
         table = Path(f"{self.out}.answers.csv")
         is_stored = table.is_file() and Path(f"{self.out}.waves.csv").is_file()
