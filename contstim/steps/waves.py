@@ -27,11 +27,12 @@ from contstim.experiments.design.waves import (
     read_waves,
 )
 from contstim.experiments.platforms.platform import platform_names
-from contstim.experiments.responses.admission import Exclusions, admit
+from contstim.experiments.responses.admission import Exclusions, admit, read_excluded
 from contstim.experiments.responses.alignment import Imported, keep_one
+from contstim.experiments.responses.questionnaire import QUESTIONS_ENDING
 from contstim.experiments.responses.table import read_responses, write_responses
 from contstim.files.records import Record, record_path
-from contstim.files.tables import columns_of, read_table, write_table
+from contstim.files.tables import columns_of, write_table
 from contstim.items.reviews import read_reviews
 from contstim.items.stimuli import read_stimuli, read_trials, read_triplets, trial_columns
 from contstim.options import Help, Reads, Seed, WritesTable, reads_kind
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Trial, Triplet
 
 
-QUESTIONS = ".questions.csv"  # ending of tables of answers to questions
 TRIALS_OF_WAVES = "waves/trials.csv"
 """Path of the table in the results of a study."""
 
@@ -138,12 +138,12 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     def work(self, reporter: Reporter) -> Outcome[Verdict]:
         """Compute the verdict, and design the next wave if the last one is complete."""
         names = [*dict.fromkeys(m for t in self._triplets for m in (t.model_1, t.model_2))]
-        waves, trials = self._stored()
+        waves, trials = stored = self._stored()
         if not waves:
             waves, trials = self._first(names)
         responses = self._responses(trials, reporter)
-        is_first = len(waves) == 1 and not self._stored_answers()
-        if not responses and is_first:
+        is_first = len(waves) == 1 and not (responses or self._stored_answers())
+        if is_first and stored[0]:
             waves, trials = self._first(names)
         last, finished = waves[-1], self._finished(trials, responses)
         answers, n_excluded = self._answers(waves, trials, responses, finished, reporter)
@@ -167,13 +167,15 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             except InfeasibleError as error:
                 missing, needed = str(error), getattr(error, "needed", 0)
         table = Path(f"{self.out}.waves.csv")
-        if is_first:  # a process that is killed here designs wave 1 again
-            table.unlink(missing_ok=True)
-            write_table(self.out, trial_columns(trials))
         write_table(Path(f"{self.out}.answers.csv"), columns_of(Answer, answers))
-        # The waves come first: a wave without trials is ignored if the process is killed here
-        write_table(table, columns_of(Wave, waves))
-        write_table(self.out, trial_columns(trials))
+        # If the process is killed between the two tables, the new wave is designed again: a wave
+        # without trials is ignored, and trials without a table of waves are wave 1
+        tables = [(table, columns_of(Wave, waves)), (self.out, trial_columns(trials))]
+        if is_first:
+            table.unlink(missing_ok=True)
+            tables.reverse()
+        for path, columns in tables:
+            write_table(path, columns)
         write_table(Path(f"{self.out}.wave.csv"), trial_columns(waves[-1].trials_of(trials)))
         if self.responses_out is not None:
             write_responses(self.responses_out, responses)
@@ -205,22 +207,6 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     def _triplets(self) -> Sequence[Triplet]:
         return read_triplets(self.triplets)
 
-    @cached_property
-    def _is_rejected(self) -> Mapping[str, bool]:
-        """Triplet → whether it was rejected; without triplets that await a decision."""
-        if not self.review:
-            return {}
-        review = read_reviews(self.review)
-        items = (item for last in review.last_decisions.values() for item in last)
-        names = {name for item in items for name in (item.item_id, item.source_id)}
-        return {name: name in review.rejected for name in names}
-
-    @property
-    def _undecided_ids(self) -> list[str]:
-        """Identifiers of triplets that await a reviewer's decision."""
-        names = (triplet.triplet_id for triplet in self._triplets)
-        return [name for name in names if self.review and name not in self._is_rejected]
-
     def _people(self, people: int) -> int:
         return self.rules.lists(people) * self.rules.people_per_list
 
@@ -233,8 +219,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         last = max(trial.group for trial in trials)
         waves = [wave for wave in read_waves(table) if wave.last_list <= last]
         for wave in waves:
-            wave_trials = wave.trials_of(trials)
-            if not wave_trials or Wave.of(wave.wave, wave_trials, wave.people) != wave:
+            if not wave.is_in(trials):
                 raise InputError(
                     f"{self.out} was changed: wave {wave.wave} has other trials than {table} "
                     "records. Restore both files."
@@ -264,8 +249,13 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         self, matches: Sequence[tuple[str, str]], earlier: Sequence[Trial], people: int
     ) -> list[Trial]:
         """Return the trials of the next wave."""
-        undecided = self._undecided_ids
-        rejected = [name for name, is_rejected in self._is_rejected.items() if is_rejected]
+        rejected, undecided = frozenset[str](), set[str]()
+        if self.review:
+            review = read_reviews(self.review)
+            rejected = review.rejected
+            items = (item for last in review.last_decisions.values() for item in last)
+            decided = {name for item in items for name in (item.item_id, item.source_id)}
+            undecided = {triplet.triplet_id for triplet in self._triplets} - decided
         try:
             trials = design_wave(
                 self.rules,
@@ -275,7 +265,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                 people,
                 natural=[] if self.sentences is None else read_stimuli(self.sentences),
                 catch_per_group=self.catch_per_group,
-                rejected={*undecided, *rejected},
+                rejected=rejected | undecided,
                 seed=self.seed,
             )
         except TooFewItemsError as error:
@@ -309,10 +299,8 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         list could decide whether further people see it, and the e-values would not be valid.
         """
         counted = self._stored_answers()
-        table_of_excluded = self.exclusions.exclude
-        listed = set[str]()
-        if table_of_excluded is not None:
-            listed = {str(who) for who in read_table(table_of_excluded).get("participant", ())}
+        table = self.exclusions.exclude
+        listed = set[str]() if table is None else {*read_excluded(table)}
         missing = {answer.participant for answer in counted} - finished.keys()
         counted = tuple(a for a in counted if a.participant not in missing & listed)
         missing -= listed
@@ -363,7 +351,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         Raises:
             InputError: if the data cannot be read.
         """
-        files = [file for file in data_files(self.data) if not file.name.endswith(QUESTIONS)]
+        files = [f for f in data_files(self.data) if not f.name.endswith(QUESTIONS_ENDING)]
         if not files:
             return ()
         step = import_step(self.platform) if self.platform else None
@@ -435,13 +423,8 @@ def contradiction(out: Path, record: Mapping[str, Any]) -> str:
         return "its answers give other verdicts than its record states."
     open_after = {look["wave"]: {frozenset(pair) for pair in look["open"]} for look in history}
     for wave in waves:
-        wave_trials = wave.trials_of(trials)
-        compared = {frozenset((t.model_1, t.model_2)) for t in wave_trials if t.model_1}
-        if (
-            not wave_trials
-            or Wave.of(wave.wave, wave_trials, wave.people) != wave
-            or asdict(wave) not in record["waves"]
-        ):
+        compared = {frozenset((t.model_1, t.model_2)) for t in wave.trials_of(trials) if t.model_1}
+        if asdict(wave) not in record["waves"] or not wave.is_in(trials):
             return f"wave {wave.wave} has other trials than its record states."
         if not compared <= open_after.get(wave.wave - 1, compared):
             return f"wave {wave.wave} compares models that the verdict before it had dropped."

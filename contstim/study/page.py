@@ -182,12 +182,10 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
     elif export and facts.waves and not facts.waves["is_over"]:
         step = (facts.waves["status"], " Name the answers as data under [waves] in ", file)
         step += (", and run it again",)
-    elif facts.waves:
-        step = ("publish the study: ", code(f"contstim archive {study.path.name}"))
-    elif export and not of_people:
+    elif export and not of_people and not facts.waves:
         how = code(f"contstim collect {export}") if texts else link(export, export.as_posix())
         step = ("collect answers: ", how, ", and name them in a section import.NAME of ", file)
-    elif study.step(AnalyzeResponses) is None:
+    elif study.step(AnalyzeResponses) is None and not facts.waves:
         missing = "analyze" if of_people else "export.jspsych" if design else "design"
         step = (f"add a section [{missing}] to ", file, " and run it again")
     else:

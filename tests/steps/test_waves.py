@@ -66,6 +66,15 @@ def write(folder: Path, name: str, responses: list[Response]) -> None:
     write_responses(folder / "answers" / f"{name}.csv", responses)
 
 
+def assert_repeated(folder: Path) -> None:
+    """A run from the data alone writes the same tables."""
+    written = {path: path.read_bytes() for path in folder.glob("trials.csv*.csv")}
+    for path in folder.glob("trials.csv*"):
+        path.unlink()
+    waves(folder).run()
+    assert {path: path.read_bytes() for path in written} == written
+
+
 def test_waves_until_the_verdict_and_its_witness(folder: Path) -> None:
     step = waves(folder)
     step.run()
@@ -187,11 +196,7 @@ def test_a_study_is_repeated_from_its_data(folder: Path) -> None:
         last = max(trial.group for trial in trials)
         write(folder, f"{n}", answered(trials, range(last - 3, last + 1)))
         waves(folder).run()
-    written = {path: path.read_bytes() for path in folder.glob("trials.csv*.csv")}
-    for path in folder.glob("trials.csv*"):
-        path.unlink()
-    waves(folder).run()
-    assert {path: path.read_bytes() for path in written} == written
+    assert_repeated(folder)
 
 
 def test_wave_1_from_a_design(folder: Path) -> None:
@@ -305,11 +310,7 @@ def test_a_repeated_study_keeps_the_wave_in_progress(folder: Path) -> None:
     waves(folder).run()
     write(folder, "2", answered(read_trials(step.out), [5, 6]))
     waves(folder).run()
-    written = {path: path.read_bytes() for path in folder.glob("trials.csv*.csv")}
-    for path in folder.glob("trials.csv*"):
-        path.unlink()
-    waves(folder).run()
-    assert {path: path.read_bytes() for path in written} == written
+    assert_repeated(folder)
 
 
 def test_counted_answers_stay_without_data_and_in_a_later_list(folder: Path) -> None:

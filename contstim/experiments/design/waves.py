@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, cycle, islice
 from math import ceil
-from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     ModelPair: TypeAlias = tuple[str, str]
     Play: TypeAlias = Callable[[ModelPair, int, int], FloatArray]
+
+_Match = TypeVar("_Match")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +146,11 @@ class Wave:
         """Return the trials of this wave among those of all waves."""
         return [t for t in trials if self.first_list <= t.group <= self.last_list]
 
+    def is_in(self, trials: Iterable[Trial]) -> bool:
+        """Return whether the trials of this wave, unchanged, are among those of all waves."""
+        wave_trials = self.trials_of(trials)
+        return bool(wave_trials) and Wave.of(self.wave, wave_trials, self.people) == self
+
 
 def read_waves(path: Path) -> tuple[Wave, ...]:
     """Read the table of waves."""
@@ -192,11 +199,10 @@ def design_wave(
         numbers[match] += 1
         if triplet.triplet_id not in shown:
             pools[match].append(triplet)
-    n_lists, first = rules.lists(people), max((t.group for t in earlier), default=0) + 1
+    first = max((trial.group for trial in earlier), default=0) + 1
     used = Counter(frozenset((trial.model_1, trial.model_2)) for trial in earlier)
-    # Matches with the fewest items come first, because the last round may not reach all
-    turns = cycle(sorted(map(frozenset[str], matches), key=lambda match: used[match]))
-    schedule = [[*islice(turns, rules.trials_per_person)] for _ in range(n_lists)]
+    schedule = _schedule(rules, [*map(frozenset[str], matches)], used, people)
+    n_lists = len(schedule)
     _check_pools(schedule, pools, numbers)
     trials = []
     for group, turn in enumerate(schedule, first):
@@ -205,10 +211,10 @@ def design_wave(
         for match in turn:
             # The first item none of whose sentences is in the list; if there is none, the first one
             # none of whose synthetic sentences is
-            unused = [(t, {sentence.bare for sentence in t.sentences}) for t in pools[match]]
+            unused = pools[match]
             fitting = chain(
-                (t for t, bare in unused if texts.isdisjoint(bare)),
-                (t for t, bare in unused if shown_texts.isdisjoint(bare - {t.natural.bare})),
+                (t for t in unused if texts.isdisjoint(s.bare for s in t.sentences)),
+                (t for t in unused if shown_texts.isdisjoint(s.bare for s in t.sentences[1:])),
             )
             item = next(fitting, None)
             if item is None:
@@ -231,6 +237,17 @@ def design_wave(
             for t in catch
         ]
     return sorted(trials, key=lambda trial: (trial.group, trial.condition, trial.trial_id))
+
+
+def _schedule(
+    rules: WaveRules, matches: Sequence[_Match], used: Mapping[_Match, int], people: int
+) -> list[list[_Match]]:
+    """Return the matches of each trial of each list of the next wave, in turns.
+
+    Matches with the fewest used items come first, because the last turn may not reach all matches.
+    """
+    turns = cycle(sorted(matches, key=lambda match: used[match]))
+    return [[*islice(turns, rules.trials_per_person)] for _ in range(rules.lists(people))]
 
 
 def _check_pools(
@@ -271,17 +288,15 @@ def simulate_waves(
     outcomes: dict[ModelPair, FloatArray] = {pair: np.empty(0) for pair in pairs}
     items = Counter(dict.fromkeys(pairs, 0))
     verdict, people = Verdict({}, models, "", open=pairs), 0
-    while verdict.open and (n_lists := rules.lists(people)):
-        matches = sorted(verdict.open, key=lambda pair: items[pair])
-        turns = cycle(range(len(matches)))
-        counts = np.zeros((n_lists, len(matches)), int)
-        for row in counts:
-            np.add.at(row, [*islice(turns, rules.trials_per_person)], 1)
-        for pair, column in zip(matches, counts.T, strict=True):
-            new = [play(pair, int((column == n).sum()), int(n)) for n in set(column.tolist()) if n]
+    while verdict.open and (schedule := _schedule(rules, verdict.open, items, people)):
+        turns: list[Counter[ModelPair]] = [Counter(turn) for turn in schedule]
+        for pair in dict.fromkeys(chain.from_iterable(schedule)):
+            # Number of trials → number of lists with so many trials of this match
+            lists = Counter(turn[pair] for turn in turns if turn[pair])
+            new = [play(pair, n_lists, n_trials) for n_trials, n_lists in sorted(lists.items())]
             outcomes[pair] = np.concatenate([outcomes[pair], *new])
-            items[pair] += int(column.sum())
-        people += n_lists * rules.people_per_list
+            items[pair] += sum(turn[pair] for turn in turns)
+        people += len(schedule) * rules.people_per_list
         played = [Match(*pair, x, np.ones(len(x))) for pair, x in outcomes.items()]
         verdict = verdict_of(played, rules.alpha, rules.margin)
         yield verdict, people, items

@@ -292,12 +292,19 @@ class Exclusions:
             yield f"{column} other than {value}", find
 
 
-def _find_listed(path: Path, answers: Answers) -> dict[str, str]:
+def read_excluded(path: Path) -> dict[str, str]:
+    """Return participant → reason of a table for `exclude`; a reason may be empty.
+
+    Raises:
+        InputError: if the table cannot be read, or has no column `participant`.
+    """
     table = read_table(path)
     (participants,) = needed_columns(path, table, ["participant"])
-    reasons = _cell_by_participant(
-        path, participants, table.get("reason") or [""] * len(participants)
-    )
+    return _cell_by_participant(path, participants, table.get("reason") or [""] * len(participants))
+
+
+def _find_listed(path: Path, answers: Answers) -> dict[str, str]:
+    reasons = read_excluded(path)
     if unknown := [name for name in reasons if name not in answers]:
         raise InputError(
             f"{path} names participants without answers: {join_names(unknown, 5)}. Correct the "

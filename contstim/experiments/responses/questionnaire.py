@@ -177,9 +177,12 @@ class QuestionAnswer:
     answer: str
 
 
+QUESTIONS_ENDING = ".questions.csv"
+
+
 def questions_beside(responses: Path) -> Path:
     """Return the path of the table of answers to questions, next to a table of responses."""
-    return Path(f"{responses}.questions.csv")
+    return Path(f"{responses}{QUESTIONS_ENDING}")
 
 
 def write_answers(path: Path, answers: Collection[QuestionAnswer]) -> None:

@@ -139,21 +139,19 @@ class StudyFacts(MaterialFacts):
         return None if self.wave_step is None else self.wave_step.rules
 
     @cached_property
-    def best_matches(self) -> list[Row]:
-        """Sentences on the matches of the model that the verdict names, if any."""
+    def best_matches(self) -> list[tuple[str, float, float]]:
+        """Matches of the model that the verdict names: the other model, E, and share of answers."""
         winner = (self.waves.get("history") or [{"winner": ""}])[-1]["winner"]
         table = Path(f"{self.wave_step.out}.verdict.csv") if self.wave_step and winner else None
         rows = cells_by_name(read_table(table)) if table and table.is_file() else []
-        texts = []
+        matches = []
         for row in rows:
-            if winner not in (row["model_a"], row["model_b"]):
-                continue
-            first = row["model_a"] == winner
-            other = row["model_b" if first else "model_a"]
-            e = float(row["e_a_beats_b" if first else "e_b_beats_a"])
-            share = float(row["share_a"]) if first else 1 - float(row["share_a"])
-            texts.append({"text": f"Against {other}: E = {e:.3g}, {share:.0%} of answers. "})
-        return texts
+            a, b, share = row["model_a"], row["model_b"], float(row["share_a"])
+            if a == winner:
+                matches.append((b, float(row["e_a_beats_b"]), share))
+            elif b == winner:
+                matches.append((a, float(row["e_b_beats_a"]), 1 - share))
+        return matches
 
     # Trials
 
