@@ -1,4 +1,6 @@
-"""Replace a word by 1,000 candidates: time of shared passes and of complete sentences.
+"""Replace words of a sentence: time of shared passes and of complete sentences.
+
+One word is replaced by 1,000 candidates; then batches of 36 sentences have two new words.
 
     python benchmarks/causal_scoring.py [--base] [--quick] [--words N] [--repeats N]
 
@@ -99,6 +101,24 @@ def compare(checkpoint: Checkpoint, rule: str, kind: str, words: list[str], repe
     print(f"  largest difference of scores       {gap.max():7.1e} nats")
 
 
+def compare_batches(checkpoint: Checkpoint, words: list[str], repeats: int) -> None:
+    """Score batches of 36 sentences with two new words, as the judges of a search do."""
+    rng, n = np.random.default_rng(0), len(SENTENCE)
+    sentences = []
+    for _ in range(36 * 4):
+        one, other = rng.choice(n, 2, replace=False).tolist()
+        new = rng.choice(words, 2).tolist()
+        sentences.append(SENTENCE.replace(one, new[0]).replace(other, new[1]))
+    batches = [sentences[start : start + 36] for start in range(0, len(sentences), 36)]
+    model = CausalModel(checkpoint)
+    tasks = [plain_batches(checkpoint, batch) for batch in batches]
+    plain = seconds(lambda: [task() for task in tasks], repeats)
+    shared = seconds(lambda: [model.log_probs(batch) for batch in batches], repeats)
+    print("144 sentences with two new words, in batches of 36")
+    print(f"  plain batches                      {plain:7.2f} s  ratio {plain / shared:.2f}")
+    print(f"  log_probs, trees of tokens         {shared:7.2f} s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--base", action="store_true", help="use a network of GPT-2's size")
@@ -122,6 +142,7 @@ def main() -> None:
         if DATA.is_dir():
             words = natural_words(options.words)
             compare(checkpoint, rule, "as in a text", words, options.repeats)
+    compare_batches(checkpoint, single, options.repeats)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"peak memory {peak:.2f} GiB")
 

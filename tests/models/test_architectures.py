@@ -53,6 +53,15 @@ def test_scores_are_those_of_a_plain_forward_pass(name: str, tmp_path: Path) -> 
         with pytest.raises(ModelError, match="only the words before them"):
             model.continuation_log_probs([Continuation(architectures.TRIED[0], 1)])
         return
+    # Sentences with the same beginnings, which some networks read as a tree
+    similar = [
+        sentence.replace(index, word)
+        for sentence in architectures.TRIED
+        for index in range(len(sentence))
+        for word in ("dogs", "old")
+    ]
+    alone = [model.log_probs([sentence])[0] for sentence in similar]
+    np.testing.assert_allclose(model.log_probs(similar), alone, rtol=1e-5, atol=1e-4)
     # A later word changes nothing before it; an earlier one can
     sentence = architectures.TRIED[1]
     plain, late, early = model.token_log_probs(

@@ -6,6 +6,7 @@ Surprisal of whole words: that a word ends counts to it, and a sentence's sum st
 import copy
 from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from itertools import product
 from typing import Any
 
@@ -215,6 +216,37 @@ def test_tokens_of_candidates_are_those_of_the_full_sentence(load: Load, positio
     )
     assert quick == careful
     assert all(quick)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_tree_has_the_scores_of_its_rows(
+    load: Load, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows with the same first tokens are read once, unless the network disagrees."""
+    network = CausalNetwork(load(name), by_words=False)
+    start = network.begin((1, 2))
+    rows = [(3, 4, 5, 6, 7), (3, 4, 5, 6, 8, 9), (3, 4, 10, 11, 12), (3, 4, 10, 11), (13, 4, 5)]
+    tokens_read = []
+    forward = network._model.forward
+
+    @wraps(forward)
+    def counting(*arguments: Any, **options: Any) -> Any:
+        tokens_read.append(options["input_ids"].numel())
+        return forward(*arguments, **options)
+
+    alone = [network.continuations(start, [row]).sum() for row in rows]
+    monkeypatch.setattr(network._model, "forward", counting)
+    np.testing.assert_allclose(network.continuations(start, rows).sum(axis=1), alone, atol=1e-4)
+    # 3 4 5 6 8 | 10 11 | 13 4; the first tree is compared with a separate call for its last row
+    assert tokens_read == [9, 2]
+    tokens_read.clear()
+    network.continuations(start, rows)
+    assert tokens_read == [9]
+    # A network that ignores the mask reads padded rows
+    network = CausalNetwork(load(name), by_words=False)
+    read = network._forward_tree
+    monkeypatch.setattr(network, "_forward_tree", lambda *arguments: 2 * read(*arguments))
+    np.testing.assert_allclose(network.continuations(start, rows).sum(axis=1), alone, atol=1e-4)
 
 
 @given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4).map(tuple), max_size=12))

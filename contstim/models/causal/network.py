@@ -10,6 +10,9 @@ The network does not read the last token of a row, since no token follows it. Th
 prefix score the first token of each row, so `small` needs no pass. Row `big dog` needs the logits
 after `big`, which the pass for `big dogs bark` also computes. So one pass of two tokens serves both
 rows.
+
+If rows have the same beginnings, the network reads a tree of their tokens, each once: `big dogs`
+and `big cats` are three tokens, and an attention mask hides `dogs` from `cats`.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from contstim.models.words import Tokens
 
 
+_MAX_TREE = 2048  # tokens; the mask of a tree has the square of this number
 _TRIAL = "the old house was not good for people but the small dog had water"
 # transformers 5.24 renamed the cache of keys and values in all arguments and outputs
 _CACHE = "cache" if hasattr(ModelOutput, "past_key_values") else "past_key_values"
@@ -65,6 +69,39 @@ class Prefix:
 _NOTHING = Prefix((), 0.0, np.empty(0), None)
 
 
+@dataclass(frozen=True, eq=False)
+class TokenTree:
+    """Rows of tokens as a tree: rows with the same first tokens share nodes.
+
+    Attributes:
+        ids: token of each node, (n_nodes,).
+        depths: number of tokens before each node in its rows, (n_nodes,).
+        sees: mask of the nodes that each node attends to: itself and those before it in its rows,
+            (n_nodes, n_nodes).
+        nodes: node of each step of each row, (n_rows, longest); 0 beyond the end of a row.
+    """
+
+    ids: IntArray
+    depths: IntArray
+    sees: BoolArray
+    nodes: IntArray
+
+    @classmethod
+    def of(cls, rows: Sequence[Tokens]) -> TokenTree:
+        """Return the tree of rows, which are not beginnings of one another."""
+        number: dict[Tokens, int] = {}
+        nodes = np.zeros((len(rows), max(map(len, rows))), np.int64)
+        for row, steps in zip(rows, nodes, strict=True):
+            for step in range(len(row)):
+                steps[step] = number.setdefault(row[: step + 1], len(number))
+        sees = np.eye(len(number), dtype=np.bool_)
+        for tokens, node in number.items():
+            if len(tokens) > 1:
+                sees[node] |= sees[number[tokens[:-1]]]
+        ids = np.array([tokens[-1] for tokens in number])
+        return cls(ids, np.array([len(tokens) - 1 for tokens in number]), sees, nodes)
+
+
 class CausalNetwork:
     """Causal network that returns normalised log-probabilities.
 
@@ -86,6 +123,7 @@ class CausalNetwork:
         ids = checkpoint.tokenizer(_TRIAL, add_special_tokens=False)["input_ids"]
         # Tokens for tests of the cache
         self._trial: list[int] = ids[: min(12, checkpoint.window or len(ids))]
+        self._reads_trees, self._largest_tree = True, 0
         self._keeps_prefixes = True
         self._keeps_prefixes = self._can_continue_from_cache()
 
@@ -173,19 +211,72 @@ class CausalNetwork:
             targets[index, : len(rows[index]) - 1] = rows[index][1:]
 
         def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write:
-            is_unpadded = all(len(paths[path]) == ids.shape[1] for path in batch)
-            logits, _ = self._compute(prefix, ids, None if is_unpadded else attention)  # (b, l, V)
+            tree = self._read_tree(prefix, [paths[path] for path in batch])
+            if tree is not None:
+                logits, nodes = tree
+            else:
+                is_unpadded = all(len(paths[path]) == ids.shape[1] for path in batch)
+                logits, _ = self._compute(prefix, ids, None if is_unpadded else attention)
+                logits = logits.flatten(0, 1)  # (b * l, V)
+                nodes = np.arange(len(logits)).reshape(ids.shape)
             # The m rows that use the b paths of this batch, and the index of each row's path
             served = np.concatenate([members[path] for path in batch])
             path = np.repeat(np.arange(len(batch)), [len(members[path]) for path in batch])
             # The q tokens to score: row i of the m rows, at a step of its path
             i, step = np.nonzero(targets[served, : ids.shape[1]] >= 0)
-            spots, tokens = path[i] * ids.shape[1] + step, targets[served[i], step]
-            terms = value(logits.flatten(0, 1), spots, tokens)
+            spots, tokens = nodes[path[i], step], targets[served[i], step]
+            terms = value(logits, spots, tokens)
             return lambda: values.__setitem__((served[i], step + 1), terms.cpu().numpy())
 
         batching.forward_in_batches(paths, run, pad=0, budget=self._budget)
         return values
+
+    def _read_tree(self, prefix: Prefix, rows: Sequence[Tokens]) -> tuple[Tensor, IntArray] | None:
+        """Return logits after each node of the tree of rows, (n_nodes, V), and `TokenTree.nodes`.
+
+        None if a tree saves little, or the network does not support it. The last row of a tree with
+        more nodes than all trees before is compared with a separate call, because attention may be
+        limited to a number of tokens.
+        """
+        n_tokens = sum(map(len, rows))
+        is_possible = self._reads_trees and _is_plain(prefix.cache) and not is_merged()
+        if len(rows) == 1 or n_tokens > _MAX_TREE or not is_possible:
+            return None
+        tree = TokenTree.of(rows)
+        if len(tree.ids) > 0.9 * n_tokens:
+            return None
+        if len(tree.ids) <= self._largest_tree:
+            return self._forward_tree(prefix, tree), tree.nodes
+        try:
+            logits = self._forward_tree(prefix, tree)
+        except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
+            if batching.out_of_memory(error):
+                raise
+            self._reads_trees = False
+            return None
+        row = torch.tensor([rows[-1]], device=self._device)
+        expected, _ = self._forward(prefix, row)
+        self._reads_trees = _agree(logits[tree.nodes[-1, : len(rows[-1])]], expected[0], expected)
+        self._largest_tree = len(tree.ids)
+        return (logits, tree.nodes) if self._reads_trees else None
+
+    def _forward_tree(self, prefix: Prefix, tree: TokenTree) -> Tensor:
+        """Return logits after each node, (n_nodes, V)."""
+        n_before = len(prefix.ids)
+        sees = np.pad(tree.sees, ((0, 0), (n_before, 0)), constant_values=True)
+        dtype = self._model.dtype
+        mask = torch.zeros(sees.shape, dtype=dtype).masked_fill_(
+            torch.from_numpy(~sees), torch.finfo(dtype).min
+        )
+        output = self._model(
+            input_ids=batching.to_device(tree.ids[None], self._device),
+            position_ids=batching.to_device(n_before + tree.depths[None], self._device),
+            attention_mask=mask[None, None].to(self._device),
+            use_cache=True,
+            **{self._cache_argument: _for_rows(prefix.cache, 1)},
+        )
+        logits: Tensor = output.logits[0]
+        return logits
 
     def _compute(
         self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False
