@@ -212,18 +212,18 @@ class Verdict:
     """Result of all matches.
 
     Attributes:
-        beaten: dropped model → the model that beats it with the largest e-value.
-        surviving: models that no other model beats.
         winner: model that beats every other one; empty for none.
         alike: pairs of models that no longer need answers, as they differ by less than the margin.
         open: matches whose further answers can complete the verdict.
+        surviving: models that no other model beats.
+        beaten: dropped model → the model that beats it with the largest e-value.
     """
 
-    beaten: Mapping[str, str]
-    surviving: Sequence[str]
     winner: str
-    alike: Sequence[tuple[str, str]] = ()
-    open: Sequence[tuple[str, str]] = ()
+    alike: Sequence[tuple[str, str]]
+    open: Sequence[tuple[str, str]]
+    surviving: Sequence[str]
+    beaten: Mapping[str, str]
 
     @property
     def text(self) -> str:
@@ -276,7 +276,7 @@ def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> V
         if margin and max(map(abs, match.interval(alpha))) < margin
     ]
     still_open = [match.models for match in undecided if not winner and match.models not in alike]
-    return Verdict(beaten, surviving, winner, alike, still_open)
+    return Verdict(winner, alike, still_open, surviving, beaten)
 
 
 def matches_of_best(matches: Sequence[Match], verdict: Verdict) -> list[Match]:
