@@ -53,10 +53,6 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Trial, Triplet
 
 
-TRIALS_OF_WAVES = "waves/trials.csv"
-"""Path of the table in the results of a study."""
-
-
 class DesignWaves(TrialsStep[Verdict], name="waves"):
     """Design the next wave of participants, with new items for the models that are not beaten yet.
 
@@ -78,7 +74,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             "The table of trials of all waves.",
             beside=(".waves.csv", ".wave.csv", ".answers.csv", ".verdict.csv", ".verdict.csv.png"),
             kind="trials",
-            name=TRIALS_OF_WAVES,
+            name="waves/trials.csv",
         ),
     ]
     responses_out: Annotated[
@@ -134,15 +130,16 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     def work(self, reporter: Reporter) -> Outcome[Verdict]:
         """Compute the verdict, and design the next wave if the last one is complete."""
         names = [*dict.fromkeys(m for t in self._triplets for m in (t.model_1, t.model_2))]
-        waves, trials = stored = self._stored()
-        if not waves:
+        waves, trials, counted = self._stored()
+        is_new = not waves
+        if is_new:
             waves, trials = self._first(names)
         responses = self._responses(trials, reporter)
-        is_first = len(waves) == 1 and not (responses or self._stored_answers())
-        if is_first and stored[0]:
+        is_first = len(waves) == 1 and not (responses or counted)
+        if is_first and not is_new:  # the settings may have changed
             waves, trials = self._first(names)
         finished = _list_of_finished(trials, responses)
-        answers, n_excluded = self._answers(waves, trials, responses, finished, reporter)
+        answers, n_excluded = self._answers(counted, waves, trials, responses, finished, reporter)
         matches = matches_of(answers, names)
         verdict = verdict_of(matches, self.rules.alpha, self.rules.margin)
         history = history_of(answers, names, self.rules)
@@ -203,11 +200,12 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         """Return the path of a table next to the trials."""
         return Path(f"{self.out}.{name}.csv")
 
-    def _stored(self) -> tuple[list[Wave], list[Trial]]:
-        """Return the waves that an earlier run designed, and their trials."""
-        table = self._beside("waves")
+    def _stored(self) -> tuple[list[Wave], list[Trial], Sequence[Answer]]:
+        """Return the waves that an earlier run designed, their trials, and the counted answers."""
+        table, answers = self._beside("waves"), self._beside("answers")
         if not (table.is_file() and self.out.is_file()):
-            return [], []
+            return [], [], []
+        counted = read_answers(answers, may_be_empty=True) if answers.is_file() else ()
         trials = [*read_trials(self.out)]
         last = max(trial.group for trial in trials)
         waves = [wave for wave in read_waves(table) if wave.last_list <= last]
@@ -217,7 +215,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                     f"{self.out} was changed: wave {wave.wave} has other trials than {table} "
                     "records. Restore both files."
                 )
-        return waves, trials
+        return waves, trials, counted
 
     def _first(self, names: Sequence[str]) -> tuple[list[Wave], list[Trial]]:
         """Return wave 1 with its trials."""
@@ -273,6 +271,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
 
     def _answers(
         self,
+        counted: Sequence[Answer],
         waves: Sequence[Wave],
         trials: Sequence[Trial],
         responses: Sequence[Response],
@@ -284,7 +283,6 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         A list counts when it is complete, and does not change any more: otherwise, answers to a
         list could decide whether further people see it, and the e-values would not be valid.
         """
-        counted = self._stored_answers()
         table = self.exclusions.exclude
         listed = set[str]() if table is None else {*read_excluded(table)}
         missing = {answer.participant for answer in counted} - finished.keys()
@@ -318,12 +316,6 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             )
         excluded = finished.keys() - {*admission.participants} - known
         return [*counted, *added], len(excluded)
-
-    def _stored_answers(self) -> list[Answer]:
-        """Return the answers that already counted at an earlier look."""
-        table = self._beside("answers")
-        is_stored = table.is_file() and self._beside("waves").is_file()
-        return [*read_answers(table, may_be_empty=True)] if is_stored else []
 
     def _responses(self, trials: Sequence[Trial], reporter: Reporter) -> Sequence[Response]:
         """Return the answers so far; of several answers to a trial, the first.
