@@ -203,9 +203,10 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     def _stored(self) -> tuple[list[Wave], list[Trial], Sequence[Answer]]:
         """Return the waves that an earlier run designed, their trials, and the counted answers."""
         table, answers = self._beside("waves"), self._beside("answers")
+        is_counted = table.is_file() and answers.is_file()
+        counted = read_answers(answers, may_be_empty=True) if is_counted else ()
         if not (table.is_file() and self.out.is_file()):
-            return [], [], []
-        counted = read_answers(answers, may_be_empty=True) if answers.is_file() else ()
+            return [], [], counted
         trials = [*read_trials(self.out)]
         last = max(trial.group for trial in trials)
         waves = [wave for wave in read_waves(table) if wave.last_list <= last]
@@ -283,10 +284,10 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         A list counts when it is complete, and does not change any more: otherwise, answers to a
         list could decide whether further people see it, and the e-values would not be valid.
         """
-        table = self.exclusions.exclude
-        listed = set[str]() if table is None else {*read_excluded(table)}
+        exclude = self.exclusions.exclude
+        listed = {} if exclude is None else read_excluded(exclude)
         missing = {answer.participant for answer in counted} - finished.keys()
-        if unlisted := missing - listed:
+        if unlisted := missing - listed.keys():
             raise InputError(
                 f"The data lack {quantity(len(unlisted), 'participant')} whose answers already "
                 f"counted, such as {min(unlisted)}. Name the data of all waves; list people who "
@@ -303,9 +304,9 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                 people = members.get(number, [])
                 if str(number) not in closed and len(people) >= wave.people_per_list:
                     new.update(people[: wave.people_per_list])
-        rows = [r for r in responses if r.participant in finished.keys() - listed]
-        rules = replace(self.exclusions, exclude=None)
-        admission = admit(trials, rows, exclusions=rules, may_be_empty=True)
+        rows = [r for r in responses if r.participant in finished.keys() - listed.keys()]
+        exclusions = replace(self.exclusions, exclude=None)
+        admission = admit(trials, rows, exclusions=exclusions, may_be_empty=True)
         reporter.warn(admission.origin.warning)
         admitted = (row for row in admission.responses if row.participant in new)
         added = [replace(a, wave=waves[-1].wave) for a in answers_of(trials, admitted)]
@@ -396,7 +397,7 @@ def contradiction(out: Path, record: Mapping[str, Any]) -> str:
         return "its answers give other verdicts than its record states."
     open_after = {look["wave"]: {frozenset(pair) for pair in look["open"]} for look in history}
     for wave in waves:
-        compared = {match_of(trial) for trial in wave.trials_of(trials) if trial.model_1}
+        compared = {frozenset(match_of(t)) for t in wave.trials_of(trials) if t.model_1}
         if asdict(wave) not in record["waves"] or not wave.is_in(trials):
             return f"wave {wave.wave} has other trials than its record states."
         if not compared <= open_after.get(wave.wave - 1, compared):

@@ -16,7 +16,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, cycle, islice
 from math import ceil
-from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     ModelPair: TypeAlias = tuple[str, str]
     Play: TypeAlias = Callable[[ModelPair, int, int], FloatArray]
-
-_Match = TypeVar("_Match")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,9 +161,9 @@ def read_waves(path: Path) -> tuple[Wave, ...]:
     return read_rows(path, Wave, CELL_READERS)
 
 
-def match_of(item: Triplet | Trial) -> frozenset[str]:
-    """Return the names of the two models that an item compares."""
-    return frozenset((item.model_1, item.model_2))
+def match_of(item: Triplet | Trial) -> ModelPair:
+    """Return the names of the two models that an item compares, in alphabetical order."""
+    return min(item.model_1, item.model_2), max(item.model_1, item.model_2)
 
 
 def design_wave(
@@ -207,16 +205,16 @@ def design_wave(
         match: [
             triplet for triplet in by_match.get(match, []) if triplet.triplet_id not in excluded
         ]
-        for match in map(frozenset[str], matches)
+        for match in [(min(match), max(match)) for match in matches]
     }
-    schedule = _schedule(rules, [*pools], Counter(map(match_of, earlier)), people)
+    schedule = _schedule(rules, pools, Counter(map(match_of, earlier)), people)
     needed = Counter(chain.from_iterable(schedule))
     missing = {m: n - len(pools[m]) for m, n in needed.items() if n > len(pools[m])}
     if missing:
         match = max(missing, key=missing.__getitem__)
         total = max(len(by_match.get(m, [])) + n for m, n in missing.items())
         raise TooFewItemsError(
-            f"The next wave needs {needed[match]} new items of {' × '.join(sorted(match))}, but "
+            f"The next wave needs {needed[match]} new items of {' × '.join(match)}, but "
             f"{len(pools[match])} are left: search {total} triplets of each pair of models "
             "(per_pair of [triplets]; without this key, a study searches what later waves need).",
             total,
@@ -237,7 +235,7 @@ def design_wave(
             item = next(fitting, None)
             if item is None:
                 raise TooFewItemsError(
-                    f"List {group} needs another item of {' × '.join(sorted(match))}: all "
+                    f"List {group} needs another item of {' × '.join(match)}: all "
                     f"{len(unused)} unused ones share a sentence with other items of the "
                     "list. Search more triplets (`per_pair` of [triplets]).",
                     len(by_match[match]) + len(schedule),
@@ -258,8 +256,8 @@ def design_wave(
 
 
 def _schedule(
-    rules: WaveRules, matches: Sequence[_Match], used: Mapping[_Match, int], people: int
-) -> list[list[_Match]]:
+    rules: WaveRules, matches: Iterable[ModelPair], used: Mapping[ModelPair, int], people: int
+) -> list[list[ModelPair]]:
     """Return the matches of each trial of each list of the next wave, in turns.
 
     Matches with the fewest used items come first, because the last turn may not reach all matches.
