@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,9 +10,9 @@ import numpy as np
 
 from contstim.experiments.analysis.e_values import (
     Verdict,
-    best_of,
     e_value,
     matches_of,
+    matches_of_best,
     read_answers,
     verdict_of,
 )
@@ -69,27 +68,19 @@ def write_matches(
     matches: Sequence[Match], verdict: Verdict, alpha: float, out: Path
 ) -> list[Table | str]:
     """Write a table of all matches and a figure (`….png`), and return parts to print."""
-    columns: dict[str, list[object]] = defaultdict(list)
-    shown = []
+    rows, shown = [], []
     for match in matches:
-        a, b, people = match.model_a, match.model_b, int(match.people.sum())
-        e_a, e_b = (e_value(match.log_e(model)[-1]) for model in (a, b))
+        e_a, e_b = (e_value(m.log_e[-1]) for m in (match, match.reversed))
+        people = int(match.people.sum())
         low, high = match.interval(alpha)
-        cells = {
-            "model_a": a,
-            "model_b": b,
-            "e_a_beats_b": e_a,
-            "e_b_beats_a": e_b,
-            "share_a": match.share,
-            "difference_low": low,
-            "difference_high": high,
-            "participants": people,
-            "lists": len(match.x),
-        }
-        for name, cell in cells.items():
-            columns[name].append(cell)
-        shown.append((a, b, f"{e_a:.3g}", f"{e_b:.3g}", f"{match.share:.0%}", f"{people:,}"))
-    write_table(out, columns)
+        rows.append((*match.models, e_a, e_b, match.share, low, high, people, len(match.x)))
+        cells = (f"{e_a:.3g}", f"{e_b:.3g}", f"{match.share:.0%}", f"{people:,}")
+        shown.append((*match.models, *cells))
+    names = (
+        *("model_a", "model_b", "e_a_beats_b", "e_b_beats_a", "share_a"),
+        *("difference_low", "difference_high", "participants", "lists"),
+    )
+    write_table(out, dict(zip(names, zip(*rows, strict=True), strict=True)))
     write_figure(partial(evidence_figure, matches, verdict, alpha), f"{out}.png")
     header = ("a", "b", "E a beats b", "E b beats a", "share of a", "participants")
     beaten = [f"{other} beats {model}." for model, other in verdict.beaten.items()]
@@ -98,25 +89,20 @@ def write_matches(
 
 def evidence_figure(matches: Sequence[Match], verdict: Verdict, alpha: float) -> Figure:
     """Draw E by number of participants, for the best model against each other model."""
-    models = [*dict.fromkeys(m for match in matches for m in (match.model_a, match.model_b))]
-    best = best_of(matches, verdict)
+    of_best = matches_of_best(matches, verdict)
     figure = new_figure(4.2, 2.6)
     axes = figure.subplots()
-    for match in matches:
-        if best not in (match.model_a, match.model_b):
-            continue
-        other = match.model_b if match.model_a == best else match.model_a
+    for match in of_best:
         people = np.concatenate([[0], np.cumsum(match.people)])
-        euros = np.exp(np.minimum(match.log_e(best), 700))
+        euros = np.exp(np.minimum(match.log_e, 700))
         axes.step(people, euros, where="post", color=BLUE, lw=1)
-        axes.annotate(
-            other, (people[-1], euros[-1]), xytext=(3, 0), textcoords="offset points", va="center"
-        )
-    needed = len(models) / alpha
+        end = (people[-1], euros[-1])
+        axes.annotate(match.model_b, end, xytext=(3, 0), textcoords="offset points", va="center")
+    needed = (len(of_best) + 1) / alpha
     axes.axhline(needed, color=GREY, lw=0.8, ls="--")
     axes.annotate(f"{needed:g}", (0, needed), xytext=(0, 2), textcoords="offset points")
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(lambda euros, _: f"{euros:g}")
     axes.set_xlabel("participants")
-    axes.set_ylabel(f"E, euros: {best} beats …")
+    axes.set_ylabel(f"E, euros: {of_best[0].model_a} beats …")
     return figure

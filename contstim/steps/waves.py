@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import asdict, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,13 +25,14 @@ from contstim.experiments.design.waves import (
     Wave,
     WaveRules,
     design_wave,
+    match_of,
     read_waves,
 )
 from contstim.experiments.platforms.platform import platform_names
 from contstim.experiments.responses.admission import Exclusions, admit, read_excluded
 from contstim.experiments.responses.alignment import Imported, keep_one
 from contstim.experiments.responses.questionnaire import QUESTIONS_ENDING
-from contstim.experiments.responses.table import read_responses, write_responses
+from contstim.experiments.responses.table import origin_of, read_responses, write_responses
 from contstim.files.records import Record, record_path
 from contstim.files.tables import columns_of, write_table
 from contstim.items.reviews import read_reviews
@@ -45,14 +47,10 @@ from contstim.steps.verdict import write_matches
 from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from contstim.experiments.responses.table import Response
     from contstim.items.stimuli import Trial, Triplet
-
-
-TRIALS_OF_WAVES = "waves/trials.csv"
-"""Path of the table in the results of a study."""
 
 
 class DesignWaves(TrialsStep[Verdict], name="waves"):
@@ -74,15 +72,9 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         Path,
         WritesTable(
             "The table of trials of all waves.",
-            beside=(
-                ".waves.csv",
-                ".wave.csv",
-                ".answers.csv",
-                ".verdict.csv",
-                ".verdict.csv.png",
-            ),
+            beside=(".waves.csv", ".wave.csv", ".answers.csv", ".verdict.csv", ".verdict.csv.png"),
             kind="trials",
-            name=TRIALS_OF_WAVES,
+            name="waves/trials.csv",
         ),
     ]
     responses_out: Annotated[
@@ -116,13 +108,13 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         """Check the platform, and that catch trials and rules have their files."""
         self.rules.check()
         record = Record.from_file(record_path(self.out))
-        if record is not None and record.facts.get("history"):
-            for name in ("alpha", "margin"):
-                if record.facts[name] != getattr(self.rules, name):
-                    raise InputError(
-                        f"{name} must stay {record.facts[name]:g}, because answers have been "
-                        f"looked at, got {getattr(self.rules, name):g}."
-                    )
+        facts = record.facts if record and record.facts.get("history") else {}
+        for name in ("alpha", "margin"):
+            if facts and facts[name] != getattr(self.rules, name):
+                raise InputError(
+                    f"{name} must stay {facts[name]:g}, because answers have been looked at, got "
+                    f"{getattr(self.rules, name):g}."
+                )
         if self.exclusions.require and self.exclusions.participants is None:
             raise InputError("`require` needs `participants`. Set both, or neither.")
         if self.catch_per_group and self.sentences is None:
@@ -138,52 +130,46 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     def work(self, reporter: Reporter) -> Outcome[Verdict]:
         """Compute the verdict, and design the next wave if the last one is complete."""
         names = [*dict.fromkeys(m for t in self._triplets for m in (t.model_1, t.model_2))]
-        waves, trials = stored = self._stored()
-        if not waves:
+        waves, trials, counted = self._stored()
+        is_new = not waves
+        if is_new:
             waves, trials = self._first(names)
         responses = self._responses(trials, reporter)
-        is_first = len(waves) == 1 and not (responses or self._stored_answers())
-        if is_first and stored[0]:
+        is_first = len(waves) == 1 and not (responses or counted)
+        if is_first and not is_new:  # the settings may have changed
             waves, trials = self._first(names)
-        last, finished = waves[-1], self._finished(trials, responses)
-        answers, n_excluded = self._answers(waves, trials, responses, finished, reporter)
+        finished = _list_of_finished(trials, responses)
+        answers, n_excluded = self._answers(counted, waves, trials, responses, finished, reporter)
         matches = matches_of(answers, names)
         verdict = verdict_of(matches, self.rules.alpha, self.rules.margin)
-        history = history_of(waves, answers, names, self.rules)
-        sizes = Counter(finished.values())
-        n_done = sum(
-            min(sizes[group], last.people_per_list)
-            for group in range(last.first_list, last.last_list + 1)
-        )
+        history = history_of(answers, names, self.rules)
+        last, in_list = waves[-1], Counter(finished.values())
+        n_done = sum(min(in_list[number], last.people_per_list) for number in last.lists)
         wanted = min(last.people, self.rules.people_per_wave)
-        people = sum(wave.people for wave in waves)
-        is_over = not verdict.open or (n_done >= wanted and not self.rules.lists(people))
+        n_more_lists = self.rules.lists(sum(wave.people for wave in waves))
+        is_over = not verdict.open or (n_done >= wanted and not n_more_lists)
         missing, needed = "", 0
         if n_done >= wanted and not is_over:
             try:
-                new = self._design(verdict.open, trials, people)
-                waves.append(Wave.of(last.wave + 1, new, self._people(people)))
+                wave, new = self._design(verdict.open, waves, trials)
+                waves.append(wave)
                 trials += new
             except InfeasibleError as error:
                 missing, needed = str(error), getattr(error, "needed", 0)
-        table = Path(f"{self.out}.waves.csv")
-        write_table(Path(f"{self.out}.answers.csv"), columns_of(Answer, answers))
-        # If the process is killed between the two tables, the new wave is designed again: a wave
-        # without trials is ignored, and trials without a table of waves are wave 1
-        tables = [(table, columns_of(Wave, waves)), (self.out, trial_columns(trials))]
+        write_table(self._beside("answers"), columns_of(Answer, answers))
+        # If the process is killed between the next two tables, the new wave is designed again: a
+        # wave without trials is ignored, and so is a first wave without a table of trials
         if is_first:
-            table.unlink(missing_ok=True)
-            tables.reverse()
-        for path, columns in tables:
-            write_table(path, columns)
-        write_table(Path(f"{self.out}.wave.csv"), trial_columns(waves[-1].trials_of(trials)))
+            self.out.unlink(missing_ok=True)
+        write_table(self._beside("waves"), columns_of(Wave, waves))
+        write_table(self.out, trial_columns(trials))
+        write_table(self._beside("wave"), trial_columns(waves[-1].trials_of(trials)))
         if self.responses_out is not None:
             write_responses(self.responses_out, responses)
-        parts = write_matches(matches, verdict, self.rules.alpha, Path(f"{self.out}.verdict.csv"))
-        status = missing or self._status(waves[-1], verdict, n_done, wanted, is_over)
+        parts = write_matches(matches, verdict, self.rules.alpha, self._beside("verdict"))
+        status = missing or _status(waves[-1], verdict, n_done, wanted, is_over=is_over)
         reporter.say(f"{self.out}: {status}")
-        triplets = Counter((t.model_1, t.model_2) for t in self._triplets)
-        simulated = {row.participant for row in responses if row.simulated}
+        of_pairs = Counter((t.model_1, t.model_2) for t in self._triplets)
         facts: dict[str, Any] = {
             **asdict(self.rules),
             "compared_models": names,
@@ -191,31 +177,37 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             "history": history,
             "finished": len(finished),
             "excluded": n_excluded,
-            "simulated": len(simulated & finished.keys()),
+            "simulated": origin_of(r for r in responses if r.participant in finished).simulated,
             "further_people": further_people(matches, verdict, self.rules.alpha),
             "verdict": verdict.text if history else "",
             "status": status,
             "is_over": is_over,
-            "triplets_per_pair": needed or max(triplets.values()),
+            "triplets_per_pair": needed or max(of_pairs.values()),
             "seed": self.seed,
         }
-        if waves[-1] != last and self._has_answers(waves[-1], trials):
-            return self.work(reporter)  # a study is repeated from its data, wave by wave
+        if waves[-1] != last:
+            # A study is repeated from its data, wave by wave
+            rows = self._responses(trials, SILENT)
+            if any(row.group in waves[-1].lists for row in rows):
+                return self.work(reporter)
         return Outcome(verdict, facts, complete=not missing, parts=parts if history else [])
 
     @cached_property
     def _triplets(self) -> Sequence[Triplet]:
         return read_triplets(self.triplets)
 
-    def _people(self, people: int) -> int:
-        return self.rules.lists(people) * self.rules.people_per_list
+    def _beside(self, name: str) -> Path:
+        """Return the path of a table next to the trials."""
+        return Path(f"{self.out}.{name}.csv")
 
-    def _stored(self) -> tuple[list[Wave], list[Trial]]:
-        """Return the waves that an earlier run designed, and their trials."""
-        table = Path(f"{self.out}.waves.csv")
+    def _stored(self) -> tuple[list[Wave], list[Trial], Sequence[Answer]]:
+        """Return the waves that an earlier run designed, their trials, and the counted answers."""
+        table, answers = self._beside("waves"), self._beside("answers")
+        is_counted = table.is_file() and answers.is_file()
+        counted = read_answers(answers, may_be_empty=True) if is_counted else ()
         if not (table.is_file() and self.out.is_file()):
-            return [], []
-        trials = list(read_trials(self.out))
+            return [], [], counted
+        trials = [*read_trials(self.out)]
         last = max(trial.group for trial in trials)
         waves = [wave for wave in read_waves(table) if wave.last_list <= last]
         for wave in waves:
@@ -224,14 +216,14 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                     f"{self.out} was changed: wave {wave.wave} has other trials than {table} "
                     "records. Restore both files."
                 )
-        return waves, trials
+        return waves, trials, counted
 
     def _first(self, names: Sequence[str]) -> tuple[list[Wave], list[Trial]]:
         """Return wave 1 with its trials."""
         if self.first is None:
-            trials = self._design([*combinations(names, 2)], [], 0)
-            return [Wave.of(1, trials, self._people(0))], trials
-        trials = list(read_trials(self.first))
+            wave, trials = self._design([*combinations(names, 2)], [], [])
+            return [wave], trials
+        trials = [*read_trials(self.first)]
         sources = [trial.source_id for trial in trials if trial.source_id]
         if len({*sources}) < len(sources) or {t.model_1 for t in trials} - {*names, ""}:
             raise InputError(
@@ -246,16 +238,14 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         return [Wave.of(1, trials, self.rules.people_per_wave)], trials
 
     def _design(
-        self, matches: Sequence[tuple[str, str]], earlier: Sequence[Trial], people: int
-    ) -> list[Trial]:
-        """Return the trials of the next wave."""
-        rejected, undecided = frozenset[str](), set[str]()
-        if self.review:
-            review = read_reviews(self.review)
-            rejected = review.rejected
-            items = (item for last in review.last_decisions.values() for item in last)
-            decided = {name for item in items for name in (item.item_id, item.source_id)}
-            undecided = {triplet.triplet_id for triplet in self._triplets} - decided
+        self, matches: Sequence[tuple[str, str]], waves: Sequence[Wave], earlier: Sequence[Trial]
+    ) -> tuple[Wave, list[Trial]]:
+        """Return the next wave and its trials."""
+        review = read_reviews(self.review)
+        decisions = chain.from_iterable(review.last_decisions.values())
+        decided = {name for item in decisions for name in (item.item_id, item.source_id)}
+        undecided = {t.triplet_id for t in self._triplets if self.review} - decided
+        people = sum(wave.people for wave in waves)
         try:
             trials = design_wave(
                 self.rules,
@@ -265,28 +255,24 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                 people,
                 natural=[] if self.sentences is None else read_stimuli(self.sentences),
                 catch_per_group=self.catch_per_group,
-                rejected=rejected | undecided,
+                rejected=review.rejected | undecided,
                 seed=self.seed,
             )
         except TooFewItemsError as error:
             if not undecided:
                 raise
-            raise TooFewItemsError(
+            raise InfeasibleError(
                 f"The next wave waits for decisions about {quantity(len(undecided), 'triplet')}: "
-                "review them, and name the file of decisions in `review`.",
-                0,
+                "review them, and name the file of decisions in `review`."
             ) from error
         scale = earlier[0].scale if earlier else self.scale
-        return [replace(trial, scale=scale) for trial in trials]
-
-    def _finished(self, trials: Sequence[Trial], responses: Sequence[Response]) -> dict[str, int]:
-        """Return participant → list, for participants who have answered all its trials."""
-        sizes = Counter(trial.group for trial in trials)
-        answered = Counter((response.participant, response.group) for response in responses)
-        return {who: group for (who, group), n in answered.items() if n >= sizes[group]}
+        new_people = self.rules.lists(people) * self.rules.people_per_list
+        wave = Wave.of(len(waves) + 1, trials, new_people)
+        return wave, [replace(trial, scale=scale) for trial in trials]
 
     def _answers(
         self,
+        counted: Sequence[Answer],
         waves: Sequence[Wave],
         trials: Sequence[Trial],
         responses: Sequence[Response],
@@ -298,31 +284,29 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         A list counts when it is complete, and does not change any more: otherwise, answers to a
         list could decide whether further people see it, and the e-values would not be valid.
         """
-        counted = self._stored_answers()
-        table = self.exclusions.exclude
-        listed = set[str]() if table is None else {*read_excluded(table)}
+        exclude = self.exclusions.exclude
+        listed = {} if exclude is None else read_excluded(exclude)
         missing = {answer.participant for answer in counted} - finished.keys()
-        counted = tuple(a for a in counted if a.participant not in missing & listed)
-        missing -= listed
-        if missing:
+        if unlisted := missing - listed.keys():
             raise InputError(
-                f"The data lack {quantity(len(missing), 'participant')} whose answers already "
-                f"counted, such as {min(missing)}. Name the data of all waves; list people who "
+                f"The data lack {quantity(len(unlisted), 'participant')} whose answers already "
+                f"counted, such as {min(unlisted)}. Name the data of all waves; list people who "
                 "withdrew in `exclude`."
             )
+        counted = [answer for answer in counted if answer.participant not in missing]
+        if not finished:
+            return counted, 0
         closed, known = ({getattr(a, name) for a in counted} for name in ("list", "participant"))
-        members = grouped((group, who) for who, group in finished.items() if who not in known)
+        members = grouped((number, who) for who, number in finished.items() if who not in known)
         new: set[str] = set()
         for wave in waves:
-            for group in range(wave.first_list, wave.last_list + 1):
-                people = members.get(group, [])[: wave.people_per_list]
-                if str(group) not in closed and len(people) == wave.people_per_list:
-                    new |= {*people}
-        if not finished:
-            return [*counted], 0
-        rows = [r for r in responses if r.participant in finished.keys() - listed]
-        rules = replace(self.exclusions, exclude=None)
-        admission = admit(trials, rows, exclusions=rules, may_be_empty=True)
+            for number in wave.lists:
+                people = members.get(number, [])
+                if str(number) not in closed and len(people) >= wave.people_per_list:
+                    new.update(people[: wave.people_per_list])
+        rows = [r for r in responses if r.participant in finished.keys() - listed.keys()]
+        exclusions = replace(self.exclusions, exclude=None)
+        admission = admit(trials, rows, exclusions=exclusions, may_be_empty=True)
         reporter.warn(admission.origin.warning)
         admitted = (row for row in admission.responses if row.participant in new)
         added = [replace(a, wave=waves[-1].wave) for a in answers_of(trials, admitted)]
@@ -333,17 +317,6 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             )
         excluded = finished.keys() - {*admission.participants} - known
         return [*counted, *added], len(excluded)
-
-    def _has_answers(self, wave: Wave, trials: Sequence[Trial]) -> bool:
-        """Return whether the data have answers to the last wave."""
-        rows = self._responses(trials, SILENT)
-        return any(response.group >= wave.first_list for response in rows)
-
-    def _stored_answers(self) -> tuple[Answer, ...]:
-        """Return the answers that already counted at an earlier look."""
-        table = Path(f"{self.out}.answers.csv")
-        is_stored = table.is_file() and Path(f"{self.out}.waves.csv").is_file()
-        return read_answers(table, may_be_empty=True) if is_stored else ()
 
     def _responses(self, trials: Sequence[Trial], reporter: Reporter) -> Sequence[Response]:
         """Return the answers so far; of several answers to a trial, the first.
@@ -358,52 +331,52 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         if step is None:
             scale, known = trials[0].scale, {trial.trial_id for trial in trials}
             read = [row for file in files for row in read_responses(file, trials, scale=scale)]
-            n_unknown = sum(row.trial_id not in known for row in read)
-            if n_unknown:
+            imported = Imported((), tuple(row for row in read if row.trial_id in known))
+            if n_unknown := len(read) - len(imported.responses):
                 reporter.say(f"{quantity(n_unknown, 'answer')} to trials of no designed wave.")
-            imported = Imported(tuple(trials), tuple(r for r in read if r.trial_id in known))
         else:
             imported = step.reader.read(files, trials, **vars(step.settings))
-        for row in imported.unreadable:
-            reporter.warn(f"skipped: {row}")
-        groups: dict[str, int] = {}
-        for response in imported.responses:
-            groups.setdefault(response.participant, response.group)
-        if len({(r.participant, r.group) for r in imported.responses}) > len(groups):
+        for error in imported.unreadable:
+            reporter.warn(f"skipped: {error}")
+        first = {row.participant: row.group for row in reversed(imported.responses)}
+        if any(row.group != first[row.participant] for row in imported.responses):
             reporter.warn("Some participants answered trials of two lists: only the first counts.")
         rows = keep_one(imported, "first").responses
-        return [row for row in rows if row.group == groups[row.participant]]
+        return [row for row in rows if row.group == first[row.participant]]
 
-    def _status(
-        self, wave: Wave, verdict: Verdict, finished: int, wanted: int, is_over: bool
-    ) -> str:
-        """Return a sentence on the next task."""
-        if not verdict.open:
-            return verdict.text
-        if is_over and finished >= wanted:
-            return f"{verdict.text} The largest number of people is reached."
-        if finished and finished < wanted:
-            return f"{finished:,} of {wanted:,} participants of wave {wave.wave} have finished."
-        before = f"{verdict.text} " if wave.wave > 1 else ""
-        lists = quantity(wave.last_list - wave.first_list + 1, "list")
-        return (
-            f"{before}Wave {wave.wave} is designed: {quantity(wave.people, 'participant')}, "
-            f"{lists} ({wave.first_list} to {wave.last_list}), {quantity(wave.items, 'item')} of "
-            f"{quantity(wave.matches, 'match', 'matches')}."
-        )
+
+def _list_of_finished(trials: Iterable[Trial], responses: Iterable[Response]) -> dict[str, int]:
+    """Return participant → list, for participants who have answered all its trials."""
+    sizes = Counter(trial.group for trial in trials)
+    answered = Counter((response.participant, response.group) for response in responses)
+    return {who: number for (who, number), n in answered.items() if n >= sizes[number]}
+
+
+def _status(wave: Wave, verdict: Verdict, n_done: int, wanted: int, *, is_over: bool) -> str:
+    """Return a sentence on the next task."""
+    if not verdict.open:
+        return verdict.text
+    if is_over:
+        return f"{verdict.text} The largest number of people is reached."
+    if 0 < n_done < wanted:
+        return f"{n_done:,} of {wanted:,} participants of wave {wave.wave} have finished."
+    before = f"{verdict.text} " if wave.wave > 1 else ""
+    return (
+        f"{before}Wave {wave.wave} is designed: {quantity(wave.people, 'participant')}, "
+        f"{quantity(len(wave.lists), 'list')} ({wave.first_list} to {wave.last_list}), "
+        f"{quantity(wave.items, 'item')} of {quantity(wave.matches, 'match', 'matches')}."
+    )
 
 
 def history_of(
-    waves: Sequence[Wave], answers: Sequence[Answer], names: Sequence[str], rules: WaveRules
+    answers: Sequence[Answer], names: Sequence[str], rules: WaveRules
 ) -> list[dict[str, Any]]:
     """Return the verdict after each wave with answers, for the record."""
     history = []
-    for number in (wave.wave for wave in waves if any(a.wave == wave.wave for a in answers)):
+    for number in sorted({answer.wave for answer in answers}):
         so_far = [answer for answer in answers if answer.wave <= number]
         verdict = verdict_of(matches_of(so_far, names), rules.alpha, rules.margin)
-        pairs = {"alike": [[*p] for p in verdict.alike], "open": [[*p] for p in verdict.open]}
-        facts = {"wave": number, "verdict": verdict.text, "winner": verdict.winner, **pairs}
-        history.append({**facts, "surviving": [*verdict.surviving], "beaten": {**verdict.beaten}})
+        history.append({"wave": number, "verdict": verdict.text, **asdict(verdict)})
     return history
 
 
@@ -417,13 +390,14 @@ def contradiction(out: Path, record: Mapping[str, Any]) -> str:
     rules = WaveRules(**{name: record[name] for name in vars(WaveRules())})
     waves, trials = read_waves(Path(f"{out}.waves.csv")), read_trials(out)
     answers = read_answers(Path(f"{out}.answers.csv"), may_be_empty=True)
-    history = history_of(waves, answers, record["compared_models"], rules)
+    history = history_of(answers, record["compared_models"], rules)
     verdict = history[-1]["verdict"] if history else ""
-    if history != record["history"] or verdict != record["verdict"]:
+    computed, recorded = (json.dumps(h, sort_keys=True) for h in (history, record["history"]))
+    if computed != recorded or verdict != record["verdict"]:
         return "its answers give other verdicts than its record states."
     open_after = {look["wave"]: {frozenset(pair) for pair in look["open"]} for look in history}
     for wave in waves:
-        compared = {frozenset((t.model_1, t.model_2)) for t in wave.trials_of(trials) if t.model_1}
+        compared = {frozenset(match_of(t)) for t in wave.trials_of(trials) if t.model_1}
         if asdict(wave) not in record["waves"] or not wave.is_in(trials):
             return f"wave {wave.wave} has other trials than its record states."
         if not compared <= open_after.get(wave.wave - 1, compared):

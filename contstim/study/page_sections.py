@@ -38,7 +38,6 @@ from contstim.steps.review import WriteReviewPage
 from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
 from contstim.steps.simulation import SimulatePower
 from contstim.steps.triplets import SearchTriplets
-from contstim.steps.waves import DesignWaves
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
@@ -300,33 +299,32 @@ def _design(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _waves(facts: StudyFacts) -> Iterator[Part]:
-    step, record = facts.study.step(DesignWaves), facts.waves
+    step, record = facts.wave_step, facts.waves
     if not step or not record:
         return
     yield Paragraph((strong(record["verdict"] or record["status"]),))
     if record["verdict"]:
-        alternative = "evidence by number of participants"
-        yield from _picture(Path(f"{step.out}.verdict.csv.png"), alternative)
-        text = f"{quantity(record['finished'], 'participant')} finished"
-        text += f", {record['excluded']} of them excluded."
-        text += "" if record["is_over"] else f" {record['status']}"
-        if record["further_people"]:
-            people = quantity(record["further_people"], "more participant")
-            text += f" About {people} are needed if the evidence grows as it did so far."
-        yield Paragraph((text,))
+        table = Path(f"{step.out}.verdict.csv")
+        yield from _picture(Path(f"{table}.png"), "evidence by number of participants")
+        people = quantity(record["finished"], "participant")
+        texts = [f"{people} finished, {record['excluded']} of them excluded."]
+        texts += [] if record["is_over"] else [record["status"]]
+        if further := record["further_people"]:
+            people = quantity(further, "more participant")
+            texts.append(f"About {people} are needed if the evidence grows as it did so far.")
+        yield Paragraph(" ".join(texts))
         text = "Shares of answers are biased, because waves stop when a difference is large."
-        yield Paragraph((link(Path(f"{step.out}.verdict.csv"), "All matches"), ". ", text))
+        yield Paragraph((link(table, "All matches"), ". ", text))
     names = ("wave", "people", "matches", "items")
     after = {row["wave"]: row for row in record["history"]}
     rows = []
     dropped: set[str] = set()
     for wave in record["waves"]:
         look = after.get(wave["wave"], {"surviving": [], "beaten": {}})
-        new = {model: rival for model, rival in look["beaten"].items() if model not in dropped}
-        dropped |= {*new}
-        beaten = "; ".join(f"{rival} beats {model}" for model, rival in new.items())
+        new = [f"{rival} beats {m}" for m, rival in look["beaten"].items() if m not in dropped]
+        dropped |= look["beaten"].keys()
         numbers = (f"{wave[name]:,}" for name in names)
-        rows.append((*numbers, beaten, ", ".join(look["surviving"])))
+        rows.append((*numbers, "; ".join(new), ", ".join(look["surviving"])))
     yield Table((*names, "dropped after it", "remaining"), rows, notes=2, is_wide=True)
 
 

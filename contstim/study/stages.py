@@ -28,7 +28,6 @@ from contstim.steps import BY_DEFAULT, step_named, step_names
 from contstim.steps.generation import GenerateSentences
 from contstim.steps.platforms import WriteQuestions
 from contstim.steps.step import Step, fields_of
-from contstim.steps.waves import TRIALS_OF_WAVES
 from contstim.study.study import (
     NATURAL_TEXT,
     QUESTIONS,
@@ -188,16 +187,16 @@ class _Wiring:
 
     def _items_of_waves(self) -> int | None:
         """Return the number of triplets of a pair of models that the next wave needs, if any."""
-        waves = next((s.values for s in self._sections if s.key == ("waves",)), None)
-        if waves is None:
+        section = next((s for s in self._sections if s.key == ("waves",)), None)
+        if section is None:
             return None
-        trials = self._study.folder / (waves.get("out") or path_inside(RESULTS, TRIALS_OF_WAVES))
-        record = Record.from_file(record_path(trials))
+        record = Record.from_file(record_path(self._study.folder / _draft(section).outputs["out"]))
         if record is not None and "triplets_per_pair" in record.facts:
             return int(record.facts["triplets_per_pair"])
-        rules = WaveRules(**{name: waves[name] for name in vars(WaveRules()) if name in waves})
+        values = section.values
+        rules = WaveRules(**{name: values[name] for name in vars(WaveRules()) if name in values})
         items = rules.items_per_match(max(1, comb(len(self._study.models), 2)))
-        return items if not waves.get("review") else ceil(1.25 * items)  # some are rejected
+        return items if not values.get("review") else ceil(1.25 * items)  # some are rejected
 
     def find(
         self,

@@ -188,14 +188,20 @@ def test_a_late_list_counts_later_and_rules_stay(folder: Path) -> None:
             waves(folder, **rule).run()
 
 
-def test_a_study_is_repeated_from_its_data(folder: Path) -> None:
+def test_a_study_is_repeated_from_its_data_and_keeps_the_wave_in_progress(folder: Path) -> None:
+    def rate(trial: Trial) -> int:
+        """Rating without a preference for a model, so that no verdict is reached."""
+        is_catch = trial.condition is Condition.CATCH
+        return 1 if is_catch or int(trial.trial_id[-4:], 16) % 2 else 6
+
     step = waves(folder)
     step.run()
-    for n in range(3):
-        trials = read_trials(step.out)
-        last = max(trial.group for trial in trials)
-        write(folder, f"{n}", answered(trials, range(last - 3, last + 1)))
+    for wave, n_people in ((1, 4), (2, 4), (3, 2)):
+        first = 4 * wave - 3
+        responses = answered(read_trials(step.out), range(first, first + n_people), rate)
+        write(folder, f"{wave}", responses)
         waves(folder).run()
+    assert "2 of 4 participants of wave 3" in record_of(step.out)["status"]
     assert_repeated(folder)
 
 
@@ -303,16 +309,6 @@ def test_a_wave_waits_for_decisions_and_uses_no_rejected_item(folder: Path) -> N
     assert len(record_of(step.out)["waves"]) == 2
 
 
-def test_a_repeated_study_keeps_the_wave_in_progress(folder: Path) -> None:
-    step = waves(folder)
-    step.run()
-    write(folder, "1", answered(read_trials(step.out), range(1, 5)))
-    waves(folder).run()
-    write(folder, "2", answered(read_trials(step.out), [5, 6]))
-    waves(folder).run()
-    assert_repeated(folder)
-
-
 def test_counted_answers_stay_without_data_and_in_a_later_list(folder: Path) -> None:
     step, answers = waves(folder), folder / "trials.csv.answers.csv"
     step.run()
@@ -329,11 +325,12 @@ def test_counted_answers_stay_without_data_and_in_a_later_list(folder: Path) -> 
         waves(folder).run()
 
 
-def test_wave_1_is_designed_again_after_a_kill(folder: Path) -> None:
+@pytest.mark.parametrize("lost", ["trials.csv", "trials.csv.waves.csv"])
+def test_wave_1_is_designed_again_after_a_kill(folder: Path, lost: str) -> None:
     step = waves(folder)
     step.run()
     waves(folder, trials_per_person=3).run()
-    Path(f"{step.out}.waves.csv").unlink()  # as if killed between the two tables
+    (folder / lost).unlink()  # as if killed between the two tables
     waves(folder).run()
     trials = read_trials(step.out)
     assert sum(bool(trial.model_1) for trial in trials) == 24

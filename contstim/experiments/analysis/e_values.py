@@ -15,7 +15,6 @@ Ramdas 2024, *Estimating means of bounded random variables by betting*).
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, exp, inf, log
@@ -28,6 +27,7 @@ from contstim.experiments.analysis.ratings import roles
 from contstim.experiments.responses.table import UNRATED
 from contstim.files.tables import read_rows, text, whole_number
 from contstim.items.stimuli import Condition, optional_text
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -139,34 +139,42 @@ class Match:
     people: FloatArray
 
     @property
+    def models(self) -> tuple[str, str]:
+        """Names of the models."""
+        return self.model_a, self.model_b
+
+    @property
+    def reversed(self) -> Match:
+        """The same judgements, with the models in the other order."""
+        return Match(self.model_b, self.model_a, -self.x, self.people)
+
+    @property
     def share(self) -> float:
         """Mean share of answers for model_a over the lists; a tie counts one half."""
         return (1 + float(self.x.mean())) / 2 if len(self.x) else 0.5
 
-    def log_e(self, model: str) -> FloatArray:
-        """Return log E of `model` against the other model after each list, (n_lists + 1,)."""
-        return log_e_values(self.x if model == self.model_a else -self.x)
+    @property
+    def log_e(self) -> FloatArray:
+        """Log E of model_a against model_b after no list, one list, and so on, (n_lists + 1,)."""
+        return log_e_values(self.x)
 
     def interval(self, alpha: float) -> tuple[float, float]:
         """Return the interval of the mean outcome that holds at every look with 1 - alpha.
 
         An end is the mean that the evidence against it, in one direction, just fails to exclude.
         """
-        return self._lower_end(self.x, alpha), -self._lower_end(-self.x, alpha)
+        return self._lower_end(alpha), -self.reversed._lower_end(alpha)
 
-    @staticmethod
-    def _lower_end(x: FloatArray, alpha: float) -> float:
+    def _lower_end(self, alpha: float) -> float:
         from scipy.optimize import brentq
 
         # If the mean outcome is m, a round with the factor 1 + l·(x - m)/(1 + m) is fair; the
-        # evidence decreases with m
+        # evidence decreases with m, and there is none if m is 1
         def surplus(m: float) -> float:
-            return float(log_e_values((x - m) / (1 + m))[-1]) - log(2 / alpha)
+            return float(log_e_values((self.x - m) / (1 + m))[-1]) - log(2 / alpha)
 
-        lowest, highest = -1 + 1e-9, 1.0
-        if surplus(lowest) <= 0:
-            return -1.0
-        return highest if surplus(highest) >= 0 else float(brentq(surplus, lowest, highest))
+        lowest = -1 + 1e-9
+        return float(brentq(surplus, lowest, 1.0)) if surplus(lowest) > 0 else -1.0
 
 
 def matches_of(answers: Iterable[Answer], names: Iterable[str] = ()) -> list[Match]:
@@ -176,26 +184,26 @@ def matches_of(answers: Iterable[Answer], names: Iterable[str] = ()) -> list[Mat
         answers: judgements; lists are in the order of their first answers.
         names: names of the models, in order; others follow in the order of their first answers.
     """
-    signs: dict[str, dict[str, dict[tuple[str, str], list[float]]]] = defaultdict(dict)
     models = dict.fromkeys(names)
+    by_match_and_list: dict[tuple[frozenset[str], str], list[Answer]] = {}
     for answer in answers:
-        models |= dict.fromkeys((answer.model_a, answer.model_b))
-        people = signs[answer.list or f"{answer.participant} alone"]
         pair = (answer.model_a, answer.model_b)
-        sign = {pair[0]: 1.0, pair[1]: -1.0}.get(answer.preferred, 0.0)
-        of_person = people.setdefault(answer.participant, {})
-        of_person.setdefault(pair, []).append(sign)
-        of_person.setdefault(pair[::-1], []).append(-sign)
+        models |= dict.fromkeys(pair)
+        key = (frozenset(pair), answer.list or f"{answer.participant} alone")
+        by_match_and_list.setdefault(key, []).append(answer)
+    lists = dict.fromkeys(name for _, name in by_match_and_list)
     matches = []
-    for pair in combinations(models, 2):
-        lists = [
-            [person[pair] for person in people.values() if pair in person]
-            for people in signs.values()
-        ]
-        lists = [people for people in lists if people]
-        x = np.array([np.mean([np.mean(person) for person in people]) for people in lists])
-        sizes = np.array([float(len(people)) for people in lists])
-        matches.append(Match(*pair, x, sizes))
+    for a, b in combinations(models, 2):
+        x, people = [], []
+        for name in lists:
+            judgements = by_match_and_list.get((frozenset((a, b)), name), [])
+            signs = grouped(
+                (j.participant, (j.preferred == a) - (j.preferred == b)) for j in judgements
+            )
+            if signs:
+                x.append(np.mean([np.mean(of_person) for of_person in signs.values()]))
+                people.append(len(signs))
+        matches.append(Match(a, b, np.array(x), np.array(people, float)))
     return matches
 
 
@@ -204,18 +212,18 @@ class Verdict:
     """Result of all matches.
 
     Attributes:
-        beaten: dropped model → the model that beats it with the largest e-value.
-        surviving: models that no other model beats.
         winner: model that beats every other one; empty for none.
         alike: pairs of models that no longer need answers, as they differ by less than the margin.
         open: matches whose further answers can complete the verdict.
+        surviving: models that no other model beats.
+        beaten: dropped model → the model that beats it with the largest e-value.
     """
 
-    beaten: Mapping[str, str]
-    surviving: Sequence[str]
     winner: str
-    alike: Sequence[tuple[str, str]] = ()
-    open: Sequence[tuple[str, str]] = ()
+    alike: Sequence[tuple[str, str]]
+    open: Sequence[tuple[str, str]]
+    surviving: Sequence[str]
+    beaten: Mapping[str, str]
 
     @property
     def text(self) -> str:
@@ -243,12 +251,8 @@ def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> V
         margin: two models are alike if the whole interval of the difference of their shares is
             closer to zero than this; 0 for never.
     """
-    models = [*dict.fromkeys(m for match in matches for m in (match.model_a, match.model_b))]
-    log_e = {
-        (one, other): match.log_e(one)[-1]
-        for match in matches
-        for one, other in ((match.model_a, match.model_b), (match.model_b, match.model_a))
-    }
+    log_e = {m.models: m.log_e[-1] for match in matches for m in (match, match.reversed)}
+    models = [*dict.fromkeys(model for model, _ in log_e)]
     beaten = {}
     for model in models:
         rival = max((other for other in models if other != model), key=lambda o: log_e[o, model])
@@ -256,33 +260,33 @@ def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> V
             beaten[model] = rival
     wins = {pair for pair, value in log_e.items() if value >= log(len(models) / alpha)}
     winners = (a for a in models if all((a, b) in wins for b in models if a != b))
+    winner = next(winners, "")
     surviving = [model for model in models if model not in beaten]
-    pairs = [(match.model_a, match.model_b) for match in matches]
     # One survivor still has to beat the dropped models
     last = surviving[0] if len(surviving) == 1 else ""
     undecided = [
-        (a, b)
-        for a, b in pairs
-        if ({a, b} <= {*surviving} or last in (a, b)) and not {(a, b), (b, a)} & wins
-    ]
-    winner = next(winners, "")
-    alike = [
-        (match.model_a, match.model_b)
+        match
         for match in matches
-        if margin and (match.model_a, match.model_b) in undecided
-        if max(map(abs, match.interval(alpha))) < margin
+        if {*match.models} <= {*surviving} or last in match.models
+        if wins.isdisjoint((match.models, match.reversed.models))
     ]
-    still_open = [] if winner else [pair for pair in undecided if pair not in alike]
-    return Verdict(beaten, surviving, winner, alike, still_open)
+    alike = [
+        match.models
+        for match in undecided
+        if margin and max(map(abs, match.interval(alpha))) < margin
+    ]
+    still_open = [match.models for match in undecided if not winner and match.models not in alike]
+    return Verdict(winner, alike, still_open, surviving, beaten)
 
 
-def best_of(matches: Sequence[Match], verdict: Verdict) -> str:
-    """Return the winner, or else the model whose smallest e-value is the largest."""
-    models = [*dict.fromkeys(m for match in matches for m in (match.model_a, match.model_b))]
-    of_model = {m: [x for x in matches if m in (x.model_a, x.model_b)] for m in models}
-    return verdict.winner or max(
-        models, key=lambda model: min(match.log_e(model)[-1] for match in of_model[model])
-    )
+def matches_of_best(matches: Sequence[Match], verdict: Verdict) -> list[Match]:
+    """Return the matches of the best model, which is `model_a` of each.
+
+    The best model is the winner, or else the model whose smallest e-value is the largest.
+    """
+    by_model = grouped((m.model_a, m) for match in matches for m in (match, match.reversed))
+    smallest = {model: min(m.log_e[-1] for m in of_model) for model, of_model in by_model.items()}
+    return by_model[verdict.winner or max(smallest, key=smallest.__getitem__)]
 
 
 def further_people(matches: Sequence[Match], verdict: Verdict, alpha: float) -> int | None:
@@ -290,18 +294,13 @@ def further_people(matches: Sequence[Match], verdict: Verdict, alpha: float) -> 
 
     None if a match gives no evidence for the best model, or the verdict is complete.
     """
-    best, further = best_of(matches, verdict), 0
-    n_models = len({model for match in matches for model in (match.model_a, match.model_b)})
-    for match in matches:
-        if best not in (match.model_a, match.model_b) or not verdict.open:
-            continue
-        log_e, people = match.log_e(best)[-1], match.people.sum()
-        missing = log(n_models / alpha) - log_e
-        if missing > 0:
-            if log_e <= 0:
-                return None
-            further = max(further, ceil(missing / log_e * people))
-    return further or None
+    of_best = matches_of_best(matches, verdict)
+    log_e = np.array([match.log_e[-1] for match in of_best])
+    if not verdict.open or log_e.min() <= 0:
+        return None
+    missing = log((len(of_best) + 1) / alpha) - log_e
+    people = missing / log_e * [match.people.sum() for match in of_best]
+    return max(0, ceil(people.max())) or None
 
 
 def e_value(log_e: float) -> float:

@@ -12,34 +12,34 @@ decided about the next wave, because each item is new to all participants of oth
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, cycle, islice
 from math import ceil
-from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
-from contstim.experiments.analysis.e_values import Match, Verdict, verdict_of
+from contstim.experiments.analysis.e_values import Match, verdict_of
 from contstim.experiments.design.building import draw_fillers, triplet_trials
 from contstim.experiments.design.population import PUBLISHED_KINDS
-from contstim.files.tables import read_rows, text, whole_number
-from contstim.items.stimuli import Condition, Trial, content_id
+from contstim.files.tables import read_rows
+from contstim.items.stimuli import CELL_READERS, Condition, Trial, content_id
 from contstim.options import Help
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from contstim.experiments.analysis.e_values import Verdict
     from contstim.files.arrays import FloatArray
     from contstim.items.stimuli import Triplet
     from contstim.words.sentence import Sentence
 
     ModelPair: TypeAlias = tuple[str, str]
     Play: TypeAlias = Callable[[ModelPair, int, int], FloatArray]
-
-_Match = TypeVar("_Match")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,9 +125,14 @@ class Wave:
     sha256: str
 
     @property
+    def lists(self) -> range:
+        """Numbers of its lists."""
+        return range(self.first_list, self.last_list + 1)
+
+    @property
     def people_per_list(self) -> int:
         """Number of participants that complete a list."""
-        return self.people // (self.last_list - self.first_list + 1)
+        return self.people // len(self.lists)
 
     @classmethod
     def of(cls, number: int, trials: Sequence[Trial], people: int) -> Wave:
@@ -136,15 +141,14 @@ class Wave:
         n_lists = max(groups) - min(groups) + 1
         people = n_lists * max(1, people // n_lists)
         compared = [trial for trial in trials if trial.model_1]
+        size = (len({*map(match_of, compared)}), len(compared))
         names = "\n".join(sorted(f"{trial.group} {trial.trial_id}" for trial in trials))
-        matches = {frozenset((trial.model_1, trial.model_2)) for trial in compared}
         checksum = hashlib.sha256(names.encode()).hexdigest()
-        size = (len(matches), len(compared))
         return cls(number, min(groups), max(groups), people, *size, checksum)
 
     def trials_of(self, trials: Iterable[Trial]) -> list[Trial]:
         """Return the trials of this wave among those of all waves."""
-        return [t for t in trials if self.first_list <= t.group <= self.last_list]
+        return [trial for trial in trials if trial.group in self.lists]
 
     def is_in(self, trials: Iterable[Trial]) -> bool:
         """Return whether the trials of this wave, unchanged, are among those of all waves."""
@@ -154,8 +158,12 @@ class Wave:
 
 def read_waves(path: Path) -> tuple[Wave, ...]:
     """Read the table of waves."""
-    readers = {"int": (whole_number, "a whole number"), "str": (text, "text")}
-    return read_rows(path, Wave, readers)
+    return read_rows(path, Wave, CELL_READERS)
+
+
+def match_of(item: Triplet | Trial) -> ModelPair:
+    """Return the names of the two models that an item compares, in alphabetical order."""
+    return min(item.model_1, item.model_2), max(item.model_1, item.model_2)
 
 
 def design_wave(
@@ -191,19 +199,27 @@ def design_wave(
         TooFewItemsError: if a match has too few unused items.
         InfeasibleError: if there are too few sentences for catch trials.
     """
-    shown = {trial.source_id for trial in earlier} | {*rejected}
-    pools: dict[frozenset[str], list[Triplet]] = defaultdict(list)
-    numbers = Counter[frozenset[str]]()
-    for triplet in triplets:
-        match = frozenset((triplet.model_1, triplet.model_2))
-        numbers[match] += 1
-        if triplet.triplet_id not in shown:
-            pools[match].append(triplet)
+    by_match = grouped((match_of(triplet), triplet) for triplet in triplets)
+    excluded = {*rejected, *(trial.source_id for trial in earlier)}
+    pools = {
+        match: [
+            triplet for triplet in by_match.get(match, []) if triplet.triplet_id not in excluded
+        ]
+        for match in [(min(match), max(match)) for match in matches]
+    }
+    schedule = _schedule(rules, pools, Counter(map(match_of, earlier)), people)
+    needed = Counter(chain.from_iterable(schedule))
+    missing = {m: n - len(pools[m]) for m, n in needed.items() if n > len(pools[m])}
+    if missing:
+        match = max(missing, key=missing.__getitem__)
+        total = max(len(by_match.get(m, [])) + n for m, n in missing.items())
+        raise TooFewItemsError(
+            f"The next wave needs {needed[match]} new items of {' × '.join(match)}, but "
+            f"{len(pools[match])} are left: search {total} triplets of each pair of models "
+            "(per_pair of [triplets]; without this key, a study searches what later waves need).",
+            total,
+        )
     first = max((trial.group for trial in earlier), default=0) + 1
-    used = Counter(frozenset((trial.model_1, trial.model_2)) for trial in earlier)
-    schedule = _schedule(rules, [*map(frozenset[str], matches)], used, people)
-    n_lists = len(schedule)
-    _check_pools(schedule, pools, numbers)
     trials = []
     for group, turn in enumerate(schedule, first):
         texts: set[str] = set()
@@ -219,58 +235,35 @@ def design_wave(
             item = next(fitting, None)
             if item is None:
                 raise TooFewItemsError(
-                    f"List {group} needs another item of {' × '.join(sorted(match))}: all "
-                    f"{len(pools[match])} unused ones share a sentence with other items of the "
+                    f"List {group} needs another item of {' × '.join(match)}: all "
+                    f"{len(unused)} unused ones share a sentence with other items of the "
                     "list. Search more triplets (`per_pair` of [triplets]).",
-                    numbers[match] + n_lists,
+                    len(by_match[match]) + len(schedule),
                 )
-            pools[match].remove(item)
+            unused.remove(item)
             texts |= {sentence.bare for sentence in item.sentences}
             shown_texts |= {sentence.bare for sentence in item.sentences[1:]}
             trials += [replace(t, group=group) for t in triplet_trials(item, twins=False)]
-    missing = Counter({(Condition.CATCH, first): catch_per_group})
     rng = np.random.default_rng([seed, first])
-    catch = [*draw_fillers(natural, [*earlier, *trials], missing, frozenset(), rng)]
-    for group in range(first, first + n_lists):
-        trials += [
-            replace(t, group=group, trial_id=content_id("trial", group, t.sentence_1, t.sentence_2))
-            for t in catch
-        ]
+    n_catch = {(Condition.CATCH, first): catch_per_group}
+    catch = [*draw_fillers(natural, [*earlier, *trials], n_catch, frozenset(), rng)]
+    trials += [
+        replace(t, group=group, trial_id=content_id("trial", group, t.sentence_1, t.sentence_2))
+        for group, _ in enumerate(schedule, first)
+        for t in catch
+    ]
     return sorted(trials, key=lambda trial: (trial.group, trial.condition, trial.trial_id))
 
 
 def _schedule(
-    rules: WaveRules, matches: Sequence[_Match], used: Mapping[_Match, int], people: int
-) -> list[list[_Match]]:
+    rules: WaveRules, matches: Iterable[ModelPair], used: Mapping[ModelPair, int], people: int
+) -> list[list[ModelPair]]:
     """Return the matches of each trial of each list of the next wave, in turns.
 
     Matches with the fewest used items come first, because the last turn may not reach all matches.
     """
     turns = cycle(sorted(matches, key=lambda match: used[match]))
     return [[*islice(turns, rules.trials_per_person)] for _ in range(rules.lists(people))]
-
-
-def _check_pools(
-    schedule: Iterable[Iterable[frozenset[str]]],
-    pools: Mapping[frozenset[str], Sequence[Triplet]],
-    found: Mapping[frozenset[str], int],
-) -> None:
-    """Check that each match has as many unused items as the schedule needs.
-
-    Raises:
-        TooFewItemsError: if a match has too few; the message names the necessary number.
-    """
-    needed = Counter(match for turn in schedule for match in turn)
-    missing = {m: n - len(pools[m]) for m, n in needed.items() if n > len(pools[m])}
-    if missing:
-        match = max(missing, key=lambda m: missing[m])
-        total = max(found[m] + n for m, n in missing.items())
-        raise TooFewItemsError(
-            f"The next wave needs {needed[match]} new items of {' × '.join(sorted(match))}, but "
-            f"{len(pools[match])} are left: search {total} triplets of each pair of models "
-            "(per_pair of [triplets]; without this key, a study searches what later waves need).",
-            total,
-        )
 
 
 def simulate_waves(
@@ -284,21 +277,22 @@ def simulate_waves(
         play: function of a match, a number of lists and their trials of this match that returns
             the outcomes of the lists, (n_lists,), from -1 to 1.
     """
-    pairs = [*combinations(models, 2)]
-    outcomes: dict[ModelPair, FloatArray] = {pair: np.empty(0) for pair in pairs}
-    items = Counter(dict.fromkeys(pairs, 0))
-    verdict, people = Verdict({}, models, "", open=pairs), 0
-    while verdict.open and (schedule := _schedule(rules, verdict.open, items, people)):
-        turns: list[Counter[ModelPair]] = [Counter(turn) for turn in schedule]
+    outcomes: dict[ModelPair, FloatArray] = {pair: np.empty(0) for pair in combinations(models, 2)}
+    items = Counter(dict.fromkeys(outcomes, 0))
+    still_open: Sequence[ModelPair] = [*outcomes]
+    people = 0
+    while still_open and (schedule := _schedule(rules, still_open, items, people)):
+        turns = [Counter(turn) for turn in schedule]
         for pair in dict.fromkeys(chain.from_iterable(schedule)):
             # Number of trials → number of lists with so many trials of this match
             lists = Counter(turn[pair] for turn in turns if turn[pair])
             new = [play(pair, n_lists, n_trials) for n_trials, n_lists in sorted(lists.items())]
             outcomes[pair] = np.concatenate([outcomes[pair], *new])
-            items[pair] += sum(turn[pair] for turn in turns)
+        items.update(chain.from_iterable(schedule))
         people += len(schedule) * rules.people_per_list
-        played = [Match(*pair, x, np.ones(len(x))) for pair, x in outcomes.items()]
-        verdict = verdict_of(played, rules.alpha, rules.margin)
+        matches = [Match(*pair, x, np.ones(len(x))) for pair, x in outcomes.items()]
+        verdict = verdict_of(matches, rules.alpha, rules.margin)
+        still_open = verdict.open
         yield verdict, people, items
 
 
@@ -347,10 +341,9 @@ def expected_size(
         people.append(number)
         items.append(max(used.values()))
         decided += not verdict.open
-    median, most_people = np.percentile(people, (50, 80)).tolist()
-    typical, most_items = np.percentile(items, (50, 80)).tolist()
-    sizes = (ceil(median), ceil(most_people)), (ceil(typical), ceil(most_items))
-    return ExpectedSize(*sizes, decided / simulations)
+    sizes = np.ceil(np.percentile([people, items], (50, 80), axis=1)).astype(int).tolist()
+    (median, typical), (most_people, most_items) = sizes
+    return ExpectedSize((median, most_people), (typical, most_items), decided / simulations)
 
 
 def _strengths(accuracies: FloatArray) -> FloatArray:

@@ -32,12 +32,12 @@ from contstim.steps.waves import DesignWaves
 from contstim.study.handing_on.materials import MaterialFacts, Row
 from contstim.study.planning import contrasts_of, over_groups
 from contstim.study.study import RESULTS
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from contstim.experiments.analysis.families import ModelContrast
-    from contstim.experiments.design.waves import WaveRules
     from contstim.experiments.responses.questionnaire import Question
     from contstim.experiments.responses.table import Response
     from contstim.items.stimuli import Trial
@@ -133,25 +133,18 @@ class StudyFacts(MaterialFacts):
         """The step of [waves]; None if the study has no such section."""
         return self.study.step(DesignWaves)
 
-    @property
-    def wave_rules(self) -> WaveRules | None:
-        """The sizes of waves; None if the study has no waves."""
-        return None if self.wave_step is None else self.wave_step.rules
-
     @cached_property
     def best_matches(self) -> list[tuple[str, float, float]]:
         """Matches of the model that the verdict names: the other model, E, and share of answers."""
-        winner = (self.waves.get("history") or [{"winner": ""}])[-1]["winner"]
-        table = Path(f"{self.wave_step.out}.verdict.csv") if self.wave_step and winner else None
-        rows = cells_by_name(read_table(table)) if table and table.is_file() else []
-        matches = []
-        for row in rows:
+        path = Path(f"{self.wave_step.out}.verdict.csv") if self.wave_step else Path()
+        if not (self.waves.get("history") and path.is_file()):
+            return []
+        sides = []
+        for row in cells_by_name(read_table(path)):
             a, b, share = row["model_a"], row["model_b"], float(row["share_a"])
-            if a == winner:
-                matches.append((b, float(row["e_a_beats_b"]), share))
-            elif b == winner:
-                matches.append((a, float(row["e_b_beats_a"]), 1 - share))
-        return matches
+            sides.append((a, (b, float(row["e_a_beats_b"]), share)))
+            sides.append((b, (a, float(row["e_b_beats_a"]), 1 - share)))
+        return grouped(sides).get(self.waves["history"][-1]["winner"], [])
 
     # Trials
 
