@@ -10,7 +10,7 @@ from contstim.jobs.model_workers import work_off
 from contstim.jobs.pool import worker_pool
 from contstim.models.costs import Tally, counting
 from contstim.models.transforms import tell_vocabulary
-from contstim.optimization.jobs.floors import find_floors, find_sds
+from contstim.optimization.jobs.floors import NaturalScores
 from contstim.optimization.jobs.queues import Searches, TripletQueue, natural_walk
 from contstim.optimization.jobs.results import TripletResults, pair_statistics
 from contstim.optimization.jobs.so_far import renamed, triplets_writer
@@ -99,8 +99,9 @@ def find_triplets(
                     f"{', '.join(named_judges)}. Name another model."
                 )
         walks = _walks(question, profiles, sentences, words)
-        floors = find_floors(question, profiles, ordered, sentences, store, workers, reporter)
-        sds = find_sds(profiles, ordered, sentences, store, workers)
+        compared = {name: profiles[name] for name in ordered}
+        natural = NaturalScores(compared, sentences, store, workers)
+        floors, sds = natural.floors(question.floor_quantile, reporter), natural.sds()
         searches = Searches(question, profiles, words, floors, store, judges, sds, enough_sds)
         table = None if so_far is None else triplets_writer(so_far, names)
         together = executor.shares_models
