@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import random
 import shlex
-from itertools import combinations, compress
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-
-import numpy as np
 
 from contstim.english.minimal_pairs import generate_pairs
 from contstim.english.sampling import generate
@@ -27,7 +25,6 @@ from contstim.evaluation.scores import readable_by
 from contstim.files.files import write_text
 from contstim.files.tables import write_table
 from contstim.items.minimal_pair_scores import SentencePair
-from contstim.items.scores import ScoreTable
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
 from contstim.models.loading import DEFAULT_LOADING, Loading
@@ -150,14 +147,7 @@ class FindDifferences(
             refuse_equal_order(one, other)
         natural, words = self._natural(models, reporter)
         changes = sample_changes(natural, words, question, self.seed)
-        pairs = [
-            SentencePair(p.UID, p.pairID, *map(Sentence.parse, (p.sentence_good, p.sentence_bad)))
-            for p in ([] if self.settings.tags else generate_pairs(_PER_PARADIGM, seed=self.seed))
-        ]
-        sides = [side for pair in pairs for side in (pair.good, pair.bad)]
-        all_words = sorted({word for side in sides for word in side.words})
-        known = {*compress(all_words, np.all([m.knows(all_words) for m in models], axis=0))}
-        pairs = [pair for pair in pairs if known.issuperset((*pair.good.words, *pair.bad.words))]
+        pairs = [] if self.settings.tags else _minimal_pairs(models, self.seed)
         sentences = [*natural, *(change.changed for change in changes)]
         sentences += [side for pair in pairs for side in (pair.good, pair.bad)]
         with Store(self.store_path()) as store:
@@ -182,13 +172,14 @@ class FindDifferences(
         rows = [row for d in differences for row in item_rows(d, of_synthetic, table, units)]
         write_table(self.writes()[0], table_of(rows, ("natural", "sentence")))
         tell_missing(results, reporter)
-        of_natural = ScoreTable(
-            tuple(natural), scores.models, scores.log_probs[scores.rows_of(natural)]
-        )
         source = "the embedded English" if self.text is None else self.text.name
-        command = f"contstim new study {shlex.join(f'--model={model}' for model in self.models)}"
+        command = self._study_command()
         page = diff_report(
-            differences, of_natural, baseline=baseline, natural_text=source, command=command
+            differences,
+            scores.of(natural),
+            baseline=baseline,
+            natural_text=source,
+            command=command,
         )
         write_text(self.writes()[1], page.html())
         facts = {
@@ -204,6 +195,13 @@ class FindDifferences(
         is_complete = all(pair.triplets for pair in results.pairs)
         return Outcome(differences, facts, complete=is_complete, parts=parts)
 
+    def _study_command(self) -> str:
+        """Return the command that makes a study of the models, with the same judges and text."""
+        options = [f"--model={model}" for model in self.models]
+        options += [f"--judge={judge}" for judge in self.settings.judge]
+        options += [] if self.text is None else [f"--text={self.text}"]
+        return shlex.join(["contstim", "new", "study", *options])
+
     def _natural(
         self, models: Sequence[Scorer], reporter: Reporter
     ) -> tuple[list[Sentence], Vocabulary]:
@@ -214,12 +212,12 @@ class FindDifferences(
         else:
             offered = read_sentence_file(self.text, reporter)
             random.Random(self.seed).shuffle(offered)
-            of_text = Vocabulary.from_sentences(offered, min_count=1)
+            of_text = Vocabulary.from_sentences(offered)
             # With `tags`, the text is not English, so words come from the text only
-            further = (of_text,) if self.settings.tags else (of_text, words)
+            is_english = self.settings.tags is None
             words = Vocabulary(
-                tuple(word for vocabulary in further for word in vocabulary.initial),
-                tuple(word for vocabulary in further for word in vocabulary.inner),
+                of_text.initial + words.initial * is_english,
+                of_text.inner + words.inner * is_english,
                 words.repeatable,
             )
         words, _ = shared_vocabulary(models, words)
@@ -239,6 +237,19 @@ class FindDifferences(
         if self.text is not None:
             reporter.say(f"{self.text}: {len(usable):,} of {len(offered):,} sentences are used.")
         return usable, words
+
+
+def _minimal_pairs(models: Sequence[Scorer], seed: int) -> list[SentencePair]:
+    """Return the embedded minimal pairs of which all models know all words."""
+    pairs = [
+        SentencePair(p.UID, p.pairID, *map(Sentence.parse, (p.sentence_good, p.sentence_bad)))
+        for p in generate_pairs(_PER_PARADIGM, seed=seed)
+    ]
+    return [
+        pair
+        for pair in pairs
+        if all(model.knows((*pair.good.words, *pair.bad.words)).all() for model in models)
+    ]
 
 
 def _describe(differences: Sequence[Difference], baseline: str) -> Iterator[Shown]:
