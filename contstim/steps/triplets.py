@@ -237,7 +237,7 @@ def tell_missing(results: TripletResults, reporter: Reporter) -> None:
 def _constraint_facts(
     question: SearchQuestion, results: TripletResults, models: Sequence[Specification]
 ) -> dict[str, Any]:
-    enough_sds, question = question.sds, question.resolved
+    question = question.resolved
     names = ("fix", "max_changes", "tags", "same_length", "same_frequency")
     units = {convention.unit for convention in results.conventions.values()}
     values = {
@@ -245,7 +245,7 @@ def _constraint_facts(
         "capitals": "rules" if recipe_named(question.recipe).capitals else "anywhere",
         "frame": question.frame if question.framed else None,
         "enough": question.nats or None,
-        "enough_sds": enough_sds if question.nats and units - {NATS} else None,
+        "enough_sds": question.sds if question.nats and units - {NATS} else None,
         "exclude": sorted({*question.exclude}),
         "plausible": question.floor_quantile if results.floors else None,
         "judge_drop": question.judge_drop if results.judges else None,

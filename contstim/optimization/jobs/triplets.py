@@ -73,7 +73,6 @@ def find_triplets(
     for text in question.fix:
         if not any(fixed_positions(text, sentence) for sentence in sentences):
             raise InputError(f"fix: no sentence has the word or position {text!r}.")
-    enough_sds = question.sds
     question, store = question.resolved, TripletStore(database)
     names = {model.specification: model.name for model in models}
     ordered = sorted(names)
@@ -102,7 +101,7 @@ def find_triplets(
         compared = {name: profiles[name] for name in ordered}
         natural = NaturalScores(compared, sentences, store, workers)
         floors, sds = natural.floors(question.floor_quantile, reporter), natural.sds()
-        searches = Searches(question, profiles, words, floors, store, judges, sds, enough_sds)
+        searches = Searches(question, profiles, words, floors, store, judges, sds)
         table = None if so_far is None else triplets_writer(so_far, names)
         together = executor.shares_models
         queue = TripletQueue(searches, walks, reporter, together=together, write_table=table)
