@@ -353,11 +353,8 @@ def standard_error_table(
     scores: Sequence[ModelScores], sentences: Sequence[Sentence]
 ) -> dict[str, list[Any]]:
     """Return a table of standard errors: a row per sentence, a column per model."""
-    columns: dict[str, list[Any]] = {"sentence": [sentence.text for sentence in sentences]}
-    errors = {model.name: model.standard_errors for model in scores}
-    return columns | {
-        name: values.tolist() for name, values in errors.items() if values is not None
-    }
+    errors = {m.name: m.standard_errors.tolist() for m in scores if m.standard_errors is not None}
+    return {"sentence": [sentence.text for sentence in sentences]} | errors
 
 
 def bounds_table(

@@ -84,18 +84,51 @@ def _of_model(method: _Method) -> _Method:
     return cast("_Method", call_model)
 
 
-class InLetterCase(LanguageModel):
+class _Wrapper(Scorer):
+    """Scorer that calls the methods of another scorer with converted arguments."""
+
+    def __init__(self, model: Scorer, name: str) -> None:
+        self.name = name
+        self._wrap(model)
+
+    def _wrap(self, model: Scorer) -> Self:
+        self._model, self.training_text = model, model.training_text
+        self.cheap_replacements = model.cheap_replacements
+        self.reports_passes, self.is_black_box = model.reports_passes, model.is_black_box
+        return self
+
+    def _around(self, model: Scorer) -> Self:
+        """Return a copy that wraps another model."""
+        return copy(self)._wrap(model)
+
+    def _as_read(self, argument: Any) -> Any:
+        """Return an argument as the wrapped model receives it."""
+        return argument
+
+    def for_another_search(self) -> Self:
+        """See `Scorer.for_another_search`."""
+        return self._around(self._model.for_another_search())
+
+    forget_prefixes = _of_model(Scorer.forget_prefixes)
+    n_parameters = _of_model(Scorer.n_parameters)
+    candidate_contexts = _of_model(Scorer.candidate_contexts)
+    unscorable = _of_model(Scorer.unscorable)
+    exact = _of_model(Scorer.exact)
+    knows = _of_model(Scorer.knows)
+    vocabulary = _of_model(Scorer.vocabulary)
+    tokens_per_word = _of_model(Scorer.tokens_per_word)
+
+
+class InLetterCase(_Wrapper, LanguageModel):
     """A word-level model that reads every word in lower case, or in capitals.
 
     `vocabulary` returns words in lower case; words that can start a sentence begin with a capital.
+    Hashes of sentences in `training_text` ignore case.
     """
 
     def __init__(self, model: LanguageModel, case: str) -> None:
-        self.name, self.case = model.name, case
-        self.training_text = model.training_text  # hashes of sentences ignore case
-        self.cheap_replacements = model.cheap_replacements
-        self.reports_passes = model.reports_passes
-        self._model = model
+        super().__init__(model, model.name)
+        self.case = case
         convert = LETTER_CASES[case]
         # Cached, since a search scores the same lists of words repeatedly
         self._words = SizedCache(lambda words: WordTuple(map(convert, words)), len, WORDS)
@@ -110,10 +143,6 @@ class InLetterCase(LanguageModel):
         fingerprint = f"{plain.fingerprint}-{case}"
         return replace(plain, rule=f"{plain.rule}@{case}", fingerprint=fingerprint)
 
-    def for_another_search(self) -> Self:
-        """See `Scorer.for_another_search`."""
-        return type(self)(self._model.for_another_search(), self.case)
-
     def _as_read(self, argument: Any) -> Any:
         """Convert sentences, continuations and words; do not change numbers."""
         if isinstance(argument, Sentence):
@@ -126,15 +155,12 @@ class InLetterCase(LanguageModel):
             return self._words(as_tuple(argument))
         return [self._as_read(item) for item in argument]
 
-    forget_prefixes = _of_model(LanguageModel.forget_prefixes)
     log_probs = _of_model(LanguageModel.log_probs)
     replacements = _of_model(LanguageModel.replacements)
     replacement_log_probs = _of_model(LanguageModel.replacement_log_probs)
     continuation_log_probs = _of_model(LanguageModel.continuation_log_probs)
     token_log_probs = _of_model(LanguageModel.token_log_probs)
     completed_word_log_probs = _of_model(LanguageModel.completed_word_log_probs)
-    knows = _of_model(LanguageModel.knows)
-    n_parameters = _of_model(Scorer.n_parameters)
 
     def vocabulary(self, min_count: int) -> Vocabulary | None:
         """See `LanguageModel.vocabulary`."""
@@ -240,25 +266,15 @@ def apply_transform(scorer: Scorer, specification: Specification) -> Transformed
     )
 
 
-class Transformed(Scorer):
+class Transformed(_Wrapper):
     """Scorer that transforms the scores of a language model; see the top of this file.
 
     The transform is `+slor` if there is a unigram model, otherwise `+mean`.
     """
 
     def __init__(self, model: Scorer, name: str, *, unigram: LanguageModel | None = None) -> None:
-        self.name, self._unigram = name, unigram
-        self._wrap(model)
-
-    def _wrap(self, model: Scorer) -> Self:
-        self._model, self.training_text = model, model.training_text
-        self.cheap_replacements = model.cheap_replacements
-        self.reports_passes, self.is_black_box = model.reports_passes, model.is_black_box
-        return self
-
-    def _around(self, model: Scorer) -> Self:
-        """Return the same transform of another model."""
-        return copy(self)._wrap(model)
+        super().__init__(model, name)
+        self._unigram = unigram
 
     @property
     def convention(self) -> Convention:
@@ -330,10 +346,6 @@ class Transformed(Scorer):
         draft = self._model.draft(effort)
         return None if draft is None else self._around(draft)
 
-    def for_another_search(self) -> Self:
-        """See `Scorer.for_another_search`."""
-        return self._around(self._model.for_another_search())
-
     def with_context(self, text: str | None) -> Self:
         """See `Scorer.with_context`."""
         return self._around(self._model.with_context(text))
@@ -347,19 +359,6 @@ class Transformed(Scorer):
         if self._unigram is not None:
             return super().token_counts(sentences)
         return self._model.token_counts(sentences)
-
-    forget_prefixes = _of_model(Scorer.forget_prefixes)
-    n_parameters = _of_model(Scorer.n_parameters)
-    candidate_contexts = _of_model(Scorer.candidate_contexts)
-    unscorable = _of_model(Scorer.unscorable)
-    exact = _of_model(Scorer.exact)
-    knows = _of_model(Scorer.knows)
-    vocabulary = _of_model(Scorer.vocabulary)
-    tokens_per_word = _of_model(Scorer.tokens_per_word)
-
-    @staticmethod
-    def _as_read(argument: Any) -> Any:
-        return argument
 
     def _sizes(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Return the number of tokens (`+mean`) or words (`+slor`) of each sentence."""

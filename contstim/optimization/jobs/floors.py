@@ -9,8 +9,6 @@ from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from contstim.jobs.model_workers import work_off
 from contstim.jobs.worker_context import WorkerTask
 from contstim.optimization.jobs.tasks import SearchContext, describe_words
@@ -124,7 +122,7 @@ class NaturalScores:
                 reference = reference_sentences(self.sentences, profile.words)
                 missing[model] = reference[:: -(-len(reference) // MAX_SENTENCES) or 1]
         for model, scores in self._score(missing).items():
-            sds[model] = pooled_sd(model, [*scores], np.array([*scores.values()]))
+            sds[model] = pooled_sd(model, scores)
             self.store.keep_natural_sd(*self._keys[model], sds[model])
         return sds
 

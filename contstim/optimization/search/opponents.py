@@ -7,16 +7,17 @@ either score by one standard deviation then has the same weight.
 
 from __future__ import annotations
 
-from itertools import groupby
+from math import inf, isfinite, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.errors import ModelError
 from contstim.models.transforms import Transformed
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from contstim.files.arrays import FloatArray
     from contstim.models.base import Convention, Scorer
@@ -65,23 +66,24 @@ def natural_sd(scorer: Scorer, sentences: Iterable[Sentence]) -> float:
     distinct = list(dict.fromkeys(sentences))
     reasons = scorer.unscorable(distinct)
     scorable = [s for s, reason in zip(distinct, reasons, strict=True) if reason is None]
-    return pooled_sd(scorer.name, scorable, scorer.float32_scores(scorable))
+    scores = scorer.float32_scores(scorable).tolist()
+    return pooled_sd(scorer.name, dict(zip(scorable, scores, strict=True)))
 
 
-def pooled_sd(name: str, sentences: Sequence[Sentence], scores: FloatArray) -> float:
+def pooled_sd(name: str, scores: Mapping[Sentence, float]) -> float:
     """Return the pooled standard deviation of given scores; see `natural_sd`.
 
     Infinite scores are ignored.
     """
-    rows = sorted(np.flatnonzero(np.isfinite(scores)).tolist(), key=lambda row: len(sentences[row]))
-    groups = [scores[[*group]] for _, group in groupby(rows, lambda row: len(sentences[row]))]
+    finite = [(len(sentence), score) for sentence, score in scores.items() if isfinite(score)]
+    groups = [np.array(group) for _, group in sorted(grouped(finite).items())]
     n_free = sum(len(group) - 1 for group in groups)
     squares = sum(float(np.square(group - group.mean()).sum()) for group in groups)
-    sd = np.sqrt(squares / n_free) if n_free else 0.0
-    if not 0 < sd < np.inf:
+    sd = sqrt(squares / n_free) if n_free else 0.0
+    if not 0 < sd < inf:
         raise ModelError(
             f"The scores of natural sentences under {name} must vary, got the standard deviation "
-            f"{sd:g} among {len(rows)} sentences. Use several natural sentences with the same "
+            f"{sd:g} among {len(finite)} sentences. Use several natural sentences with the same "
             "number of words."
         )
-    return float(sd)
+    return sd
