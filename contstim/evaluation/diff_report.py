@@ -6,7 +6,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from contstim.items.reviews import changed_positions
-from contstim.models.base import NATS
 from contstim.reporting.canvas import BLUE, GREY, new_figure, png, styled, widest
 from contstim.reporting.report import Heading, Paragraph, Picture, Report, Table, code
 from contstim.reporting.stimuli_page import arrows, stimuli_table
@@ -175,13 +174,12 @@ def where_figure(difference: Difference, baseline: Difference | None = None) -> 
 
 
 def item_rows(
-    difference: Difference, scores: ScoreTable, tags: TagTable, units: Mapping[str, str]
+    difference: Difference, scores: ScoreTable, tags: TagTable, columns: Sequence[str]
 ) -> Iterator[dict[str, str | float]]:
     """Yield a row of diff.csv for each synthetic sentence.
 
-    `scores` are those of the synthetic sentences under all models.
+    `scores` are those of the synthetic sentences under all models, in `columns` of the table.
     """
-    names = [f"{'log_prob' if units[m] == NATS else 'score'}_{m}" for m in scores.models]
     for triplet in difference.triplets:
         roles = ((triplet.model_2, triplet.model_1), (triplet.model_1, triplet.model_2))
         synthetic = triplet.sentences[1:]
@@ -195,7 +193,7 @@ def item_rows(
                 "sentence": sentence.text,
                 "model_accept": accept,
                 "model_reject": reject,
-                **dict(zip(names, row.tolist(), strict=True)),
+                **dict(zip(columns, row.tolist(), strict=True)),
                 "drop": drop,
                 "drop_unit": triplet.drop_unit,
                 "changed_words": "; ".join(words),

@@ -31,23 +31,14 @@ from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.scoring import score_sentences
 from contstim.models.specifications import parse_models
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
-from contstim.optimization.jobs.question import SearchQuestion, SearchRules
-from contstim.optimization.jobs.tasks import SearchContext
-from contstim.optimization.jobs.triplets import find_triplets
+from contstim.optimization.jobs.question import SearchRules
 from contstim.optimization.search.verification import refuse_equal_order
 from contstim.options import Models, Seed, Writes, reads_kind
 from contstim.reporting.report import names_for_tables
 from contstim.steps.execution import LOCAL, LOCAL_SCORING, Execution
-from contstim.steps.fields import (
-    STORE_NAME,
-    ModelContexts,
-    StoreBeside,
-    files_of_words,
-    read_sentence_file,
-    words_read,
-)
+from contstim.steps.fields import ModelContexts, StoreBeside, read_sentence_file
 from contstim.steps.step import ChangedSentences, Outcome, Step
-from contstim.steps.triplets import tell_missing
+from contstim.steps.triplets import SearchesTriplets, tell_missing
 from contstim.store import Store
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
@@ -67,6 +58,7 @@ _N_SHOWN = 10  # triplets of each pair of models that the command prints
 
 
 class FindDifferences(
+    SearchesTriplets,
     Step[list[Difference]],
     name="diff",
     saved_results="All scores and sentences so far are saved in the store.",
@@ -118,58 +110,39 @@ class FindDifferences(
         "allow_unknown".split()
     )
 
-    def further_reads(self) -> list[Path]:
-        """Return the files of words."""
-        return files_of_words(self.settings)
-
     def check(self) -> None:
         """Check the number of models, the name of the page and the search settings."""
         if len(self.models) < 2:
             raise InputError(f"`models` must name at least 2 models, got {len(self.models)}.")
         if self.out.suffix in (".html", ".csv"):
             raise InputError(f"`out` must have no ending, got {self.out}.")
-        self.question()
-
-    def question(self) -> SearchQuestion:
-        """Return the settings of the searches."""
-        return SearchQuestion(**vars(words_read(self.settings)), seed=self.seed)
-
-    def store_path(self) -> Path:
-        """Return the path of the store of scores and triplets."""
-        return self.store or self.out.parent / STORE_NAME
+        super().check()
 
     def work(self, reporter: Reporter) -> Outcome[list[Difference]]:
         """Score and search, and write the page and the table."""
         baseline = parse_models(self.baseline)[0].name if self.baseline else ""
         models = load_scorers([*self.models, *filter(None, [self.baseline])], self.loading)
-        table, question = tag_table(self.settings.tags), self.question()
+        table = tag_table(self.settings.tags)
         for one, other in combinations(models, 2):
             refuse_equal_order(one, other)
         natural, words = self._natural(models, reporter)
-        changes = sample_changes(natural, words, question, self.seed)
+        changes = sample_changes(natural, words, self.question(), self.seed)
         pairs = [] if self.settings.tags else _minimal_pairs(models, self.seed)
         sentences = [*natural, *(change.changed for change in changes)]
         sentences += [side for pair in pairs for side in (pair.good, pair.bad)]
         with Store(self.store_path()) as store:
             progress = LOCAL_SCORING.progress(reporter, len({*sentences}))
             scores = score_sentences(models, sentences, store=store, progress=progress)
-            results = find_triplets(
-                question,
-                parse_models(self.models),
-                natural,
-                store,
-                self.execution.new_executor(),
-                SearchContext(self.loading, vocabulary=words),
-                task_limit=self.execution.task_timeout,
-                reporter=reporter,
-            )
+            results = self.find(natural, words, store, reporter)
             synthetic = [s for triplet in results.triplets for s in triplet.sentences[1:]]
             of_synthetic = score_sentences(models, synthetic, store=store)
         differences = find_differences(
             scores, natural, changes, pairs, table, results.triplets, baseline, self.seed
         )
-        units = {model.name: model.convention.unit for model in models}
-        rows = [row for d in differences for row in item_rows(d, of_synthetic, table, units)]
+        columns = [
+            f"{'log_prob' if m.convention.is_log_probability else 'score'}_{m.name}" for m in models
+        ]
+        rows = [row for d in differences for row in item_rows(d, of_synthetic, table, columns)]
         write_table(self.writes()[0], table_of(rows, ("natural", "sentence")))
         tell_missing(results, reporter)
         source = "the embedded English" if self.text is None else self.text.name
