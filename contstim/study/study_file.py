@@ -126,7 +126,10 @@ def new_study(
         text = re.sub(r"(?m)^judge = .*", lambda _: f"judge = {listed}", text)
     if natural is not None:
         source = json.dumps(os.path.relpath(natural, folder), ensure_ascii=False)
-        text = re.sub(r"(?m)^(training|natural) = .*", lambda line: f"{line[1]} = {source}", text)
+        text = re.sub(r"(?m)^natural = .*", lambda _: f"natural = {source}", text)
+        # As a training text, it would exclude its own sentences
+        text = re.sub(r"(?m)^training = .*\n", "", text)
+        text = re.sub(r"(?m)^\[vocabulary\].*", lambda line: f"{line[0]}\ntext = {source}", text)
     write_text(path, text.replace('"TITLE"', title))
     return path
 
