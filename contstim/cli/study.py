@@ -28,6 +28,16 @@ def new(
         list[str] | None,
         typer.Option(metavar="[NAME=]MODEL", help="A model to compare. Repeatable."),
     ] = None,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]MODEL",
+            help="A model outside the comparison that chooses sentences. Repeatable.",
+        ),
+    ] = None,
+    text: Annotated[
+        Path | None, typer.Option(help="Text of the natural sentences, one a line.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a small study file to start from, which can be run without changes.
@@ -41,7 +51,7 @@ def new(
     """
     from contstim.study.study_file import new_study
 
-    path = new_study(name, model or ())
+    path = new_study(name, model or (), judge or (), text)
     remark(f"{path}: a small study to start from. Run it with: contstim run {path}", quiet=quiet)
 
 

@@ -15,13 +15,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from math import isnan, nan
+from math import isfinite, isnan, nan
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.evaluation.comparison import model_agreements
-from contstim.items.scores import ScoreTable
 from contstim.optimization.search.constraints import Candidates, capitals, no_repeats
 from contstim.wording import grouped
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.items.minimal_pair_scores import SentencePair
+    from contstim.items.scores import ScoreTable
     from contstim.items.stimuli import Triplet
     from contstim.optimization.search.settings import SearchSettings
     from contstim.words.sentence import Sentence
@@ -40,6 +40,7 @@ _RARE, _FREQUENT = 4.0, 5.0  # limits of the classes of word frequency, on the Z
 _MIN_SENTENCES = 10  # a value of a property is reported if it occurs in this number of sentences
 _MIN_PAIRS = 5  # a paradigm is reported if it has this number of minimal pairs
 _DRAWS = 2_000  # bootstrap samples
+_SWAPPED = str.maketrans("12", "21")
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,18 @@ class Difference:
     ratio: tuple[float, float, float] | None = None
     triplets: Sequence[Triplet] = field(default=(), repr=False)
 
+    @property
+    def names(self) -> str:
+        """Names of both models."""
+        return f"{self.model_1} and {self.model_2}"
+
+    @property
+    def ratio_text(self) -> str:
+        """The ratio with one decimal, and its interval in brackets."""
+        values = self.ratio or (nan, nan, nan)
+        ratio, low, high = (f"{value:.1f}" if isfinite(value) else "∞" for value in values)
+        return f"{ratio} [{low}, {high}]"
+
 
 def find_differences(
     scores: ScoreTable,
@@ -172,18 +185,16 @@ def find_differences(
     """
     names = [name for name in scores.models if name != baseline]
     model_pairs = [*combinations(names, 2)] + [(names[0], baseline)] * bool(baseline)
-    of_natural = scores.log_probs[scores.rows_of(natural)]
-    agreements = model_agreements(ScoreTable(tuple(natural), scores.models, of_natural))
+    of_natural = scores.of(natural)
+    agreements = {(row["model_1"], row["model_2"]): row for row in model_agreements(of_natural)}
     preferences = _preferences(scores, [(c.natural, c.changed) for c in changes])
     verdicts = _preferences(scores, [(pair.good, pair.bad) for pair in pairs])
-    numbers = {sentence: number for number, sentence in enumerate(natural)}
-    clusters = np.array([numbers[change.natural] for change in changes])
+    clusters = of_natural.rows_of(change.natural for change in changes)
     properties = [change.properties(table) for change in changes]
     each_pair, paradigms = np.arange(len(pairs)), [pair.paradigm for pair in pairs]
     parted = {(a, b): preferences[a] * preferences[b] < 0 for a, b in model_pairs}
     differences = []
     for a, b in model_pairs:
-        agreement = next(r for r in agreements if {r["model_1"], r["model_2"]} == {a, b})
         of_changes = (preferences[a], preferences[b], clusters)
         of_pairs = (verdicts[a], verdicts[b], each_pair)
         where = {
@@ -195,8 +206,8 @@ def find_differences(
             Difference(
                 a,
                 b,
-                spearman=agreement["spearman"],
-                reordered=1 - agreement["agreement"],
+                spearman=agreements[a, b]["spearman"],
+                reordered=1 - agreements[a, b]["agreement"],
                 changes=Parting.of(*of_changes),
                 pairs=Parting.of(*of_pairs),
                 where={name: shares for name, shares in where.items() if len(shares) > 1},
@@ -214,27 +225,20 @@ def find_differences(
 
 
 def _with_first(triplet: Triplet, model: str) -> Triplet:
+    """Return the triplet with `model` as model_1."""
     if triplet.model_1 == model:
         return triplet
-    pairs = [
-        ("model_1", "model_2"),
-        ("synthetic_1", "synthetic_2"),
-        ("judge_drop_1", "judge_drop_2"),
-    ]
-    pairs += [("sd_1", "sd_2"), ("unit_1", "unit_2")]
-    kinds = (("natural", "natural"), ("synthetic_1", "synthetic_2"), ("synthetic_2", "synthetic_1"))
-    pairs += [(f"log_prob_{x}_model_1", f"log_prob_{y}_model_2") for x, y in kinds]
-    values = vars(triplet)
-    return replace(triplet, **{x: values[y] for pair in pairs for x, y in (pair, pair[::-1])})
+    # The names of all fields of a model, or of the sentence that it rejects, have its number
+    values = vars(triplet).items()
+    return replace(triplet, **{name.translate(_SWAPPED): value for name, value in values})
 
 
 def _preferences(
     scores: ScoreTable, pairs: Sequence[tuple[Sentence, Sentence]]
 ) -> dict[str, FloatArray]:
     """Return model → 1 if it prefers the first sentence, -1 the second, 0 neither, (n_pairs,)."""
-    first, second = (
-        scores.log_probs[scores.rows_of([pair[side] for pair in pairs])] for side in (0, 1)
-    )
+    rows = scores.rows_of(sentence for pair in pairs for sentence in pair).reshape(-1, 2)
+    first, second = scores.log_probs[rows[:, 0]], scores.log_probs[rows[:, 1]]
     return dict(zip(scores.models, ((first > second) * 1.0 - (first < second)).T, strict=True))
 
 
@@ -258,7 +262,7 @@ def _ratio(
     n_sentences = int(clusters.max()) + 1
     rng = np.random.default_rng(seed)
     draws = rng.multinomial(n_sentences, [1 / n_sentences] * n_sentences, size=_DRAWS)
-    counts = [np.bincount(clusters, mask, minlength=n_sentences) for mask in (parted, baseline)]
+    counts = [np.bincount(clusters, mask) for mask in (parted, baseline)]
     # The first row has each sentence once, so its ratio is that of the sample
     sums = np.vstack([np.ones(n_sentences), draws]) @ np.transpose(counts)  # (1 + draws, 2)
     with np.errstate(divide="ignore", invalid="ignore"):

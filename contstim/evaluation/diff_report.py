@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from itertools import islice
-from math import isfinite, nan
 from typing import TYPE_CHECKING
 
 from contstim.items.reviews import changed_positions
-from contstim.models.base import NATS
 from contstim.reporting.canvas import BLUE, GREY, new_figure, png, styled, widest
 from contstim.reporting.report import Heading, Paragraph, Picture, Report, Table, code
 from contstim.reporting.stimuli_page import arrows, stimuli_table
-from contstim.wording import quantity
+from contstim.reporting.templates import passages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,69 +39,26 @@ def diff_report(
     `command`, which makes a study of these models.
     """
     compared = differences[:-1] if baseline else differences
+    texts = passages(
+        *(__package__, "diff.md.jinja"),
+        baseline=baseline,
+        compared=compared,
+        first=compared[0],
+        sentences=len(scores.log_probs),
+        natural_text=natural_text,
+    )
     parts: list[Part] = [
         summary_table(differences),
-        Paragraph(_baseline_text(compared, baseline)),
-        Paragraph(
-            _MEANING.format(
-                quantity(len(scores.log_probs), "natural sentence"),
-                natural_text,
-                quantity(differences[0].changes.n, "changed sentence"),
-                quantity(differences[0].pairs.n, "pair"),
-            ),
-            note=True,
-        ),
+        Paragraph(texts["baseline"]),
+        Paragraph(texts["meaning"], note=True),
     ]
     for difference in compared:
-        names = f"{difference.model_1} and {difference.model_2}"
         if len(compared) > 1:
-            parts.append(Heading(names[:1].upper() + names[1:]))
-        parts += _parts_of_pair(difference, scores, differences[-1] if baseline else None)
+            parts.append(Heading(difference.names[:1].upper() + difference.names[1:]))
+        parts += _parts_of_pair(difference, scores, differences[-1] if baseline else None, texts)
     parts += [Heading("Ask people"), Paragraph(("A study of these models: ", code(command)))]
     models = " and ".join(dict.fromkeys(n for d in compared for n in (d.model_1, d.model_2)))
     return Report(f"Where {models} part", parts)
-
-
-_MEANING = (
-    "Rank correlation: Spearman's, over the scores of {} ({}). Reordered: share of all pairs of "
-    "these sentences that the two models order differently. Both also depend on the lengths of the "
-    "sentences. Changes: share of {} on which one model prefers the natural sentence and the other "
-    "model the changed one; in a changed sentence, one word is replaced by a random word of the "
-    "same part of speech and of similar length and frequency. Minimal pairs: share of {} in which "
-    "only one model prefers the grammatical to the ungrammatical sentence. Brackets contain 95 % "
-    "intervals, which generalise to other sentences; for minimal pairs, to other sentences of the "
-    "same paradigms (Wilson 1927, with the effective sample size of Korn & Graubard 1998). They "
-    "are not corrected for multiple comparisons: a value may be just above the average by chance."
-)
-
-
-_ITEMS = (
-    "Each group has a natural sentence and two sentences that a search made from it. New words are "
-    "highlighted. Each model rejects one of the two sentences: it finds this sentence much less "
-    "likely than the natural one, and the other model finds it at least as likely. Bold numbers "
-    "mark sentences that a model prefers to the one that it rejects."
-)
-
-
-def _baseline_text(compared: Sequence[Difference], baseline: str) -> str:
-    if not baseline:
-        return (
-            "No baseline was given. With --baseline, for example the same model trained with "
-            "another seed, this page also shows how much two models part although they should "
-            "agree."
-        )
-    return " ".join(
-        f"{d.model_1} and {d.model_2} part on {_ratio_text(d)} times as many changes as "
-        f"{compared[0].model_1} and the baseline {baseline} (bootstrap over sentences)."
-        for d in compared
-    )
-
-
-def _ratio_text(difference: Difference) -> str:
-    ratio, low, high = (
-        f"{value:.1f}" if isfinite(value) else "∞" for value in difference.ratio or (nan, nan, nan)
-    )
-    return f"{ratio} [{low}, {high}]"
 
 
 def summary_table(differences: Sequence[Difference]) -> Table:
@@ -154,18 +109,21 @@ def where_text(difference: Difference) -> str:
 
 
 def _parts_of_pair(
-    difference: Difference, scores: ScoreTable, baseline: Difference | None
+    difference: Difference,
+    scores: ScoreTable,
+    baseline: Difference | None,
+    texts: Mapping[str, str],
 ) -> Iterator[Part]:
-    names = f"{difference.model_1} and {difference.model_2}"
     yield from arrows(difference.triplets, scores)
     if difference.where:
         yield Heading("Where they part", 3)
         yield Paragraph(where_text(difference))
         with styled():
             image = png(where_figure(difference, baseline))
+        names = difference.names
         yield Picture(f"where-{names}", image, f"share of changes on which {names} part")
         note = "Share of changes on which they part, with 95 % intervals"
-        of_baseline = f"; grey: {baseline.model_1} and {baseline.model_2}" if baseline else ""
+        of_baseline = f"; grey: {baseline.names}" if baseline else ""
         yield Paragraph(f"{note}{of_baseline}.", note=True)
     if difference.paradigms:
         yield Heading("Minimal pairs on which they part most", 3)
@@ -178,9 +136,8 @@ def _parts_of_pair(
     if not difference.triplets:
         yield Paragraph("The search found none.")
         return
-    yield Paragraph(_ITEMS, note=True)
-    for triplet in difference.triplets:
-        yield stimuli_table([triplet])
+    yield Paragraph(texts["items"], note=True)
+    yield from (stimuli_table([triplet]) for triplet in difference.triplets)
 
 
 def where_figure(difference: Difference, baseline: Difference | None = None) -> Figure:
@@ -217,13 +174,12 @@ def where_figure(difference: Difference, baseline: Difference | None = None) -> 
 
 
 def item_rows(
-    difference: Difference, scores: ScoreTable, tags: TagTable, units: Mapping[str, str]
+    difference: Difference, scores: ScoreTable, tags: TagTable, columns: Sequence[str]
 ) -> Iterator[dict[str, str | float]]:
     """Yield a row of diff.csv for each synthetic sentence.
 
-    `scores` are those of the synthetic sentences under all models.
+    `scores` are those of the synthetic sentences under all models, in `columns` of the table.
     """
-    names = [f"{'log_prob' if units[m] == NATS else 'score'}_{m}" for m in scores.models]
     for triplet in difference.triplets:
         roles = ((triplet.model_2, triplet.model_1), (triplet.model_1, triplet.model_2))
         synthetic = triplet.sentences[1:]
@@ -231,13 +187,13 @@ def item_rows(
             positions = sorted(changed_positions(triplet.natural, sentence))
             words = (f"{triplet.natural.words[i]} → {sentence.words[i]}" for i in positions)
             row_tags = tags.tags(triplet.natural)
-            row = scores.log_probs[scores.rows_of([sentence])[0]]
+            row = scores.log_probs[scores.rows[sentence]]
             yield {
                 "natural": triplet.natural.text,
                 "sentence": sentence.text,
                 "model_accept": accept,
                 "model_reject": reject,
-                **dict(zip(names, row.tolist(), strict=True)),
+                **dict(zip(columns, row.tolist(), strict=True)),
                 "drop": drop,
                 "drop_unit": triplet.drop_unit,
                 "changed_words": "; ".join(words),

@@ -128,6 +128,14 @@ class ScoreTable(ShownAsTable):
             )
         return np.array([self.rows[sentence] for sentence in requested], dtype=np.int64)
 
+    def of(self, sentences: Sequence[Sentence]) -> ScoreTable:
+        """Return the table of these sentences.
+
+        Raises:
+            ScoreError: see `rows_of`.
+        """
+        return ScoreTable(tuple(sentences), self.models, self.log_probs[self.rows_of(sentences)])
+
     def column(self, model: str) -> FloatArray:
         """Return the log-probabilities of a model, (n_sentences,), nats.
 

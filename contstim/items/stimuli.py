@@ -263,20 +263,12 @@ class Triplet:
         return "both models should reject the same sentence"
 
 
-_UNITS = ("sd_1", "sd_2", "unit_1", "unit_2")
-_SCORES = {
-    name.replace("log_prob", "score"): name
-    for name in (field.name for field in fields(Triplet))
-    if name.startswith("log_prob")
-}
-"""Name of a column of scores that are not log-probabilities → field."""
-
-
 @dataclass(frozen=True)
 class ControversialMinimalPair:
     """An acceptable sentence that model_1 rejects, and an unacceptable one that model_2 rejects.
 
-    Fields are the columns of minimal_pairs.csv. Log-probabilities are in nats.
+    Fields are the columns of minimal_pairs.csv. Log-probabilities are in nats; if a score of near
+    pairs has another unit, the fields `log_prob_…` contain scores.
     """
 
     trial_id: str
@@ -293,6 +285,16 @@ class ControversialMinimalPair:
     kind_bad: Kind = Kind.UNACCEPTABLE  # or "changed" from `near-pairs`
 
     TABLE: ClassVar = "minimal pairs of 'contstim select minimal-pairs'"
+
+
+_UNITS = ("sd_1", "sd_2", "unit_1", "unit_2")
+_SCORES = {
+    field.name.replace("log_prob", "score"): field.name
+    for kind in (Triplet, ControversialMinimalPair)
+    for field in fields(kind)
+    if field.name.startswith("log_prob")
+}
+"""Name of a column of scores that are not log-probabilities → field."""
 
 
 @dataclass(frozen=True)
@@ -449,6 +451,18 @@ def triplet_columns(triplets: Iterable[Triplet]) -> dict[str, list[Any]]:
     columns = columns_of(Triplet, all_triplets)
     if all(triplet.in_nats for triplet in all_triplets):
         return {name: column for name, column in columns.items() if name not in _UNITS}
+    return _with_score_names(columns)
+
+
+def minimal_pair_columns(
+    pairs: Iterable[ControversialMinimalPair], *, in_nats: bool
+) -> dict[str, list[Any]]:
+    """Return the columns of minimal_pairs.csv; called `score_…` if a score is not in nats."""
+    columns = columns_of(ControversialMinimalPair, pairs)
+    return columns if in_nats else _with_score_names(columns)
+
+
+def _with_score_names(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
     names = {name: score for score, name in _SCORES.items()}
     return {names.get(name, name): column for name, column in columns.items()}
 
@@ -459,7 +473,9 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
     Raises:
         InputError: if the file cannot be read, lacks a column, or has an invalid or repeated row.
     """
-    pairs = read_rows(path, ControversialMinimalPair, CELL_READERS, may_be_empty=True)
+    pairs = read_rows(
+        path, ControversialMinimalPair, CELL_READERS, may_be_empty=True, aliases=_SCORES
+    )
     _check_ids(path, pairs, "trial_id")
     for row, pair in enumerate(pairs):
         if pair.good.bare == pair.bad.bare:

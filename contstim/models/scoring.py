@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from contstim.wording import grouped
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from contstim.files.arrays import FloatArray, IntArray
@@ -241,12 +242,6 @@ def token_terms(
     return terms
 
 
-Wanted: TypeAlias = Literal["terms", "completed_words", "standard_errors", "lower_bounds"]
-"""Optional results of a model: `token_log_probs`, `completed_word_log_probs`, standard errors of
-sampled scores, and lower bounds of mixtures over orders. Standard errors take as much time as the
-scores, and so do lower bounds."""
-
-
 @dataclass(frozen=True, eq=False)
 class ModelScores:
     """Scores and optional results of a model.
@@ -280,25 +275,38 @@ class ModelScores:
         model: Scorer,
         log_probs: FloatArray | None,
         sentences: Sequence[Sentence],
-        fields: Collection[Wanted] = (),
         progress: Progress | None = None,
+        *,
+        terms: bool = False,
+        completed: bool = False,
+        standard_errors: bool = False,
+        lower_bounds: bool = False,
     ) -> ModelScores:
         """Compute the requested optional results of a model, and combine them with its scores.
+
+        Standard errors take as much time as the scores, and so do lower bounds.
+
+        Args:
+            model: model.
+            log_probs: see `ModelScores`.
+            sentences: sentences of the scores.
+            progress: see `token_terms`.
+            terms: whether to compute terms.
+            completed: whether these are `completed_word_log_probs`.
+            standard_errors: whether to compute standard errors.
+            lower_bounds: whether to compute lower bounds.
 
         Raises:
             ModelError: if the model cannot score a sentence.
         """
-        terms, completed = None, "completed_words" in fields
-        if "terms" in fields:
-            terms = token_terms(model, sentences, completed=completed, progress=progress)
-        errors, bounds = "standard_errors" in fields, "lower_bounds" in fields
+        words = partial(token_terms, model, sentences, completed=completed, progress=progress)
         return cls(
             name=model.name,
             convention=record_entry(model.specification, model.convention),
             log_probs=log_probs,
-            terms=terms,
-            standard_errors=model.standard_errors(sentences) if errors else None,
-            lower_bounds=model.lower_bounds(sentences) if bounds else None,
+            terms=words() if terms else None,
+            standard_errors=model.standard_errors(sentences) if standard_errors else None,
+            lower_bounds=model.lower_bounds(sentences) if lower_bounds else None,
             n_sampled=len(sentences) - int(model.exact(sentences).sum()),
             contamination=contamination({model.name: model.training_text}, sentences)[model.name],
             unknown=unknown_words(model, sentences),
@@ -353,11 +361,8 @@ def standard_error_table(
     scores: Sequence[ModelScores], sentences: Sequence[Sentence]
 ) -> dict[str, list[Any]]:
     """Return a table of standard errors: a row per sentence, a column per model."""
-    columns: dict[str, list[Any]] = {"sentence": [sentence.text for sentence in sentences]}
-    errors = {model.name: model.standard_errors for model in scores}
-    return columns | {
-        name: values.tolist() for name, values in errors.items() if values is not None
-    }
+    errors = {m.name: m.standard_errors.tolist() for m in scores if m.standard_errors is not None}
+    return {"sentence": [sentence.text for sentence in sentences]} | errors
 
 
 def bounds_table(

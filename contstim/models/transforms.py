@@ -19,6 +19,7 @@ standard deviations over natural sentences.
 from __future__ import annotations
 
 from collections import Counter
+from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast
@@ -83,18 +84,51 @@ def _of_model(method: _Method) -> _Method:
     return cast("_Method", call_model)
 
 
-class InLetterCase(LanguageModel):
+class _Wrapper(Scorer):
+    """Scorer that calls the methods of another scorer with converted arguments."""
+
+    def __init__(self, model: Scorer, name: str) -> None:
+        self.name = name
+        self._wrap(model)
+
+    def _wrap(self, model: Scorer) -> Self:
+        self._model, self.training_text = model, model.training_text
+        self.cheap_replacements = model.cheap_replacements
+        self.reports_passes, self.is_black_box = model.reports_passes, model.is_black_box
+        return self
+
+    def _around(self, model: Scorer) -> Self:
+        """Return a copy that wraps another model."""
+        return copy(self)._wrap(model)
+
+    def _as_read(self, argument: Any) -> Any:
+        """Return an argument as the wrapped model receives it."""
+        return argument
+
+    def for_another_search(self) -> Self:
+        """See `Scorer.for_another_search`."""
+        return self._around(self._model.for_another_search())
+
+    forget_prefixes = _of_model(Scorer.forget_prefixes)
+    n_parameters = _of_model(Scorer.n_parameters)
+    candidate_contexts = _of_model(Scorer.candidate_contexts)
+    unscorable = _of_model(Scorer.unscorable)
+    exact = _of_model(Scorer.exact)
+    knows = _of_model(Scorer.knows)
+    vocabulary = _of_model(Scorer.vocabulary)
+    tokens_per_word = _of_model(Scorer.tokens_per_word)
+
+
+class InLetterCase(_Wrapper, LanguageModel):
     """A word-level model that reads every word in lower case, or in capitals.
 
     `vocabulary` returns words in lower case; words that can start a sentence begin with a capital.
+    Hashes of sentences in `training_text` ignore case.
     """
 
     def __init__(self, model: LanguageModel, case: str) -> None:
-        self.name, self.case = model.name, case
-        self.training_text = model.training_text  # hashes of sentences ignore case
-        self.cheap_replacements = model.cheap_replacements
-        self.reports_passes = model.reports_passes
-        self._model = model
+        super().__init__(model, model.name)
+        self.case = case
         convert = LETTER_CASES[case]
         # Cached, since a search scores the same lists of words repeatedly
         self._words = SizedCache(lambda words: WordTuple(map(convert, words)), len, WORDS)
@@ -109,10 +143,6 @@ class InLetterCase(LanguageModel):
         fingerprint = f"{plain.fingerprint}-{case}"
         return replace(plain, rule=f"{plain.rule}@{case}", fingerprint=fingerprint)
 
-    def for_another_search(self) -> Self:
-        """See `Scorer.for_another_search`."""
-        return type(self)(self._model.for_another_search(), self.case)
-
     def _as_read(self, argument: Any) -> Any:
         """Convert sentences, continuations and words; do not change numbers."""
         if isinstance(argument, Sentence):
@@ -125,15 +155,12 @@ class InLetterCase(LanguageModel):
             return self._words(as_tuple(argument))
         return [self._as_read(item) for item in argument]
 
-    forget_prefixes = _of_model(LanguageModel.forget_prefixes)
     log_probs = _of_model(LanguageModel.log_probs)
     replacements = _of_model(LanguageModel.replacements)
     replacement_log_probs = _of_model(LanguageModel.replacement_log_probs)
     continuation_log_probs = _of_model(LanguageModel.continuation_log_probs)
     token_log_probs = _of_model(LanguageModel.token_log_probs)
     completed_word_log_probs = _of_model(LanguageModel.completed_word_log_probs)
-    knows = _of_model(LanguageModel.knows)
-    n_parameters = _of_model(Scorer.n_parameters)
 
     def vocabulary(self, min_count: int) -> Vocabulary | None:
         """See `LanguageModel.vocabulary`."""
@@ -239,19 +266,15 @@ def apply_transform(scorer: Scorer, specification: Specification) -> Transformed
     )
 
 
-class Transformed(Scorer):
-    """Scorer that transforms the log-probabilities of a language model; see the top of this file.
+class Transformed(_Wrapper):
+    """Scorer that transforms the scores of a language model; see the top of this file.
 
     The transform is `+slor` if there is a unigram model, otherwise `+mean`.
     """
 
-    def __init__(
-        self, model: LanguageModel, name: str, *, unigram: LanguageModel | None = None
-    ) -> None:
-        self.name, self.training_text = name, model.training_text
-        self.cheap_replacements = model.cheap_replacements
-        self.reports_passes, self.is_black_box = model.reports_passes, model.is_black_box
-        self._model, self._unigram = model, unigram
+    def __init__(self, model: Scorer, name: str, *, unigram: LanguageModel | None = None) -> None:
+        super().__init__(model, name)
+        self._unigram = unigram
 
     @property
     def convention(self) -> Convention:
@@ -275,52 +298,57 @@ class Transformed(Scorer):
 
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `Scorer.scores`; transformed scores may be positive."""
-        return self._transform(self._model.log_probs(sentences), sentences)
+        return self._transform(self._model.scores(sentences), sentences)
 
     def float32_scores(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `Scorer.float32_scores`."""
-        return self._transform(self._model.float32_log_probs(sentences), sentences)
+        return self._transform(self._model.float32_scores(sentences), sentences)
 
-    def _transform(self, log_probs: FloatArray, sentences: Sequence[Sentence]) -> FloatArray:
-        baseline: FloatArray | float = 0.0
+    def _transform(self, scores: FloatArray, sentences: Sequence[Sentence]) -> FloatArray:
         if self._unigram is not None:
-            baseline = _words_alone(self._unigram, sentences)
-        return (log_probs - baseline) / self._sizes(sentences)
+            scores = scores - _words_alone(self._unigram, sentences)
+        return scores / self._sizes(sentences)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `Scorer.replacements`."""
         baseline, sizes = self._replaced(sentence, position, words)
         plain = self._model.replacements(sentence, position, words)
-        return plain.map_scores(lambda log_probs: (log_probs - baseline) / sizes)
+        return plain.map_scores(lambda scores: (scores - baseline) / sizes)
 
     def replacement_scores(
         self, sentence: Sentence, position: int, words: Sequence[str]
     ) -> FloatArray:
         """See `Scorer.replacement_scores`."""
         baseline, sizes = self._replaced(sentence, position, words)
-        return (self._model.replacement_log_probs(sentence, position, words) - baseline) / sizes
+        return (self._model.replacement_scores(sentence, position, words) - baseline) / sizes
 
     def _replaced(
         self, sentence: Sentence, position: int, words: Sequence[str]
     ) -> tuple[FloatArray | float, FloatArray]:
         """Return baseline, nats, and divisor of the sentence with each word, (n_words,) or (1,)."""
-        if self._unigram is None:
-            if self._model.tokens_per_word((), initial=False) is None:  # each word is one token
-                return 0.0, self._sizes([sentence])
-            return 0.0, self._sizes([sentence.replace(position, word) for word in words])
-        # Only the term of the replaced word changes
-        alone = self._unigram.replacement_log_probs(sentence, position, words)
-        baseline = _words_alone(self._unigram, [sentence]) - self._unigram.log_probs([sentence])
-        return alone + baseline, self._sizes([sentence])
+        baseline: FloatArray | float = 0.0
+        if self._unigram is not None:
+            # Only the term of the replaced word changes
+            alone = self._unigram.replacement_log_probs(sentence, position, words)
+            rest = _words_alone(self._unigram, [sentence]) - self._unigram.log_probs([sentence])
+            baseline = alone + rest
+        if self._keeps_sizes:
+            return baseline, self._sizes([sentence])
+        return baseline, self._sizes([sentence.replace(position, word) for word in words])
+
+    @property
+    def _keeps_sizes(self) -> bool:
+        """True if a new word never changes the divisor, for example because words are tokens."""
+        return self._unigram is not None or self._model.tokens_per_word((), initial=False) is None
 
     def draft(self, effort: int = 1) -> Self | None:
         """See `Scorer.draft`."""
         draft = self._model.draft(effort)
-        return None if draft is None else type(self)(draft, self.name, unigram=self._unigram)
+        return None if draft is None else self._around(draft)
 
-    def for_another_search(self) -> Self:
-        """See `Scorer.for_another_search`."""
-        return type(self)(self._model.for_another_search(), self.name, unigram=self._unigram)
+    def with_context(self, text: str | None) -> Self:
+        """See `Scorer.with_context`."""
+        return self._around(self._model.with_context(text))
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `Scorer.standard_errors`; unigram log-probabilities are exact."""
@@ -331,23 +359,6 @@ class Transformed(Scorer):
         if self._unigram is not None:
             return super().token_counts(sentences)
         return self._model.token_counts(sentences)
-
-    def with_context(self, text: str | None) -> Self:
-        """See `Scorer.with_context`."""
-        return type(self)(self._model.with_context(text), self.name, unigram=self._unigram)
-
-    forget_prefixes = _of_model(Scorer.forget_prefixes)
-    n_parameters = _of_model(Scorer.n_parameters)
-    candidate_contexts = _of_model(Scorer.candidate_contexts)
-    unscorable = _of_model(Scorer.unscorable)
-    exact = _of_model(Scorer.exact)
-    knows = _of_model(Scorer.knows)
-    vocabulary = _of_model(Scorer.vocabulary)
-    tokens_per_word = _of_model(Scorer.tokens_per_word)
-
-    @staticmethod
-    def _as_read(argument: Any) -> Any:
-        return argument
 
     def _sizes(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Return the number of tokens (`+mean`) or words (`+slor`) of each sentence."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import random
 import shlex
-from itertools import combinations, compress
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-
-import numpy as np
 
 from contstim.english.minimal_pairs import generate_pairs
 from contstim.english.sampling import generate
@@ -27,30 +25,20 @@ from contstim.evaluation.scores import readable_by
 from contstim.files.files import write_text
 from contstim.files.tables import write_table
 from contstim.items.minimal_pair_scores import SentencePair
-from contstim.items.scores import ScoreTable
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.scoring import score_sentences
 from contstim.models.specifications import parse_models
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
-from contstim.optimization.jobs.question import SearchQuestion, SearchRules
-from contstim.optimization.jobs.tasks import SearchContext
-from contstim.optimization.jobs.triplets import find_triplets
+from contstim.optimization.jobs.question import SearchRules
 from contstim.optimization.search.verification import refuse_equal_order
 from contstim.options import Models, Seed, Writes, reads_kind
 from contstim.reporting.report import names_for_tables
 from contstim.steps.execution import LOCAL, LOCAL_SCORING, Execution
-from contstim.steps.fields import (
-    STORE_NAME,
-    ModelContexts,
-    StoreBeside,
-    files_of_words,
-    read_sentence_file,
-    words_read,
-)
+from contstim.steps.fields import ModelContexts, StoreBeside, read_sentence_file
 from contstim.steps.step import ChangedSentences, Outcome, Step
-from contstim.steps.triplets import tell_missing
+from contstim.steps.triplets import SearchesTriplets, tell_missing
 from contstim.store import Store
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
@@ -70,6 +58,7 @@ _N_SHOWN = 10  # triplets of each pair of models that the command prints
 
 
 class FindDifferences(
+    SearchesTriplets,
     Step[list[Difference]],
     name="diff",
     saved_results="All scores and sentences so far are saved in the store.",
@@ -121,74 +110,49 @@ class FindDifferences(
         "allow_unknown".split()
     )
 
-    def further_reads(self) -> list[Path]:
-        """Return the files of words."""
-        return files_of_words(self.settings)
-
     def check(self) -> None:
         """Check the number of models, the name of the page and the search settings."""
         if len(self.models) < 2:
             raise InputError(f"`models` must name at least 2 models, got {len(self.models)}.")
         if self.out.suffix in (".html", ".csv"):
             raise InputError(f"`out` must have no ending, got {self.out}.")
-        self.question()
-
-    def question(self) -> SearchQuestion:
-        """Return the settings of the searches."""
-        return SearchQuestion(**vars(words_read(self.settings)), seed=self.seed)
-
-    def store_path(self) -> Path:
-        """Return the path of the store of scores and triplets."""
-        return self.store or self.out.parent / STORE_NAME
+        super().check()
 
     def work(self, reporter: Reporter) -> Outcome[list[Difference]]:
         """Score and search, and write the page and the table."""
         baseline = parse_models(self.baseline)[0].name if self.baseline else ""
         models = load_scorers([*self.models, *filter(None, [self.baseline])], self.loading)
-        table, question = tag_table(self.settings.tags), self.question()
+        table = tag_table(self.settings.tags)
         for one, other in combinations(models, 2):
             refuse_equal_order(one, other)
         natural, words = self._natural(models, reporter)
-        changes = sample_changes(natural, words, question, self.seed)
-        pairs = [
-            SentencePair(p.UID, p.pairID, *map(Sentence.parse, (p.sentence_good, p.sentence_bad)))
-            for p in ([] if self.settings.tags else generate_pairs(_PER_PARADIGM, seed=self.seed))
-        ]
-        sides = [side for pair in pairs for side in (pair.good, pair.bad)]
-        all_words = sorted({word for side in sides for word in side.words})
-        known = {*compress(all_words, np.all([m.knows(all_words) for m in models], axis=0))}
-        pairs = [pair for pair in pairs if known.issuperset((*pair.good.words, *pair.bad.words))]
+        changes = sample_changes(natural, words, self.question(), self.seed)
+        pairs = [] if self.settings.tags else _minimal_pairs(models, self.seed)
         sentences = [*natural, *(change.changed for change in changes)]
         sentences += [side for pair in pairs for side in (pair.good, pair.bad)]
         with Store(self.store_path()) as store:
             progress = LOCAL_SCORING.progress(reporter, len({*sentences}))
             scores = score_sentences(models, sentences, store=store, progress=progress)
-            results = find_triplets(
-                question,
-                parse_models(self.models),
-                natural,
-                store,
-                self.execution.new_executor(),
-                SearchContext(self.loading, vocabulary=words),
-                task_limit=self.execution.task_timeout,
-                reporter=reporter,
-            )
+            results = self.find(natural, words, store, reporter)
             synthetic = [s for triplet in results.triplets for s in triplet.sentences[1:]]
             of_synthetic = score_sentences(models, synthetic, store=store)
         differences = find_differences(
             scores, natural, changes, pairs, table, results.triplets, baseline, self.seed
         )
-        units = {model.name: model.convention.unit for model in models}
-        rows = [row for d in differences for row in item_rows(d, of_synthetic, table, units)]
+        columns = [
+            f"{'log_prob' if m.convention.is_log_probability else 'score'}_{m.name}" for m in models
+        ]
+        rows = [row for d in differences for row in item_rows(d, of_synthetic, table, columns)]
         write_table(self.writes()[0], table_of(rows, ("natural", "sentence")))
         tell_missing(results, reporter)
-        of_natural = ScoreTable(
-            tuple(natural), scores.models, scores.log_probs[scores.rows_of(natural)]
-        )
         source = "the embedded English" if self.text is None else self.text.name
-        command = f"contstim new study {shlex.join(f'--model={model}' for model in self.models)}"
+        command = self._study_command()
         page = diff_report(
-            differences, of_natural, baseline=baseline, natural_text=source, command=command
+            differences,
+            scores.of(natural),
+            baseline=baseline,
+            natural_text=source,
+            command=command,
         )
         write_text(self.writes()[1], page.html())
         facts = {
@@ -204,6 +168,13 @@ class FindDifferences(
         is_complete = all(pair.triplets for pair in results.pairs)
         return Outcome(differences, facts, complete=is_complete, parts=parts)
 
+    def _study_command(self) -> str:
+        """Return the command that makes a study of the models, with the same judges and text."""
+        options = [f"--model={model}" for model in self.models]
+        options += [f"--judge={judge}" for judge in self.settings.judge]
+        options += [] if self.text is None else [f"--text={self.text}"]
+        return shlex.join(["contstim", "new", "study", *options])
+
     def _natural(
         self, models: Sequence[Scorer], reporter: Reporter
     ) -> tuple[list[Sentence], Vocabulary]:
@@ -214,12 +185,12 @@ class FindDifferences(
         else:
             offered = read_sentence_file(self.text, reporter)
             random.Random(self.seed).shuffle(offered)
-            of_text = Vocabulary.from_sentences(offered, min_count=1)
+            of_text = Vocabulary.from_sentences(offered)
             # With `tags`, the text is not English, so words come from the text only
-            further = (of_text,) if self.settings.tags else (of_text, words)
+            is_english = self.settings.tags is None
             words = Vocabulary(
-                tuple(word for vocabulary in further for word in vocabulary.initial),
-                tuple(word for vocabulary in further for word in vocabulary.inner),
+                of_text.initial + words.initial * is_english,
+                of_text.inner + words.inner * is_english,
                 words.repeatable,
             )
         words, _ = shared_vocabulary(models, words)
@@ -239,6 +210,19 @@ class FindDifferences(
         if self.text is not None:
             reporter.say(f"{self.text}: {len(usable):,} of {len(offered):,} sentences are used.")
         return usable, words
+
+
+def _minimal_pairs(models: Sequence[Scorer], seed: int) -> list[SentencePair]:
+    """Return the embedded minimal pairs of which all models know all words."""
+    pairs = [
+        SentencePair(p.UID, p.pairID, *map(Sentence.parse, (p.sentence_good, p.sentence_bad)))
+        for p in generate_pairs(_PER_PARADIGM, seed=seed)
+    ]
+    return [
+        pair
+        for pair in pairs
+        if all(model.knows((*pair.good.words, *pair.bad.words)).all() for model in models)
+    ]
 
 
 def _describe(differences: Sequence[Difference], baseline: str) -> Iterator[Shown]:

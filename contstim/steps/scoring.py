@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
     from contstim.files.arrays import FloatArray
     from contstim.models.base import Scorer
-    from contstim.models.scoring import Wanted
     from contstim.models.specifications import Specification
     from contstim.reporter import Reporter
     from contstim.store.times import Times
@@ -127,14 +127,16 @@ class ScoreSentences(
         """Score the sentences, and write the tables."""
         specifications = parse_models(self.models)
         stimuli = read_sentence_file(self.sentences, reporter)
-        is_requested: dict[Wanted, bool] = {
-            "terms": self.per_word,
-            "completed_words": self.boundary_correction,
-            "standard_errors": self.standard_errors is not None,
-            "lower_bounds": self.bounds is not None,
-        }
-        requested = [name for name, is_asked in is_requested.items() if is_asked]
         progress = self.execution.progress(reporter, len(set(stimuli)))
+        compute = partial(
+            ModelScores.of,
+            sentences=stimuli,
+            progress=progress,
+            terms=self.per_word,
+            completed=self.boundary_correction,
+            standard_errors=self.standard_errors is not None,
+            lower_bounds=self.bounds is not None,
+        )
         path = self.store_path()
         scores: list[ModelScores] = []
         with nullcontext() if path is None else Store(path) as store, ExitStack() as workers:
@@ -149,11 +151,8 @@ class ScoreSentences(
                     if self.execution.is_local:  # the times of concurrent workers would be wrong
                         advance = _measuring(progress, store.times, specifications)
                     sums = [*score_each(models, stimuli, store=store, progress=advance).T]
-                scores += [
-                    ModelScores.of(*pair, stimuli, requested, progress)
-                    # A loop variable for the model would keep the model in memory
-                    for pair in zip(models, sums, strict=True)
-                ]
+                # A loop variable for the model would keep the model in memory
+                scores += map(compute, models, sums)
         self._write(scores, stimuli)
         contaminations = {scored.name: scored.contamination for scored in scores}
         # Scores can only be interpreted with their conventions

@@ -18,13 +18,14 @@ from contstim.items.minimal_pair_scores import MinimalPairScores
 from contstim.items.reviews import read_reviews
 from contstim.items.scores import ScoreTable, read_pair_counts, read_token_counts
 from contstim.items.stimuli import (
-    ControversialMinimalPair,
     Pair,
     Triplet,
+    minimal_pair_columns,
     read_stimuli,
     read_triplets,
     triplet_columns,
 )
+from contstim.models.scoring import recorded_conventions
 from contstim.models.training_text import read_contamination, tell_contamination
 from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
 from contstim.optimization.selection.natural import select_natural
@@ -309,7 +310,10 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         scores = MinimalPairScores.from_file(self.pairs)
         review = read_reviews(self.review) if self.review else None
         selection = select_minimal_pairs(scores, self.settings, review=review)
-        write_table(self.out, columns_of(ControversialMinimalPair, selection.pairs))
+        # Only near pairs may have scores in other units
+        conventions = recorded_conventions(self.pairs, scores.models).values()
+        in_nats = all(convention.is_log_probability for convention in conventions)
+        write_table(self.out, minimal_pair_columns(selection.pairs, in_nats=in_nats))
         write_table(Path(f"{self.out}.verdicts.csv"), selection.verdicts)
         number = len(selection.pairs)
         changed = report_selection(self.out, selection, number, "minimal pair", reporter)

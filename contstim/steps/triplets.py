@@ -46,9 +46,67 @@ if TYPE_CHECKING:
     from contstim.models.specifications import Specification
     from contstim.optimization.jobs.results import TripletResults
     from contstim.reporter import Reporter
+    from contstim.words.sentence import Sentence
+
+
+class SearchesTriplets:
+    """Searches of a step for triplets between its models."""
+
+    models: tuple[str, ...]
+    out: Path
+    settings: SearchRules
+    store: Path | None
+    execution: Execution
+    loading: Loading
+    seed: int
+
+    def further_reads(self) -> list[Path]:
+        """Return the files of words."""
+        return files_of_words(self.settings)
+
+    def question(self) -> SearchQuestion:
+        """Return the settings of the searches, with word lists loaded from their files.
+
+        Raises:
+            InputError: if a file cannot be read, or settings contradict each other.
+        """
+        return SearchQuestion(**vars(words_read(self.settings)), seed=self.seed)
+
+    def check(self) -> None:
+        """Check that the settings do not contradict each other."""
+        self.question()
+
+    def store_path(self) -> Path:
+        """Return the path of the store of scores and triplets."""
+        return self.store or self.out.parent / STORE_NAME
+
+    def find(
+        self,
+        sentences: Sequence[Sentence],
+        vocabulary: Vocabulary | None,
+        store: Store,
+        reporter: Reporter,
+        so_far: Path | None = None,
+    ) -> TripletResults:
+        """Search triplets; see `find_triplets`."""
+        question = self.question()
+        return find_triplets(
+            question,
+            parse_models(self.models),
+            sentences,
+            store,
+            self.execution.new_executor(),
+            SearchContext(
+                self.loading, vocabulary=vocabulary, allow_unknown=question.allow_unknown
+            ),
+            task_limit=self.execution.task_timeout,
+            so_far=so_far,
+            reporter=reporter,
+        )
 
 
 class SearchTriplets(
+    SearchesTriplets,
     Step["TripletResults"],
     name="triplets",
     version=10,
@@ -96,45 +154,13 @@ class SearchTriplets(
     context: ModelContexts = ()
     seed: Seed = 0
 
-    def further_reads(self) -> list[Path]:
-        """Return the files of words."""
-        return files_of_words(self.settings)
-
-    def question(self) -> SearchQuestion:
-        """Return the settings of the searches, with word lists loaded from their files.
-
-        Raises:
-            InputError: if a file cannot be read, or settings contradict each other.
-        """
-        return SearchQuestion(**vars(words_read(self.settings)), seed=self.seed)
-
-    def check(self) -> None:
-        """Check that the settings do not contradict each other."""
-        self.question()
-
-    def store_path(self) -> Path:
-        """Return the path of the store of scores and triplets."""
-        return self.store or self.out.parent / STORE_NAME
-
     def work(self, reporter: Reporter) -> Outcome[TripletResults]:
         """Search, and write the triplets."""
         models, question = parse_models(self.models), self.question()
         sentences = read_sentence_file(self.sentences, reporter)
         vocabulary = None if self.vocabulary is None else Vocabulary.load(self.vocabulary)
         with Store(self.store_path()) as store:
-            results = find_triplets(
-                question,
-                models,
-                sentences,
-                store,
-                self.execution.new_executor(),
-                SearchContext(
-                    self.loading, vocabulary=vocabulary, allow_unknown=question.allow_unknown
-                ),
-                task_limit=self.execution.task_timeout,
-                so_far=table_so_far(self.out),
-                reporter=reporter,
-            )
+            results = self.find(sentences, vocabulary, store, reporter, table_so_far(self.out))
         write_table(self.out, triplet_columns(results.triplets))
         table_so_far(self.out).unlink(missing_ok=True)
         naturals = [triplet.natural for triplet in results.triplets]
@@ -237,7 +263,7 @@ def tell_missing(results: TripletResults, reporter: Reporter) -> None:
 def _constraint_facts(
     question: SearchQuestion, results: TripletResults, models: Sequence[Specification]
 ) -> dict[str, Any]:
-    enough_sds, question = question.sds, question.resolved
+    question = question.resolved
     names = ("fix", "max_changes", "tags", "same_length", "same_frequency")
     units = {convention.unit for convention in results.conventions.values()}
     values = {
@@ -245,7 +271,7 @@ def _constraint_facts(
         "capitals": "rules" if recipe_named(question.recipe).capitals else "anywhere",
         "frame": question.frame if question.framed else None,
         "enough": question.nats or None,
-        "enough_sds": enough_sds if question.nats and units - {NATS} else None,
+        "enough_sds": question.sds if question.nats and units - {NATS} else None,
         "exclude": sorted({*question.exclude}),
         "plausible": question.floor_quantile if results.floors else None,
         "judge_drop": question.judge_drop if results.judges else None,

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["found", "inadmissible", "failed"]
 """Final state of the search for a triplet."""
 
+# A row of the table `floor` with this quantile and 0 words has a standard deviation. A separate
+# table would be a new layout, and earlier stores could not be read
+_SD = -1.0
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -174,6 +178,14 @@ class TripletStore:
                 "INSERT OR REPLACE INTO floor VALUES (?, ?, ?, ?, ?)",
                 [(model, words, quantile, n, floor) for n, floor in floors.items()],
             )
+
+    def natural_sd(self, model: str, words: str) -> float | None:
+        """Return the standard deviation of scores of natural sentences; None if not stored."""
+        return self.floors(model, words, _SD).get(0)
+
+    def keep_natural_sd(self, model: str, words: str, sd: float) -> None:
+        """Store a standard deviation, so that later runs use it even with other sentences."""
+        self.keep_floors(model, words, _SD, {0: sd})
 
 
 def _as_json(triplet: Triplet) -> str:

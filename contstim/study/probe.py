@@ -25,6 +25,7 @@ from contstim.models.costs import Tally, counting
 from contstim.optimization.jobs.floors import floors_of
 from contstim.optimization.jobs.queues import Searches, pairs_sharing_models, search_key
 from contstim.optimization.jobs.tasks import InspectionTask, SearchContext, shared_words
+from contstim.optimization.search.opponents import pooled_sd
 from contstim.steps.sentences import FindSentences
 from contstim.steps.training import TrainNetwork
 from contstim.steps.triplets import SearchTriplets
@@ -167,13 +168,14 @@ class _Searcher:
         self.judges = tuple(judge.specification for judge in judges)
         self._profiles: dict[str, ModelProfile] = {}
         self._floors: dict[str, dict[int, float]] = {}
+        self._scores: dict[str, dict[Sentence, float]] = {}
 
     def inspect(self, specification: str) -> None:
         """Load a model, and measure the durations of loading and scoring."""
         began = perf_counter()
         (scorer,) = self._context.scorers((specification,))
         print_measurement(f"load {specification}", 1, perf_counter() - began)
-        scores = self._score(specification, scorer)
+        scores = self._scores[specification] = self._score(specification, scorer)
         if self._question is not None:
             if quantile := self._question.floor_quantile:
                 self._floors[specification] = floors_of(scores, quantile)
@@ -225,9 +227,11 @@ class _Searcher:
     def _search(self, pair: ModelPair, store: TripletStore, until: float) -> None:
         assert self._question is not None
         words = shared_words(pair, tuple(self._profiles[name].words for name in pair))
-        judges = {pair: self.judges}
+        judges, sds = {pair: self.judges}, {}
+        if not all(self._profiles[model].convention.is_log_probability for model in pair):
+            sds = {model: pooled_sd(model, self._scores[model]) for model in pair}
         searches = Searches(
-            self._question, self._profiles, {pair: words}, self._floors, store, judges
+            self._question, self._profiles, {pair: words}, self._floors, store, judges, sds
         )
         key, triplets = search_key(self._question, *pair), 0
         for natural in self._sentences:

@@ -86,12 +86,20 @@ def read_study(path: Path | str) -> Study:
     return study
 
 
-def new_study(folder: Path, models: Sequence[str] = ()) -> Path:
+def new_study(
+    folder: Path,
+    models: Sequence[str] = (),
+    judges: Sequence[str] = (),
+    natural: Path | None = None,
+) -> Path:
     """Write a first study file, which runs without changes, and return its path.
 
     Args:
         folder: folder of the study.
         models: specifications of its models; by default two n-gram models that the study trains.
+        judges: specifications of its judges; by default an n-gram model that the study trains.
+        natural: text of the natural sentences, whose words are the vocabulary; by default sentences
+            of the embedded English.
 
     Raises:
         InputError: if the folder has a study file, or the file cannot be written.
@@ -108,27 +116,48 @@ def new_study(folder: Path, models: Sequence[str] = ()) -> Path:
         text = re.sub(r"\nenough = [^\n]*", "", text)  # for the models of the template
         lines = "".join(_model_lines(parse_models(models), folder))
         text = re.sub(r"(?<=\[models\]).*?\n\n", lambda _: f"\n{lines}\n", text, flags=re.DOTALL)
+    if judges:
+        texts = [
+            judge.text.removesuffix(judge.specification) + _relocated(judge, folder)
+            for judge in parse_models(judges)
+        ]
+        listed = json.dumps(texts, ensure_ascii=False)
+        text = text.partition("\n# These sections train the judge")[0]
+        text = re.sub(r"(?m)^judge = .*", lambda _: f"judge = {listed}", text)
+    if natural is not None:
+        source = json.dumps(os.path.relpath(natural, folder), ensure_ascii=False)
+        text = re.sub(r"(?m)^natural = .*", lambda _: f"natural = {source}", text)
+        # As a training text, it would exclude its own sentences
+        text = re.sub(r"(?m)^training = .*\n", "", text)
+        text = re.sub(r"(?m)^\[vocabulary\].*", lambda line: f"{line[0]}\ntext = {source}", text)
     write_text(path, text.replace('"TITLE"', title))
     return path
 
 
+def _relocated(model: Specification, folder: Path) -> str:
+    """Return the specification of a model with paths relative to the folder of the study."""
+    # A specification is [family:]location, options, :argument, and ?context=TEXT at the end
+    text = model.specification
+    patterns = ((model.location, r"^([a-z0-9]+:)?{}"), (model.argument, r"(:){}(?=\?context=|$)"))
+    for part, pattern in patterns:
+        if part and (is_file(part) or is_folder(part)):
+            match = re.search(pattern.format(re.escape(part)), text)
+            assert match is not None, "The specification has its location and argument"
+            path = os.path.relpath(part, folder)
+            text = f"{text[: match.start()]}{match[1] or ''}{path}{text[match.end() :]}"
+    return text
+
+
 def _model_lines(models: Sequence[Specification], folder: Path) -> Iterator[str]:
-    """Yield a line of TOML for each model; paths are relative to the folder of the study."""
+    """Yield a line of TOML for each model."""
     names: dict[str, None] = {}
     for name, model in zip(short_names([m.name for m in models]), models, strict=True):
         name = re.sub(r"[^\w.-]+", "-", name).strip("-")
         numbered = (f"{name}-{i}" for i in count(2))
         name = next(n for n in chain([name], numbered) if n not in names)
         names[name] = None
-        # A specification is [family:]location, options, and :argument at the end
-        text = model.specification
-        for part, pattern in ((model.location, r"^([a-z0-9]+:)?{}"), (model.argument, r"(:){}$")):
-            if part and (is_file(part) or is_folder(part)):
-                match = re.search(pattern.format(re.escape(part)), text)
-                assert match is not None, "The specification has its location and argument"
-                path = os.path.relpath(part, folder)
-                text = f"{text[: match.start()]}{match[1] or ''}{path}{text[match.end() :]}"
-        yield f"{json.dumps(name)} = {json.dumps(text, ensure_ascii=False)}\n"
+        text = json.dumps(_relocated(model, folder), ensure_ascii=False)
+        yield f"{json.dumps(name)} = {text}\n"
 
 
 def _bad_line(text: str, message: str) -> str:

@@ -259,7 +259,7 @@ def measure_study(
             if supply.vocabulary is not None:
                 supply.vocabulary.save(f"{folder}/{study.files['vocabulary'].name}")
         command = [sys.executable, "-m", "contstim.study.probe"]
-        arguments = [str(study.path), folder, str(max(1.0, seconds - _TO_END))]
+        arguments = [study.path.name, folder, str(max(1.0, seconds - _TO_END))]
         # The other process must find the same modules as this process
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         with subprocess.Popen(

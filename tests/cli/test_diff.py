@@ -3,6 +3,7 @@
 import csv
 import re
 import shlex
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,9 @@ import pytest
 
 from contstim.errors import InputError, ModelError
 from contstim.models.catalog import load_models
+from contstim.models.specifications import parse_models
+from contstim.optimization.jobs.question import SearchRules
+from contstim.steps.diff import FindDifferences
 from contstim.study.study_file import new_study, read_study
 from contstim.words.sentence import Sentence
 from tests.cli.running import invoke
@@ -80,6 +84,30 @@ def test_three_scorers_of_two_units_and_a_text_with_words_that_the_lexicon_lacks
     assert all(Path("study", model.specification.partition(":")[2]) for model in study.models)
     with pytest.raises(InputError, match="at least 2 models, got 1"):
         new_study(Path("other"), models[:1])
+
+
+def test_the_recommended_study_has_the_judge_the_context_and_the_text(
+    trained: Path, tiny_checkpoint: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    gpt2, context = specification(tiny_checkpoint, "gpt2"), "?context=It%20says%3A"
+    step = FindDifferences(
+        models=(f"slor={gpt2}+slor:{trained}/1gram.arpa", f"kenlm:{trained}/3gram.arpa"),
+        text=Path("text.txt"),
+        settings=SearchRules(judge=(f"judge={gpt2}",)),
+        context=("slor=It says:", "judge=It says:"),
+    )
+    Path("text.txt").write_text("The dog sleeps\n" * 200)
+    invoke(*shlex.split(step._study_command())[1:], "--quiet")
+    study = read_study(Path("study"))
+    with chdir("study"):
+        (model, _), (judge,) = study.models, parse_models(study.judge)
+        assert Path(model.specification.split(":")[1].partition("+")[0]).samefile(gpt2[3:])
+        assert Path(study.texts.natural or "").samefile(tmp_path / "text.txt")
+    assert model.specification.endswith(f"1gram.arpa{context}")
+    assert (judge.name, judge.context) == ("judge", "It says:")
+    assert study.texts.training is None  # its sentences would be excluded
+    assert "train.ngram" not in Path("study/study.toml").read_text()
 
 
 def test_unsuitable_input(trained: Path, tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """Where models part, on models whose differences are planted."""
 
+from copy import deepcopy
 from itertools import combinations
 
 import numpy as np
 import pytest
+import torch
 from statsmodels.stats.proportion import proportion_confint
 
 from contstim.english import generate
@@ -16,10 +18,14 @@ from contstim.evaluation.diff import (
     find_differences,
     sample_changes,
 )
+from contstim.evaluation.diff_report import where_text
 from contstim.items.minimal_pair_scores import SentencePair
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Triplet
-from contstim.models.vocabularies import default_vocabulary
+from contstim.models.recurrent.adapter import LeftToRightModel
+from contstim.models.recurrent.network import RecurrentNetwork, Shape
+from contstim.models.scoring import score_sentences
+from contstim.models.vocabularies import WordList, default_vocabulary
 from contstim.optimization.search.settings import SearchSettings
 from contstim.words.sentence import Sentence
 
@@ -129,3 +135,35 @@ def test_triplets_begin_with_the_first_model_and_the_most_telling_one() -> None:
     assert (other.model_1, other.synthetic_1, other.drops) == ("a", two, (6, 6))
     assert (other.judge_drop_1, other.judge_drop_2) == (1.5, 0.5)
     assert other.labelled[1][1:] == (two, [-8.0, -1.0])
+
+
+def test_a_network_with_permuted_verbs_parts_from_the_original_on_verbs() -> None:
+    """The planted difference: rows of the embedding and of the output layer change places."""
+    words = WordList.from_sentences([*NATURAL, *(change.changed for change in CHANGES)])
+    torch.manual_seed(5)
+    network = RecurrentNetwork(Shape("lstm", len(words), 16, 16, 1, 0.0))
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.mul_(2)
+    permuted = deepcopy(network)
+    verbs = {
+        change.natural.words[change.position]
+        for change in CHANGES
+        if _part_of_speech(change) == "verb"
+    }
+    rows = words.numbers(sorted(verbs)[: 2 * len(verbs) // 3])
+    assert isinstance(permuted.output, torch.nn.Linear)
+    layers = (permuted.embedding.weight, permuted.output.weight, permuted.output.bias)
+    with torch.no_grad():
+        for layer in layers:
+            layer[rows] = layer[np.roll(rows, 1)].clone()
+    models = [
+        LeftToRightModel(each, words, name=name)
+        for name, each in (("original", network), ("permuted", permuted))
+    ]
+    scores = score_sentences(models, [*NATURAL, *(change.changed for change in CHANGES)])
+    (difference,) = find_differences(scores, NATURAL, CHANGES, [], TABLE)
+    (first, parting), (_, second), *_ = difference.where["part of speech"].items()
+    assert first == "verb"
+    assert parting.low > second.share
+    assert "verb" in where_text(difference)

@@ -126,7 +126,7 @@ def test_sums_terms_and_errors_are_those_of_the_models(
         models = load_scorers(names)
         columns = scoring.score_each(models, sentences, store=store).T
         sums = [
-            scoring.ModelScores.of(model, column, sentences, ["standard_errors"])
+            scoring.ModelScores.of(model, column, sentences, standard_errors=True)
             for model, column in zip(models, columns, strict=True)
         ]
     table = scoring.score_table(sums, sentences)
@@ -137,7 +137,7 @@ def test_sums_terms_and_errors_are_those_of_the_models(
     seen = sums[0].contamination
     assert seen is not None
     assert len(seen.hashes) == 1  # the last sentence is of the training text
-    scored = [scoring.ModelScores.of(model, None, sentences, ["terms"]) for model in models]
+    scored = [scoring.ModelScores.of(model, None, sentences, terms=True) for model in models]
     terms = scoring.term_table({model.name: model.terms or {} for model in scored}, sentences)
     for name, scores in zip(("two", "three"), expected, strict=True):
         rows = [i for i, model in enumerate(terms["model"]) if model == name]

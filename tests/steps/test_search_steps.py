@@ -12,15 +12,18 @@ import pytest
 
 from contstim.english.words import english_tags, verb_uses
 from contstim.errors import InputError
+from contstim.files.tables import read_table
 from contstim.items.matching import match
 from contstim.items.minimal_pair_scores import MinimalPairScores
-from contstim.items.stimuli import read_triplets
+from contstim.items.stimuli import read_controversial_minimal_pairs, read_triplets
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.question import SearchRules
 from contstim.optimization.search.settings import SentenceSearchSettings
+from contstim.optimization.selection.question import MinimalPairQuestion
 from contstim.steps.execution import Execution
 from contstim.steps.near_pairs import FindNearPairs
 from contstim.steps.scoring import ScoreSentences
+from contstim.steps.selection import SelectMinimalPairs
 from contstim.steps.step import Step
 from contstim.steps.synthesis import SynthesizeSentence
 from contstim.steps.triplets import SearchTriplets
@@ -106,6 +109,32 @@ def test_triplets_are_searched(
     assert set(record["outputs"]) == {"t.csv"}
     assert record["options"]["exclude"] == [str(without), "hear"]
     assert (tmp_path / "contstim.sqlite").exists()
+
+
+def test_near_pairs_of_other_units_are_selected_with_scores(
+    tmp_path: Path, trained: Path, unseen: list[Sentence]
+) -> None:
+    """Witness: the cells of the table of near pairs."""
+    (tmp_path / "natural.txt").write_text("\n".join(s.text for s in unseen[:25]))
+    FindNearPairs(
+        models=(
+            f"s=kenlm:{trained}/2gram.arpa+slor:{trained}/1gram.arpa",
+            f"kenlm:{trained}/3gram.arpa",
+        ),
+        sentences=tmp_path / "natural.txt",
+        out=tmp_path / "near.csv",
+    ).run()
+    out = tmp_path / "pairs.csv"
+    settings = MinimalPairQuestion(per_pair=2)
+    selection = SelectMinimalPairs(pairs=tmp_path / "near.csv", out=out, settings=settings).run()
+    assert read_controversial_minimal_pairs(out) == selection.pairs
+    table, near = read_table(out), read_table(tmp_path / "near.csv")
+    assert not any(name.startswith("log_prob") for name in table)
+    for row, pair_id in enumerate(table["pair_id"]):
+        for number in (1, 2):
+            model = table[f"model_{number}"][row]
+            cells = near[f"{model}: changed"], table[f"score_bad_model_{number}"]
+            assert float(cells[0][near["pair_id"].index(pair_id)]) == float(cells[1][row])
 
 
 def test_near_pairs_of_natural_sentences(

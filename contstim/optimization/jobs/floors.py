@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, ClassVar
-
-import numpy as np
 
 from contstim.jobs.model_workers import work_off
 from contstim.jobs.worker_context import WorkerTask
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from contstim.jobs.pool import Pool
-    from contstim.optimization.jobs.question import SearchQuestion
     from contstim.optimization.jobs.tasks import ModelProfile
     from contstim.reporter import Reporter
     from contstim.store.triplets import TripletStore
@@ -35,7 +33,6 @@ error of the quantile is 1.4 %.
 """
 
 _SENTENCES_PER_TASK = 200
-_SD = -1.0  # the store keeps standard deviations as floors with this quantile and 0 words
 
 Floors = dict[str, dict[int, float]]
 """Model → number of words → lowest plausible log-probability, nats."""
@@ -59,81 +56,89 @@ class ScoringTask(WorkerTask[SearchContext]):
         return dict(zip(scorable, scores.tolist(), strict=True))
 
 
-def find_floors(
-    question: SearchQuestion,
-    profiles: Mapping[str, ModelProfile],
-    models: Sequence[str],
-    sentences: Sequence[Sentence],
-    store: TripletStore,
-    workers: Pool,
-    reporter: Reporter,
-) -> Floors:
-    """Return stored floors of plausibility, and floors that workers compute.
+@dataclass(frozen=True)
+class NaturalScores:
+    """Scores of a study's natural sentences, and the values that depend on them.
 
-    Stored floors are used if a stored search began from one of the sentences. So floors, and
+    Stored values are used if a stored search began from one of the sentences. So the values, and
     results that depend on them, stay the same if sentences are added or removed later.
     """
-    quantile = question.floor_quantile
-    goes_on = not store.naturals().isdisjoint(sentence.text for sentence in sentences)
-    floors: Floors = {}
-    keys: dict[str, tuple[str, str, float]] = {}
-    tasks: list[ScoringTask] = []
-    for model in models if quantile else ():
-        profile = profiles[model]
-        keys[model] = (profile.convention.fingerprint, describe_words(profile.words), quantile)
-        floors[model] = store.floors(*keys[model]) if goes_on else {}
-        reference = reference_sentences(sentences, profile.words)
-        new = tuple(sentence for sentence in reference if len(sentence) not in floors[model])
-        if new:
-            reporter.say(f"Scoring {len(new):,} natural sentences under {model} for its floor.")
-        starts = range(0, len(new), _SENTENCES_PER_TASK)
-        tasks += [ScoringTask(model, new[i : i + _SENTENCES_PER_TASK]) for i in starts]
-    scores: defaultdict[str, dict[Sentence, float]] = defaultdict(dict)
-    work_off(workers, tasks, lambda task, result: scores[task.model].update(result), {})
-    for model, scores_of_model in scores.items():
-        computed = floors_of(scores_of_model, quantile)
-        store.keep_floors(*keys[model], computed)
-        floors[model] |= computed
-    return floors
 
+    profiles: Mapping[str, ModelProfile]
+    sentences: Sequence[Sentence]
+    store: TripletStore
+    workers: Pool
 
-def find_sds(
-    profiles: Mapping[str, ModelProfile],
-    models: Sequence[str],
-    sentences: Sequence[Sentence],
-    store: TripletStore,
-    workers: Pool,
-) -> dict[str, float]:
-    """Return the standard deviation of each model's scores of natural sentences.
+    @cached_property
+    def _keys(self) -> dict[str, tuple[str, str]]:
+        """Model → fingerprint, and digest of the words that a search may use."""
+        return {
+            model: (profile.convention.fingerprint, describe_words(profile.words))
+            for model, profile in self.profiles.items()
+        }
 
-    Stored values are used under the same condition as in `find_floors`. If all units are nats, the
-    result is empty.
+    @cached_property
+    def _goes_on(self) -> bool:
+        return not self.store.naturals().isdisjoint(s.text for s in self.sentences)
 
-    Raises:
-        ModelError: see `pooled_sd`.
-    """
-    if all(profiles[model].convention.is_log_probability for model in models):
-        return {}
-    goes_on = not store.naturals().isdisjoint(sentence.text for sentence in sentences)
-    sds: dict[str, float] = {}
-    tasks: list[ScoringTask] = []
-    for model in models:
-        key = profiles[model].convention.fingerprint, describe_words(profiles[model].words)
-        stored = store.floors(*key, _SD) if goes_on else {}
-        if stored:
-            sds[model] = stored[0]
-        else:
-            reference = reference_sentences(sentences, profiles[model].words)
-            tasks.append(ScoringTask(model, reference[:: -(-len(reference) // MAX_SENTENCES) or 1]))
+    def floors(self, quantile: float, reporter: Reporter) -> Floors:
+        """Return stored floors of plausibility, and floors that workers compute.
 
-    def keep(task: ScoringTask, scores: dict[Sentence, float]) -> None:
-        profile = profiles[task.model]
-        sd = sds[task.model] = pooled_sd(task.model, [*scores], np.array([*scores.values()]))
-        key = profile.convention.fingerprint, describe_words(profile.words)
-        store.keep_floors(*key, _SD, {0: sd})
+        Without a quantile, the result is empty.
+        """
+        if not quantile:
+            return {}
+        floors: Floors = {}
+        missing: dict[str, list[Sentence]] = {}
+        for model, profile in self.profiles.items():
+            floors[model] = self.store.floors(*self._keys[model], quantile) if self._goes_on else {}
+            reference = reference_sentences(self.sentences, profile.words)
+            if new := [s for s in reference if len(s) not in floors[model]]:
+                reporter.say(f"Scoring {len(new):,} natural sentences under {model} for its floor.")
+                missing[model] = new
+        for model, scores in self._score(missing).items():
+            computed = floors_of(scores, quantile)
+            self.store.keep_floors(*self._keys[model], quantile, computed)
+            floors[model] |= computed
+        return floors
 
-    work_off(workers, tasks, keep, {})
-    return sds
+    def sds(self) -> dict[str, float]:
+        """Return the standard deviation of each model's scores of natural sentences.
+
+        If all units are nats, the result is empty.
+
+        Raises:
+            ModelError: see `pooled_sd`.
+        """
+        if all(profile.convention.is_log_probability for profile in self.profiles.values()):
+            return {}
+        sds: dict[str, float] = {}
+        missing: dict[str, Sequence[Sentence]] = {}
+        for model, profile in self.profiles.items():
+            stored = self.store.natural_sd(*self._keys[model]) if self._goes_on else None
+            if stored is not None:
+                sds[model] = stored
+            else:
+                reference = reference_sentences(self.sentences, profile.words)
+                missing[model] = reference[:: -(-len(reference) // MAX_SENTENCES) or 1]
+        for model, scores in self._score(missing).items():
+            sds[model] = pooled_sd(model, scores)
+            self.store.keep_natural_sd(*self._keys[model], sds[model])
+        return sds
+
+    def _score(
+        self, sentences: Mapping[str, Sequence[Sentence]]
+    ) -> dict[str, dict[Sentence, float]]:
+        """Let workers score sentences by model; leave out those that a model cannot score."""
+        size = _SENTENCES_PER_TASK
+        tasks = [
+            ScoringTask(model, tuple(of_model[start : start + size]))
+            for model, of_model in sentences.items()
+            for start in range(0, len(of_model), size)
+        ]
+        scores: dict[str, dict[Sentence, float]] = {model: {} for model in sentences}
+        work_off(self.workers, tasks, lambda task, new: scores[task.model].update(new), {})
+        return scores
 
 
 def reference_sentences(

@@ -82,7 +82,7 @@ class SearchQuestion(SearchRules):
         """
         chosen: dict[str, Any] = {}
         for field in fields(self):
-            value = getattr(self, field.name)
+            value = self.nats if field.name == "enough" else getattr(self, field.name)
             without_effect = (field.default, _WITHOUT_EFFECT.get(field.name))
             if field.name in _NOT_IN_KEY or value in without_effect:
                 continue

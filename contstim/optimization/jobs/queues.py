@@ -22,7 +22,6 @@ from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from contstim.items.matching import ENOUGH_SDS
 from contstim.jobs.pool import TaskQueue
 from contstim.optimization.jobs.so_far import SearchProgress, so_far
 from contstim.optimization.jobs.tasks import TripletTask, describe_words, digest
@@ -59,7 +58,6 @@ class Searches:
     Args:
         question: settings of the searches; `SearchQuestion.resolved`.
         sds: standard deviation of each model's scores; needed if a unit is not nats.
-        enough_sds: required drops in standard deviations, if a unit is not nats.
 
     Attributes:
         wall_seconds: time of the searches of this run, all workers together.
@@ -75,10 +73,8 @@ class Searches:
         store: TripletStore,
         judges: Mapping[ModelPair, Sequence[str]] = MappingProxyType({}),
         sds: Mapping[str, float] = MappingProxyType({}),
-        enough_sds: float = ENOUGH_SDS,
     ) -> None:
-        self.question, self._judges = question, judges
-        self._sds, self._enough_sds = sds, enough_sds
+        self.question, self._judges, self._sds = question, judges, sds
         self._profiles, self._floors, self._store = profiles, floors, store
         self._words = {pair: describe_words(vocabulary) for pair, vocabulary in words.items()}
         self.wall_seconds = self.network_seconds = 0.0
@@ -100,7 +96,6 @@ class Searches:
             judges=tuple((judge, fingerprints[judge]) for judge in judges),
             floors=(least[first], least[second]) if least and not judges else None,
             sds=None if in_nats else (self._sds[first], self._sds[second]),
-            enough_sds=ENOUGH_SDS if in_nats else self._enough_sds,
         )
 
     def expected_seconds(self, pair: ModelPair) -> float | None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from contstim.errors import ContstimError, ModelError, VocabularyError
-from contstim.items.matching import ENOUGH_SDS
 from contstim.jobs.worker_context import WorkerContext, WorkerTask
 from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost, Tally, counting
@@ -163,7 +162,6 @@ class TripletTask(WorkerTask[SearchContext]):
             floors.
         sds: standard deviations of both models' scores of natural sentences; None if both units are
             nats.
-        enough_sds: required drops in standard deviations; only with `sds`.
     """
 
     question: SearchQuestion
@@ -174,7 +172,6 @@ class TripletTask(WorkerTask[SearchContext]):
     judges: tuple[tuple[str, str], ...] = ()
     floors: tuple[float, float] | None = None
     sds: tuple[float, float] | None = None
-    enough_sds: float = ENOUGH_SDS
 
     @property
     def seed(self) -> int:
@@ -194,7 +191,7 @@ class TripletTask(WorkerTask[SearchContext]):
             "judges": self.judges,
             "floors": self.floors,
             "exclude": sorted(self.question.excluded),
-            **({"sds": self.sds, "enough_sds": self.enough_sds} if self.sds else {}),
+            **({"sds": self.sds, "enough_sds": self.question.sds} if self.sds else {}),
             **self.question.key,
         }
         return digest([json.dumps(facts, sort_keys=True)])
@@ -228,7 +225,7 @@ class TripletTask(WorkerTask[SearchContext]):
             return Outcome("inadmissible", reason)
         few_changes = self.question.few_changes
         if few_changes is not None and self.sds is not None:
-            few_changes = replace(few_changes, enough=self.enough_sds)
+            few_changes = replace(few_changes, enough=self.question.sds)
         if few_changes is not None and self.floors is not None and self.sds is None:
             # The model under which natural sentences are likelier
             better = models[int(self.floors[1] > self.floors[0])]

@@ -10,7 +10,7 @@ from contstim.jobs.model_workers import work_off
 from contstim.jobs.pool import worker_pool
 from contstim.models.costs import Tally, counting
 from contstim.models.transforms import tell_vocabulary
-from contstim.optimization.jobs.floors import find_floors, find_sds
+from contstim.optimization.jobs.floors import NaturalScores
 from contstim.optimization.jobs.queues import Searches, TripletQueue, natural_walk
 from contstim.optimization.jobs.results import TripletResults, pair_statistics
 from contstim.optimization.jobs.so_far import renamed, triplets_writer
@@ -73,7 +73,6 @@ def find_triplets(
     for text in question.fix:
         if not any(fixed_positions(text, sentence) for sentence in sentences):
             raise InputError(f"fix: no sentence has the word or position {text!r}.")
-    enough_sds = question.sds
     question, store = question.resolved, TripletStore(database)
     names = {model.specification: model.name for model in models}
     ordered = sorted(names)
@@ -99,9 +98,10 @@ def find_triplets(
                     f"{', '.join(named_judges)}. Name another model."
                 )
         walks = _walks(question, profiles, sentences, words)
-        floors = find_floors(question, profiles, ordered, sentences, store, workers, reporter)
-        sds = find_sds(profiles, ordered, sentences, store, workers)
-        searches = Searches(question, profiles, words, floors, store, judges, sds, enough_sds)
+        compared = {name: profiles[name] for name in ordered}
+        natural = NaturalScores(compared, sentences, store, workers)
+        floors, sds = natural.floors(question.floor_quantile, reporter), natural.sds()
+        searches = Searches(question, profiles, words, floors, store, judges, sds)
         table = None if so_far is None else triplets_writer(so_far, names)
         together = executor.shares_models
         queue = TripletQueue(searches, walks, reporter, together=together, write_table=table)

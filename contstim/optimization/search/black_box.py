@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.files.arrays import FloatArray, IntArray
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.optimization.search.constraints import Position
     from contstim.optimization.search.evaluator import Evaluator
     from contstim.words.sentence import Sentence
@@ -166,7 +166,7 @@ class BlackBoxEstimates:
         if draft is not None:
             # Estimates have an unknown offset, which the current sentence's exact score corrects
             with evaluator.count_cost(number):
-                current = draft.log_probs([position.sentence])[0]
+                current = draft.scores([position.sentence])[0]
             if np.isfinite(current):
                 self.drafted += current - self.drafted[position.column]
         self._n_tokens = _n_tokens(evaluator.models[number], position)
@@ -205,7 +205,7 @@ class BlackBoxEstimates:
         return np.where(np.isfinite(drafted), drafted, lowest)
 
 
-def _n_tokens(model: LanguageModel, position: Position) -> FloatArray:
+def _n_tokens(model: Scorer, position: Position) -> FloatArray:
     """Return the number of tokens of the sentence with each word, (n_words,); 0 if unknown."""
     words = position.sentence.words
     candidates = model.tokens_per_word(position.words, initial=position.index == 0)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from contstim.files.arrays import BoolArray, FloatArray
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.optimization.search.constraints import Position
     from contstim.words.sentence import Sentence
 
@@ -53,7 +53,7 @@ class Evaluator:
         exact_passes: number of network passes of each model for the first sentence.
     """
 
-    def __init__(self, models: tuple[LanguageModel, ...]) -> None:
+    def __init__(self, models: tuple[Scorer, ...]) -> None:
         self.models = models
         # Searches depend on costs, which cached prefixes of earlier searches would reduce. Equal
         # seeds must give equal searches
@@ -76,7 +76,7 @@ class Evaluator:
         return {model.name: tally.total for model, tally in pairs}
 
     @contextmanager
-    def count_cost(self, number: int) -> Iterator[LanguageModel]:
+    def count_cost(self, number: int) -> Iterator[Scorer]:
         """Yield a model, and add the cost of its computations, including drafts, to its tally."""
         with counting(self.tallies[number]):
             yield self.models[number]
@@ -88,7 +88,7 @@ class Evaluator:
             passes = self.tallies[number].total.rows
             # In a separate batch, the score does not depend on concurrent searches
             with self.count_cost(number) as model, alone():
-                scores[sentence] = float(model.log_probs([sentence])[0])
+                scores[sentence] = float(model.scores([sentence])[0])
             passes = self.tallies[number].total.rows - passes
             # All sentences have the same length, so the first one represents all
             self.exact_passes[number] = self.exact_passes[number] or float(passes)
@@ -113,7 +113,7 @@ class Evaluator:
         log_probs = np.empty(len(self.models))
         for number in range(len(self.models)):
             with self.count_cost(number) as model:
-                log_probs[number] = model.float32_log_probs([sentence])[0]
+                log_probs[number] = model.float32_scores([sentence])[0]
         return log_probs
 
     def score_sentences(
@@ -131,11 +131,11 @@ class Evaluator:
             new = [sentences[i] for i in missing]
             with self.count_cost(number) as model:
                 if position is None:
-                    new_scores = model.log_probs(new)
+                    new_scores = model.scores(new)
                 else:
                     index = position.index
                     words = [sentence.words[index] for sentence in new]
-                    new_scores = model.replacement_log_probs(position.sentence, index, words)
+                    new_scores = model.replacement_scores(position.sentence, index, words)
             scores[missing] = new_scores
             if len(cache) + len(new) > _CACHE_SIZE:
                 cache.clear()

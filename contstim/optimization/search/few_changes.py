@@ -325,7 +325,7 @@ class FewChangesSearch:
                 estimates[number] = log_probs[number] + self._gains[model.name, index][allowed]
             elif len(allowed):
                 with self._evaluator.count_cost(number):
-                    exact = model.replacement_log_probs(sentence, index, words)
+                    exact = model.replacement_scores(sentence, index, words)
                 estimates[number] = exact[allowed]
         return estimates
 

@@ -7,19 +7,20 @@ either score by one standard deviation then has the same weight.
 
 from __future__ import annotations
 
-from itertools import groupby
-from typing import TYPE_CHECKING, Self
+from math import inf, isfinite, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import LanguageModel
+from contstim.models.transforms import Transformed
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from contstim.files.arrays import BoolArray, FloatArray, IntArray
-    from contstim.models.base import Convention, Replacements, Scorer
+    from contstim.files.arrays import FloatArray
+    from contstim.models.base import Convention, Scorer
     from contstim.words.sentence import Sentence
 
 NATS_PER_SD = 10.0
@@ -32,67 +33,26 @@ MAX_SENTENCES = 200
 """Maximum number of natural sentences whose scores determine the standard deviation."""
 
 
-class Opponent(LanguageModel):
+class Opponent(Transformed):
     """A scorer in a search: its scores divided by a tenth of a standard deviation.
 
     Args:
         sd: standard deviation of its scores of natural sentences.
     """
 
+    _keeps_sizes = True
+
     def __init__(self, scorer: Scorer, sd: float) -> None:
-        self.name, self.scorer, self._sd = scorer.name, scorer, sd
-        self.cheap_replacements = scorer.cheap_replacements
-        self.reports_passes, self.is_black_box = scorer.reports_passes, scorer.is_black_box
+        super().__init__(scorer, scorer.name)
         self.unit = sd / NATS_PER_SD
 
     @property
     def convention(self) -> Convention:
         """Convention of the scorer, with the unit of its unscaled scores."""
-        return self.scorer.convention
+        return self._model.convention
 
-    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """Return scaled scores, (n_sentences,)."""
-        return self.scorer.scores(sentences) / self.unit
-
-    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """Return scaled scores with float32 weights, (n_sentences,)."""
-        return self.scorer.float32_scores(sentences) / self.unit
-
-    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `Scorer.replacements`; scaled."""
-        values = self.scorer.replacements(sentence, position, words)
-        return values.map_scores(lambda scores: scores / self.unit)
-
-    def replacement_log_probs(
-        self, sentence: Sentence, position: int, words: Sequence[str]
-    ) -> FloatArray:
-        """See `Scorer.replacement_scores`; scaled."""
-        return self.scorer.replacement_scores(sentence, position, words) / self.unit
-
-    def draft(self, effort: int = 1) -> Self | None:
-        """See `Scorer.draft`."""
-        draft = self.scorer.draft(effort)
-        return None if draft is None else type(self)(draft, self._sd)
-
-    def for_another_search(self) -> Self:
-        """See `Scorer.for_another_search`."""
-        return type(self)(self.scorer.for_another_search(), self._sd)
-
-    def forget_prefixes(self) -> None:
-        """See `Scorer.forget_prefixes`."""
-        self.scorer.forget_prefixes()
-
-    def n_parameters(self) -> int | None:
-        """See `Scorer.n_parameters`."""
-        return self.scorer.n_parameters()
-
-    def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `Scorer.knows`."""
-        return self.scorer.knows(words)
-
-    def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray | None:
-        """See `Scorer.tokens_per_word`."""
-        return self.scorer.tokens_per_word(words, initial=initial)
+    def _sizes(self, sentences: Sequence[Sentence]) -> FloatArray:
+        return np.full(len(sentences), self.unit)
 
 
 def natural_sd(scorer: Scorer, sentences: Iterable[Sentence]) -> float:
@@ -106,23 +66,24 @@ def natural_sd(scorer: Scorer, sentences: Iterable[Sentence]) -> float:
     distinct = list(dict.fromkeys(sentences))
     reasons = scorer.unscorable(distinct)
     scorable = [s for s, reason in zip(distinct, reasons, strict=True) if reason is None]
-    return pooled_sd(scorer.name, scorable, scorer.float32_scores(scorable))
+    scores = scorer.float32_scores(scorable).tolist()
+    return pooled_sd(scorer.name, dict(zip(scorable, scores, strict=True)))
 
 
-def pooled_sd(name: str, sentences: Sequence[Sentence], scores: FloatArray) -> float:
+def pooled_sd(name: str, scores: Mapping[Sentence, float]) -> float:
     """Return the pooled standard deviation of given scores; see `natural_sd`.
 
     Infinite scores are ignored.
     """
-    rows = sorted(np.flatnonzero(np.isfinite(scores)).tolist(), key=lambda row: len(sentences[row]))
-    groups = [scores[[*group]] for _, group in groupby(rows, lambda row: len(sentences[row]))]
+    finite = [(len(sentence), score) for sentence, score in scores.items() if isfinite(score)]
+    groups = [np.array(group) for _, group in sorted(grouped(finite).items())]
     n_free = sum(len(group) - 1 for group in groups)
     squares = sum(float(np.square(group - group.mean()).sum()) for group in groups)
-    sd = np.sqrt(squares / n_free) if n_free else 0.0
-    if not 0 < sd < np.inf:
+    sd = sqrt(squares / n_free) if n_free else 0.0
+    if not 0 < sd < inf:
         raise ModelError(
             f"The scores of natural sentences under {name} must vary, got the standard deviation "
-            f"{sd:g} among {len(rows)} sentences. Use several natural sentences with the same "
+            f"{sd:g} among {len(finite)} sentences. Use several natural sentences with the same "
             "number of words."
         )
-    return float(sd)
+    return sd

@@ -58,7 +58,7 @@ class Perturbation:
 
     Attributes:
         max_drafts: maximum number of words of a position that a draft scores.
-        draft_covers: effort of a draft; see `LanguageModel.draft`.
+        draft_covers: effort of a draft; see `Scorer.draft`.
         patience: the search ends after this many rounds in a row without gain.
         tries: maximum number of sentences to score until one satisfies the constraint.
     """
@@ -123,7 +123,7 @@ class Perturbation:
 class Oscillation(Perturbation):
     """A method for new starts: go below the floor at a low price, and return as the price rises.
 
-    All words of a position are scored exactly at every visit (`LanguageModel.cheap_replacements`).
+    All words of a position are scored exactly at every visit (`Scorer.cheap_replacements`).
     If all attempts lead back to the best sentence, or to no feasible sentence, use `Perturbation`.
 
     Attributes:
@@ -241,7 +241,7 @@ class PricedLosses:
 
     def _assess_words(self, sentence: Sentence, index: int) -> tuple[FloatArray, FloatArray]:
         words, models = self._candidates.vocabulary.at(index), self._objective.evaluator.models
-        rows = [model.replacement_log_probs(sentence, index, words) for model in models]
+        rows = [model.replacement_scores(sentence, index, words) for model in models]
         return self._assess(np.stack(rows), self._candidates.allowed(sentence, index))
 
     def _assess(self, log_probs: FloatArray, valid: BoolArray) -> tuple[FloatArray, FloatArray]:

@@ -92,7 +92,7 @@ class ScreeningProposer(Proposer):
         draft_share: network passes for the drafts of a visit under each model, divided by the
             passes of one exact score under all models.
         min_draft_passes: minimum number of passes for the drafts of a visit under each model.
-        draft_covers: effort of a draft; see `LanguageModel.draft`.
+        draft_covers: effort of a draft; see `Scorer.draft`.
         min_expected_improvement: a word is scored exactly if it has a larger expected improvement,
             nats.
         patience: the visit ends after this many exact scores in a row without gain.

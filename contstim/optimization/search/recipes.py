@@ -13,7 +13,7 @@ from contstim.optimization.search.restarts import SINGLE, SearchBudget
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.optimization.search.proposers import Proposer
 
 
@@ -41,7 +41,7 @@ class Recipe:
     def __repr__(self) -> str:
         return f"<Recipe {self.name}>"
 
-    def between(self, models: Sequence[LanguageModel]) -> Recipe:
+    def between(self, models: Sequence[Scorer]) -> Recipe:
         """Return the recipe for searches between these models."""
         if self.with_cheap_words is None or not all(m.cheap_replacements for m in models):
             return self

@@ -24,7 +24,7 @@ from contstim.options import Help, check_ranges
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.words.sentence import Sentence
 
 ResultT = TypeVar("ResultT", bound="SearchResult")
@@ -42,7 +42,7 @@ class SearchBudget:
             None for no limit.
         min_gain: see `patience`; nats.
         passes: maximum number of sequences that networks process, used like `seconds`; None for no
-            limit. If a model does not report passes (`LanguageModel.reports_passes`), there is only
+            limit. If a model does not report passes (`Scorer.reports_passes`), there is only
             one search.
 
     Raises:
@@ -149,7 +149,7 @@ def _count_unsuccessful(searches: Sequence[SearchSummary], budget: SearchBudget)
 
 def best_of(
     search: Callable[[int], ResultT],
-    models: Sequence[LanguageModel],
+    models: Sequence[Scorer],
     seed: int,
     budget: SearchBudget,
     on_restart: Callable[[SearchSummary], None] | None = None,

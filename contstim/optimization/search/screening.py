@@ -97,7 +97,7 @@ class PositionEstimates:
         """Refine the estimates of the most promising words, the cheapest model first.
 
         `passes` is the maximum number of passes under each model. For `draft_covers`, see
-        `LanguageModel.draft`.
+        `Scorer.draft`.
 
         Returns:
             Mask of the open words that may be scored exactly now, (n_words,). Their estimates are
@@ -140,7 +140,7 @@ class PositionEstimates:
         else:
             # Also draft the current word, because estimates are differences from it
             with evaluator.count_cost(number):
-                log_probs = draft.replacement_log_probs(
+                log_probs = draft.replacement_scores(
                     position.sentence, position.index, [*words, position.word]
                 )
             differences = log_probs[:-1] - log_probs[-1]

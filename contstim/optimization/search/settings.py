@@ -143,12 +143,11 @@ class SearchSettings:
 
     @property
     def resolved(self) -> Self:
-        """The settings with the defaults of recipe and frame instead of None."""
+        """The settings with the defaults of recipe and frame instead of None, except `enough`."""
         length, frequency = self.same_length, self.same_frequency
         return replace(
             self,
             frame="words" if self.framed else "none",
-            enough=self.nats,
             same_length=_LENGTH if self.framed and length is None else length,
             same_frequency=_FREQUENCY if self.framed and frequency is None else frequency,
         )

@@ -337,12 +337,11 @@ def synthesize_triplet(
     sentences = (natural, first.synthetic, second.synthetic)
     names = (model_1.name, model_2.name)
     name = content_id("triplet", *names, *sentences)
-    drops = [synthesis.judge_drop for synthesis in syntheses]
-    triplet = Triplet(name, *names, *sentences, *scores, controversiality, drops[0], drops[1])
+    drops = (first.judge_drop, second.judge_drop)
+    triplet = Triplet(name, *names, *sentences, *scores, controversiality, *drops)
     if sds:
-        units = [model.convention.unit for model in (model_1, model_2)]
-        sd_1, sd_2 = sds[model_1.name], sds[model_2.name]
-        triplet = replace(triplet, sd_1=sd_1, sd_2=sd_2, unit_1=units[0], unit_2=units[1])
+        (unit_1, unit_2), (sd_1, sd_2) = second.units[:2], (sds[name] for name in names)
+        triplet = replace(triplet, sd_1=sd_1, sd_2=sd_2, unit_1=unit_1, unit_2=unit_2)
         triplet = replace(triplet, controversiality=sum(triplet.drops))
     return triplet, first, second
 

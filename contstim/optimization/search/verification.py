@@ -24,7 +24,6 @@ from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
-    from contstim.models.base import LanguageModel
     from contstim.optimization.search.climb import Climb
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.evaluator import Evaluator
@@ -50,7 +49,7 @@ class Problem:
         gains: see `FewChangesSearch`.
     """
 
-    models: tuple[LanguageModel, ...]
+    models: tuple[Scorer, ...]
     roles: tuple[str, ...]
     candidates: Candidates
     units: tuple[float, ...]

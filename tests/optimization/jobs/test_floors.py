@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import InputError
+from contstim.jobs import LocalExecutor
+from contstim.jobs.pool import worker_pool
+from contstim.models.catalog import load_scorer
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.floors import (
     MAX_REFERENCE_SENTENCES,
+    NaturalScores,
     ScoringTask,
     floors_of,
     reference_sentences,
 )
-from contstim.optimization.jobs.tasks import TripletTask
+from contstim.optimization.jobs.tasks import InspectionTask, TripletTask
+from contstim.optimization.search.opponents import natural_sd
 from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.store import Outcome
+from contstim.store import Outcome, Store
+from contstim.store.triplets import Result, TripletStore
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.optimization.jobs.studies import Study
@@ -91,6 +97,36 @@ def floors_by_hand(specification: str, study: Study, quantile: float) -> dict[in
         scores = sorted(judge.log_probs([*usable]))
         floors[n_words] = scores[int(np.ceil(quantile * len(scores))) - 1]
     return floors
+
+
+def test_standard_deviations_are_those_of_a_sample_and_stay(
+    two: Study, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Witness: `natural_sd` of at most 200 sentences, scored in this process."""
+    slor = f"kenlm:{trained}/2gram.arpa+slor:{trained}/1gram.arpa"
+    names = (slor, two.models[1])
+    profiles = {name: InspectionTask(name).perform(two.context) for name in names}
+    sentences, n = two.sentences, len(two.sentences)
+
+    def find(sentences: Sequence[Sentence], *models: str) -> dict[str, float]:
+        chosen = {name: profiles[name] for name in models}
+        executor = LocalExecutor()
+        with Store(tmp_path / "sds.sqlite") as store, worker_pool(executor, two.context) as pool:
+            return NaturalScores(chosen, sentences, TripletStore(store), pool).sds()
+
+    assert find(sentences, two.models[1]) == {}
+    sample = reference_sentences(sentences, two.vocabulary)[:: -(-n // 200)]
+    expected = {name: natural_sd(load_scorer(name), sample) for name in names}
+    assert find(sentences, *names) == pytest.approx(expected)
+    # Without a stored search from one of the sentences, the values are computed again
+    assert find(sentences[::2], *names) != pytest.approx(expected)
+    assert find(sentences, *names) == pytest.approx(expected)
+    text = sentences[0].text
+    with Store(tmp_path / "sds.sqlite") as store:
+        result = Result(0, *names, text, "inadmissible", "a reason", None, 0, 0, 0)
+        TripletStore(store).keep("key", result, ())
+    monkeypatch.setattr(ScoringTask, "perform", lambda *_: pytest.fail("scored again"))
+    assert find(sentences[::2], *names) == pytest.approx(expected)
 
 
 @pytest.mark.slow

@@ -86,9 +86,7 @@ class ExactRanking(Proposer):
         for word, allowed in zip(position.words, position.allowed, strict=True):
             if allowed:
                 sentence = position.replace(word)
-                log_probs = np.array(
-                    [m.log_probs([sentence])[0] for m in objective.evaluator.models]
-                )
+                log_probs = np.array([m.scores([sentence])[0] for m in objective.evaluator.models])
                 scored = objective.assess(sentence, log_probs)
                 if objective.feasible(log_probs[:, None])[0] and scored.loss < best.loss:
                     best = scored
