@@ -220,6 +220,8 @@ def writable_connection(path: Path) -> Iterator[sqlite3.Connection]:
             _require_layout(connection, path)  # before any change to a foreign file
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             connection.execute(f"PRAGMA {pragma}")
+        # Each commit changes the file itself, so that studies that read it see new answers
+        connection.execute("PRAGMA wal_autocheckpoint = 1")
         connection.execute("PRAGMA foreign_keys = ON")
         _has_tables(connection)  # reads once, which acquires the lock
         yield connection

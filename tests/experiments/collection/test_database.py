@@ -30,6 +30,19 @@ def test_a_commit_reaches_the_disk_before_it_is_acknowledged(recorder: Recorder)
     assert asyncio.run(recorder.run(pragmas)) == ["wal", 2, 1]
 
 
+def test_each_commit_changes_the_file_itself(recorder: Recorder) -> None:
+    """A study that names the file as data compares its checksum."""
+
+    def note(connection: sqlite3.Connection, name: str) -> None:
+        connection.execute(NOTE, (name,))
+
+    contents = [recorder.path.read_bytes()]
+    for name in ("one", "two", "three"):
+        asyncio.run(recorder.run(note, name=name))
+        contents.append(recorder.path.read_bytes())
+    assert len({*contents}) == 4
+
+
 def test_a_request_that_fails_is_undone_and_its_neighbours_are_kept(recorder: Recorder) -> None:
     async def together() -> list[object]:
         def work(connection: sqlite3.Connection, name: str) -> str:
