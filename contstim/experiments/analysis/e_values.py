@@ -76,7 +76,7 @@ def read_answers(path: Path | str, *, may_be_empty: bool = False) -> tuple[Answe
             models or prefers a third one, or a participant saw several lists.
     """
     readers: dict[str, Reader] = {"str": (text, "text"), "list": (optional_text, "text")}
-    readers["wave"] = (lambda cell: 0 if cell is None else whole_number(cell), "a whole number")
+    readers["wave"] = (lambda cell: 0 if cell is None else whole_number(cell), "whole number")
     answers = read_rows(path, Answer, readers, may_be_empty=may_be_empty)
     lists: dict[str, str] = {}
     for row, answer in enumerate(answers):
