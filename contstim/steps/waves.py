@@ -311,9 +311,15 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         admitted = (row for row in admission.responses if row.participant in new)
         added = [replace(a, wave=waves[-1].wave) for a in answers_of(trials, admitted)]
         stored = {replace(answer, wave=0) for answer in counted}
-        if not stored <= {*answers_of(trials, rows)}:
+        if not stored <= {*answers_of(trials, (r for r in responses if r.participant in known))}:
             reporter.warn(
                 "The data have other answers than those that already counted, which stay."
+            )
+        if staying := known & listed.keys():
+            reporter.warn(
+                f"The answers of {quantity(len(staying), 'participant')} in `exclude` already "
+                f"counted and stay, such as {min(staying)}. If a person withdrew, also delete the "
+                "answers from the data."
             )
         excluded = finished.keys() - {*admission.participants} - known
         return [*counted, *added], len(excluded)

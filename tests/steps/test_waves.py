@@ -163,10 +163,16 @@ def test_a_list_that_counted_does_not_change(folder: Path) -> None:
     write(folder, "3", others[1])
     waves(folder, people_per_list=2).run()
     assert read_answers(answers) == counted
+    # A person who withdrew is removed when the data lack the answers
+    (folder / "gone.csv").write_text("participant,reason\np1,withdrew\n", encoding="utf-8")
+    write(folder, "1", first)
+    waves(folder, people_per_list=2, exclude=folder / "gone.csv").run()
+    assert read_answers(answers) == counted
+    (warning,) = record_of(step.out)["warnings"]
+    assert "p1" in warning
     (folder / "answers" / "1.csv").unlink()
     with pytest.raises(InputError, match="p1"):
         waves(folder, people_per_list=2).run()
-    (folder / "gone.csv").write_text("participant,reason\np1,withdrew\n", encoding="utf-8")
     waves(folder, people_per_list=2, exclude=folder / "gone.csv").run()
     assert {answer.participant for answer in read_answers(answers)} == {"q1"}
 
