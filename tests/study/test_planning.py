@@ -73,7 +73,8 @@ def test_a_plan_only_measures_and_writes_it(study: Path, monkeypatch: pytest.Mon
     times = study / "results" / "contstim.sqlite.times.json"
     times.unlink()
     before = contents(study)
-    planned = plan(study)
+    with chdir(study.parent):
+        planned = plan(Path(study.name))
     assert {path for path in contents(study) if path not in before} == {str(times)}
     assert before.items() <= contents(study).items()
     stages = {stage.stage: stage for stage in planned.stages}
@@ -89,6 +90,18 @@ def test_a_plan_only_measures_and_writes_it(study: Path, monkeypatch: pytest.Mon
     assert not (study / "results").exists()
     assert not planned.unknown
     assert 0 < planned.shortest < planned.longest
+
+
+def test_searches_in_standard_deviations_are_measured(study: Path) -> None:
+    """The unit of `+mean` is nats for each token, so the searches need standard deviations."""
+    change(
+        study,
+        ("order = 1 }", 'order = 1, transform = "mean" }'),
+        ("restarts = 1\nmax_changes = 2", "max_changes = 2\nenough = 0.1"),
+    )
+    planned = plan(study)
+    stages = {stage.stage: stage for stage in planned.stages}
+    assert stages["triplets"].basis == "measured", planned
 
 
 def test_a_run_measures_units_of_work(study: Path) -> None:
