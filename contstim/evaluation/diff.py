@@ -88,29 +88,27 @@ class Parting:
     """Share of comparisons on which two models part.
 
     Attributes:
-        low, high: 95 % interval, which generalises to other sentences.
+        effective: number of independent comparisons that would determine the share as precisely.
         n: number of comparisons; if it is 0, the share is nan.
         correct: share of comparisons in which each model prefers the first sentence.
     """
 
     share: float
-    low: float
-    high: float
+    effective: float
     n: int
     correct: tuple[float, float]
 
     @classmethod
     def of(cls, one: FloatArray, other: FloatArray, clusters: IntArray) -> Parting:
-        """Compute the share and its interval from the preferences of two models.
+        """Compute the share and its precision from the preferences of two models.
 
-        The interval is Wilson's (1927). It uses the effective sample size (Korn & Graubard 1998),
-        because comparisons of the same sentence are not independent. All arguments have shape
+        Comparisons of the same sentence are not independent. All arguments have shape
         (n_comparisons,): preferences (`_preferences`), and indices of natural sentences.
         """
-        from statsmodels.stats.proportion import proportion_confint
+        from scipy.stats import t
 
         if not len(one):
-            return cls(nan, nan, nan, 0, (nan, nan))
+            return cls(nan, 0.0, 0, (nan, nan))
         parted, correct = one * other < 0, (float((one > 0).mean()), float((other > 0).mean()))
         n_parted, n = np.bincount(clusters, parted), np.bincount(clusters)
         n_parted, n = n_parted[n > 0], n[n > 0]
@@ -118,11 +116,26 @@ class Parting:
         variance = ((n_parted - share * n) ** 2).sum() * k / max(k - 1, 1) / total**2
         # Without variance, each sentence counts as one observation
         effective = min(share * (1 - share) / variance if variance else k, total)
-        low, high = proportion_confint(share * effective, effective, method="wilson")
-        return cls(share, float(low), float(high), total, correct)
+        if 1 < k < total:  # few sentences determine the variance less precisely
+            effective *= (t.ppf(0.975, total - 1) / t.ppf(0.975, k - 1)) ** 2
+        return cls(share, float(effective), total, correct)
+
+    def interval(self, alpha: float = 0.05) -> tuple[float, float]:
+        """Return the 1 - alpha interval of the share, which generalises to other sentences.
+
+        It is Wilson's (1927), with the effective sample size of Korn & Graubard (1998).
+        """
+        from statsmodels.stats.proportion import proportion_confint
+
+        if not self.n:
+            return nan, nan
+        count = self.share * self.effective
+        low, high = proportion_confint(count, self.effective, alpha, method="wilson")
+        return float(low), float(high)
 
     def __str__(self) -> str:
-        return f"{self.share:.0%} [{self.low:.0%}, {self.high:.0%}]" if self.n else "–"
+        low, high = self.interval()
+        return f"{self.share:.0%} [{low:.0%}, {high:.0%}]" if self.n else "–"
 
 
 @dataclass(frozen=True)

@@ -95,12 +95,13 @@ def paradigm_table(difference: Difference) -> Table:
 def where_text(difference: Difference) -> str:
     """Name the values for which two models part more often than on average.
 
-    The whole interval of each named value is above the share of all changes. Intervals are not
-    corrected for multiple comparisons.
+    The whole interval of each named value is above the share of all changes, with a level that is
+    corrected for the number of values (Bonferroni).
     """
-    most = []
+    most, average = [], difference.changes.share
+    alpha = 0.05 / max(1, sum(map(len, difference.where.values())))
     for name, shares in difference.where.items():
-        values = (f"{v} ({x})" for v, x in shares.items() if x.low > difference.changes.share)
+        values = (f"{v} ({x})" for v, x in shares.items() if x.interval(alpha)[0] > average)
         if listed := ", ".join(values):
             most.append(f"{name}: {listed}")
     if not most:
@@ -158,7 +159,7 @@ def where_figure(difference: Difference, baseline: Difference | None = None) -> 
             other = baseline and baseline.where.get(name, {}).get(value)
             for share, colour in ((other, GREY), (parting, BLUE)):
                 if share:
-                    axes.plot((share.low, share.high), (row, row), color=colour, lw=1)
+                    axes.plot(share.interval(), (row, row), color=colour, lw=1)
                     axes.plot(share.share, row, "o", ms=3.5, color=colour)
         row += 2
     axes.set_yticks([*labels], labels.values())

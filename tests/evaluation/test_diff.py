@@ -1,11 +1,13 @@
 """Where models part, on models whose differences are planted."""
 
 from copy import deepcopy
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 import torch
+from scipy.stats import t
 from statsmodels.stats.proportion import proportion_confint
 
 from contstim.english import generate
@@ -111,17 +113,42 @@ def test_a_baseline_that_hardly_parts_gives_an_interval_without_an_upper_limit()
 
 
 def test_intervals_are_wilsons_with_the_effective_sample_size() -> None:
-    """Outside witness: statsmodels, for independent comparisons and for copies of each."""
+    """Outside witness: statsmodels, for independent comparisons and for copies of each.
+
+    Korn & Graubard (1998) multiply by the squared ratio of two quantiles of t distributions.
+    """
     parted, n = np.arange(80) % 4 == 0, 80
     one, other = np.ones(n), np.where(parted, -1.0, 1.0)
     alone = Parting.of(one, other, np.arange(n))
     # The variance over clusters has n - 1 in its denominator
     expected = proportion_confint(0.25 * (n - 1), n - 1, method="wilson")
-    assert (alone.low, alone.high) == pytest.approx(expected)
+    assert alone.interval() == pytest.approx(expected)
     copies = Parting.of(np.ones(5 * n), np.repeat(other, 5), np.repeat(np.arange(n), 5))
-    assert (copies.low, copies.high, copies.n) == pytest.approx((*expected, 5 * n))
+    effective = (n - 1) * (t.ppf(0.975, 5 * n - 1) / t.ppf(0.975, n - 1)) ** 2
+    expected = proportion_confint(0.25 * effective, effective, alpha=0.01, method="wilson")
+    assert copies.interval(0.01) == pytest.approx(expected)
+    assert copies.n == 5 * n
     never = Parting.of(np.ones(50), np.ones(50), np.arange(50) // 5)
-    assert (never.low, never.high) == pytest.approx(proportion_confint(0, 10, method="wilson"))
+    effective = 10 * (t.ppf(0.975, 49) / t.ppf(0.975, 9)) ** 2
+    assert never.interval() == pytest.approx(proportion_confint(0, effective, method="wilson"))
+
+
+def test_few_values_are_named_by_chance() -> None:
+    """In simulations without a difference, with 24 values of words in 60 sentences."""
+    rng, n_named = np.random.default_rng(0), 0
+    difference = _find()[0]
+    for _ in range(80):
+        parted, clusters = rng.random(480) < 0.2, np.repeat(np.arange(60), 8)
+        other, values = np.where(parted, -1.0, 1.0), rng.integers(24, size=480)
+        shares = {
+            str(value): Parting.of(np.ones(len(rows)), other[rows], clusters[rows])
+            for value in range(24)
+            for rows in [np.flatnonzero(values == value)]
+        }
+        average = Parting.of(np.ones(480), other, clusters)
+        chance = replace(difference, changes=average, where={"kind": shares})
+        n_named += "kind:" in where_text(chance)
+    assert n_named <= 8  # 5 % and two standard errors
 
 
 def test_triplets_begin_with_the_first_model_and_the_most_telling_one() -> None:
@@ -165,5 +192,5 @@ def test_a_network_with_permuted_verbs_parts_from_the_original_on_verbs() -> Non
     (difference,) = find_differences(scores, NATURAL, CHANGES, [], TABLE)
     (first, parting), (_, second), *_ = difference.where["part of speech"].items()
     assert first == "verb"
-    assert parting.low > second.share
+    assert parting.interval()[0] > second.share
     assert "verb" in where_text(difference)
