@@ -90,14 +90,14 @@ def without(phrases: Iterable[str]) -> SentenceRule:
         text = f" {sentence.bare.lower()} "
         return any(phrase in text for phrase in spaced)
 
-    return SentenceRule("it holds an excluded word or phrase", rejects, "a shorter `without`")
+    return SentenceRule("it contains an excluded word or phrase", rejects, "a shorter `without`")
 
 
 def not_in(sentences: Iterable[Sentence]) -> SentenceRule:
     """Exclude the sentences of another text, such as training text; ignore end marks."""
     seen = {sentence.words for sentence in sentences}
     return SentenceRule(
-        "it stands in an excluded text, such as one that a model learned from",
+        "it occurs in an excluded text, such as a training text",
         lambda sentence: sentence.words in seen,
         "another `exclude`",
     )
