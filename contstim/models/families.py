@@ -6,8 +6,8 @@ name of the family, and its value is a `Family`:
     [project.entry-points."contstim.models"]
     mine = "my_package:FAMILY"
 
-Then all commands accept `--model mine:location`. Entry points are loaded only for names that are
-not built in, and to list families.
+Then all commands accept `--model mine:location`. Entry points are loaded for two purposes: to find
+a family that is not built in, and to list all families.
 """
 
 from __future__ import annotations

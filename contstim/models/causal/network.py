@@ -88,7 +88,7 @@ class TokenTree:
 
     @classmethod
     def of(cls, rows: Sequence[Tokens]) -> TokenTree:
-        """Return the tree of rows, which are not beginnings of one another."""
+        """Return the tree of rows; no row may be the beginning of another row."""
         number: dict[Tokens, int] = {}
         nodes = np.zeros((len(rows), max(map(len, rows))), np.int64)
         for row, steps in zip(rows, nodes, strict=True):
@@ -190,13 +190,15 @@ class CausalNetwork:
         value: Callable[[Tensor, IntArray, IntArray], Tensor],
         shape: tuple[int, ...] = (),
     ) -> FloatArray:
-        """Compute a value for each token after a row's first, (n_rows, longest row); others are 0.
+        """Compute a value for each token of a row except the first, (n_rows, longest row).
+
+        Values are 0 for the first token, and beyond the end of a row.
 
         Args:
             prefix: tokens before each row.
             rows: rows of at least one token each.
-            value: function that returns q values from logits (k, V), indices of q logits (q,), and
-                the tokens that follow there (q,).
+            value: function that returns q values. Its arguments are logits, (k, V); the row of
+                these logits for each value, (q,); and the token that follows there, (q,).
             shape: shape of a value; by default, a value is a number.
         """
         values = np.zeros((len(rows), max(map(len, rows), default=0), *shape))
@@ -234,9 +236,9 @@ class CausalNetwork:
     def _read_tree(self, prefix: Prefix, rows: Sequence[Tokens]) -> tuple[Tensor, IntArray] | None:
         """Return logits after each node of the tree of rows, (n_nodes, V), and `TokenTree.nodes`.
 
-        None if a tree saves little, or the network does not support it. The last row of a tree with
-        more nodes than all trees before is compared with a separate call, because attention may be
-        limited to a number of tokens.
+        The result is None if a tree saves little, or the network does not support it. If a tree has
+        more nodes than all earlier trees, its last row is compared with a separate call. Some
+        networks limit attention to a number of tokens, and so support only small trees.
         """
         n_tokens = sum(map(len, rows))
         is_possible = self._reads_trees and _is_plain(prefix.cache) and not is_merged()

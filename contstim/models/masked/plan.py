@@ -24,8 +24,8 @@ word add up to 1:
     5     The   _     _       1/6 log p(dog) + 1/6 log p(sleeps)
     6      _    _     _       1/3 log p(The) + 1/3 log p(dog) + 1/3 log p(sleeps)
 
-Each term is a question of the plan: `row` is the number of its pass, `token` the number of its
-token, `weight` its factor. Here row = 0 1 2 2 3 4 4 5 5 6 6 6, token = 1 2 1 2 3 1 3 2 3 1 2 3.
+Each term is a question of the plan: `row` is the index of its pass, `token` the index of its token,
+`weight` its factor. Here row = 0 1 2 2 3 4 4 5 5 6 6 6, token = 1 2 1 2 3 1 3 2 3 1 2 3.
 
 Pseudo-log-likelihoods ask for every token once, end mark included, with weight 1. They differ in
 the tokens that are hidden together with the token in question. In `The dog bark ##s .`, the last

@@ -42,7 +42,7 @@ class ServerModel(SubwordModel):
         name: name of the model, by default the address.
         config: text configuration of the network; None if it is unknown.
         draft: local model with similar scores; None for no draft.
-        connected: whether to use the server; without it, the model can only tokenize.
+        connected: whether to use the server; if False, the model can only tokenize.
 
     Raises:
         ServerFaultError: if the server fails a test.

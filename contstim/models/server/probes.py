@@ -45,7 +45,7 @@ _TEXTS = (
     "Nobody remembered the names of the children after the long winter.",
 )
 _LONG_PROBE = 80  # tokens: more than a block of a server's prefix cache (16 to 64)
-_STEPS = 8  # tokens of a probe of reported alternatives
+_STEPS = 8  # number of tokens of a probe that consists of reported alternatives
 _UNLIKELY = 8  # number of tokens outside the alternatives to check
 _MAX_TOTAL = 1.01  # maximum sum of probabilities, including rounding errors
 _SAME = 1e-6  # nats; values that differ by less are equal
@@ -87,7 +87,7 @@ def tolerance_in_nats(score: float, tolerance: float) -> float:
 
 
 def score_of(values: FloatArray) -> float:
-    """Return the sum of a row's values, nats, without nan, the value of the first token."""
+    """Return the sum of a row's values, nats; ignore the value of the first token, which is nan."""
     return float(np.nansum(values))
 
 
@@ -290,9 +290,10 @@ def _check_reported(
 def _check_unlikely(
     service: ScoringService, prefix: Tokens, likely: dict[int, float], special: frozenset[int]
 ) -> None:
-    """Check that values of tokens that are not reported differ, and are below reported values.
+    """Check tokens that are not among the alternatives, after a prefix.
 
-    All probabilities must add up to at most 1.
+    Their echoed values must differ from one another, and be below the values of all alternatives.
+    The probabilities of all these tokens must add up to at most 1.
     """
     # Ids from 0 to the largest known id, at equal distances
     spread = np.linspace(0, max(*prefix, *likely), 3 * _UNLIKELY).astype(int).tolist()
@@ -324,7 +325,7 @@ def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -
     try:
         (without,) = service.echo([row[1:]])
     except ServerFaultError:
-        return  # the server adds a missing first token; rows to score always begin with the context
+        return  # the server adds a missing first token; harmless, because rows have a context
     if np.abs(without[1:] - values[2:]).max() < _SAME:
         detail = "All later tokens have the same values without the first token of a text."
         service.refuse(OTHER_TOKENS, detail)
