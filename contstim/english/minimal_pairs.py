@@ -232,8 +232,8 @@ def _prefix(
     """Return the fields of the paradigm's prefix method; empty without such a method."""
     good, bad = (sentence.words for sentence in twins)
     if paradigm.prefix == "one":
-        # First index at which the words differ. It is also 0 if one sentence begins with all words
-        # of the other; in both cases, the method does not apply
+        # First index at which the words differ. The index is 0 if the first words differ, or if one
+        # sentence begins with all words of the other; then the method does not apply
         differing = (i for i, (a, b) in enumerate(zip(good, bad, strict=False)) if a != b)
         if index := next(differing, 0):
             return " ".join(good[:index]), good[index], bad[index]
