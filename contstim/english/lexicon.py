@@ -180,7 +180,7 @@ def _ends_in_consonant_y(word: str) -> bool:
 
 
 def _double_last_letter(word: str) -> str:
-    """Double the last letter of a word whose only vowel letter precedes it: stop, plan.
+    """Double the last letter of a word if the letter before it is the only vowel: stop, plan.
 
     The letters w, x and y are never doubled: show, fix, play.
     """

@@ -45,7 +45,7 @@ server/         causal transformers on an inference server
 checkpoints/    network and tokenizer from a folder or the hub
 training/       training of recurrent networks and small transformers
 
-words           tokens of each word, and tokens that may not occur in a sentence
+words           tokens of each word, and tokens that must not occur in a sentence
 boundaries      probabilities within classes of tokens, to enforce word boundaries
 batching        rows of tokens through a network
 costs           number of sequences that passed through networks, and computing time

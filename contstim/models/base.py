@@ -191,8 +191,8 @@ class Scorer(ABC):
       or raise a `ContstimError`. `unscorable` predicts this error.
     * Results depend only on weights, tokenizer, rule, context and seed.
     * `replacement_scores` equals `scores` of the rewritten sentences.
-    * `Replacements.exact` equals these scores where it is known, and `Replacements.upper_bound` is
-      not below them.
+    * `Replacements.exact` equals `replacement_scores` where it is known, and
+      `Replacements.upper_bound` is not below `replacement_scores`.
     * After `forget_prefixes`, equal calls need the same number of passes.
     """
 

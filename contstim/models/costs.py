@@ -93,7 +93,7 @@ def timed() -> Iterator[None]:
 
 
 def report_waiting(seconds: float) -> None:
-    """Move seconds from a `timed` statement to `others_seconds`: other searches ran in them."""
+    """Move the time of other searches from `seconds` to `others_seconds`, inside `timed`."""
     for tally in _ACTIVE.get():
         tally.seconds -= seconds
         tally.others_seconds += seconds

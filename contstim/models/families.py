@@ -1,4 +1,4 @@
-"""Families of models: built-in ones, and those of installed packages.
+"""Families of models: built-in families, and families of installed packages.
 
 A package adds a family by an entry point in the group `contstim.models`. The entry point has the
 name of the family, and its value is a `Family`:

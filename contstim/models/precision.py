@@ -109,7 +109,7 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
         f"{device}. Use a smaller model, or a device with more memory."
     )
     try:
-        # `alone`, since concurrent searches share the weights
+        # `alone`, because concurrent searches share the weights
         with fitting_memory(refusal), alone():
             for layer, _ in layers:
                 layer.compute_dtype = torch.float32

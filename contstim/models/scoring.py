@@ -64,8 +64,8 @@ def score_sentences(
         models: models, one column each.
         sentences: sentences or their texts, one row each.
         store: database of scores.
-        progress: function called with a model and a number of distinct sentences: those just
-            scored, or those found in the store.
+        progress: function called with a model, and with the number of distinct sentences that were
+            just scored or found in the store.
 
     Raises:
         ScoreError: if a score is nan or +inf.
@@ -97,7 +97,7 @@ def score_continuations(
     stored_as = []
     for model in models:
         require_language_model(model, "A score of words given the words before them")
-        # A separate fingerprint, so that these scores do not replace those of whole sentences
+        # A separate fingerprint, so that these scores do not replace scores of whole sentences
         convention = model.convention
         fingerprint = f"{convention.fingerprint}-continuation"
         stored_as.append(replace(convention, end_scored=False, fingerprint=fingerprint))

@@ -95,7 +95,7 @@ def sentence_hashes(sentences: Iterable[Sentence]) -> Hashes:
 
 
 def sentence_hash(sentence: Sentence) -> int:
-    """Return a hash of the words; equal for equal words, almost never for other words."""
+    """Return a hash of the words; different words almost always have different hashes."""
     # NFKC combines letters with accents and splits ligatures. A text of punctuation only is hashed
     # as it is
     plain = unicodedata.normalize("NFKC", sentence.bare).casefold()

@@ -222,7 +222,7 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
 def tell_vocabulary(name: str, rule: str, unknown: UnknownWords, reporter: Reporter) -> None:
     """Report whether a model reads end marks, and report or warn about unknown words.
 
-    `rule` is that of the model's convention.
+    `rule` is the rule of the model's convention.
     """
     if reads_end_mark(rule):
         reporter.say(

@@ -104,7 +104,7 @@ def _special(tokenizer: Any) -> _Special:
 
 
 def _find_special(tokenizer: Any) -> _Special:
-    """Return a pattern of the tokens that may not occur in a sentence, and their ids.
+    """Return a pattern of the tokens that must not occur in a sentence, and their ids.
 
     These are all special tokens, added tokens that look like special ones (`<tool_call>`), and
     SentencePiece's sign for a space. Other added tokens are allowed, since they are words that a

@@ -1,4 +1,4 @@
-"""Log-probabilities of continuations of a prefix, which the network processes only once.
+"""Log-probabilities of continuations of a prefix; the network processes the prefix only once.
 
 Example: continuations `big dogs bark`, `big dog` and `small` of a prefix, with one token per word:
 
@@ -11,8 +11,9 @@ prefix score the first token of each row, so `small` needs no pass. Row `big dog
 after `big`, which the pass for `big dogs bark` also computes. So one pass of two tokens serves both
 rows.
 
-If rows have the same beginnings, the network reads a tree of their tokens, each once: `big dogs`
-and `big cats` are three tokens, and an attention mask hides `dogs` from `cats`.
+If rows have the same beginnings, the network reads a tree of their tokens. A common beginning is
+then read once: `big dogs` and `big cats` are three tokens, and an attention mask hides `dogs` from
+`cats`.
 """
 
 from __future__ import annotations

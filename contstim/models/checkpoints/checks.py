@@ -266,7 +266,8 @@ _PROBE_TEXT = "the old house was not good for people but the small dog had water
 _PROBE_LENGTH = 7  # tokens: three before the changed token and three after it
 _MAX_ROUNDING_ERRORS = 64  # maximum difference of logits that should be equal, in rounding errors
 _PADDING_SHARE = 0.01  # maximum effect of padding on a classifier, relative to a token's effect
-_ROUNDING_SHARE = 0.1  # maximum difference of equal logits, relative to a token's effect
+# Maximum difference of logits that should be equal, relative to a token's effect
+_ROUNDING_SHARE = 0.1
 
 
 def check_behaviour(checkpoint: Checkpoint) -> None:

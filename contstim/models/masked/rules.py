@@ -123,7 +123,7 @@ def orders_plan(pattern: Pattern, seed: int, n_orders: int = N_ORDERS) -> Plan:
 def budget_plan(pattern: Pattern, seed: int, budget: int, *, in_orders: bool = False) -> Plan:
     """Plan an estimate of the mean over all orders, from at most `budget` distinct passes.
 
-    The first possible scheme of these is used:
+    The first of these schemes that is possible is used:
 
     1. All sets of words, and covers of the tokens within words. Half of the budget must suffice for
        the sets, the other half for 8 covers.

@@ -15,8 +15,8 @@ the sentence. They are found
               ? x_1        as bigrams that end in x_1
     l_m … l_1 ? x_1 … x_r  from the n-grams l_m … l_1 ? x_1 … x_(r-1), followed by x_r
 
-Example: a trigram model and `<s> the ? sleeps </s>`, in which a word replaces the `?`. Three
-conditional probabilities change: those of the words 0, 1 and 2 positions to the right of the `?`:
+Example: a trigram model and `<s> the ? sleeps </s>`, in which a word replaces the `?`. Three words
+have conditional probabilities that change. They are 0, 1 and 2 positions to the right of the `?`:
 
     right  target    contexts, the shortest first    n-grams in the tables, (left, right)
     0      ?         (none)   the       <s> the      ?          the ?        <s> the ?
@@ -99,7 +99,7 @@ class ReplacementScores:
         return -float(probs @ np.maximum(log_probs, -1e3))  # finite, since 0 · -inf is nan
 
     def _sum_of_unchanged(self, ids: tuple[int, ...], first: int) -> float:
-        """Sum the log10 probabilities of the words from number `first` (1-based) to the last."""
+        """Sum the log10 probabilities of the words from 1-based index `first` to the last."""
         order, total = self._tables.order, 0.0
         for end in range(first, len(ids) + 1):
             total += float(self._tables.log10_prob(ids[max(0, end - order) : end]))

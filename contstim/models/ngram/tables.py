@@ -106,7 +106,7 @@ class NgramTables:
         return slice(int(bounds[0]), int(bounds[1]))
 
     def find_one(self, order: int, prefix: int, word: int) -> int:
-        """Return the row of the n-gram with this prefix (a row) and last word; -1 if missing."""
+        """Return the row of the n-gram that extends row `prefix` by `word`; -1 if missing."""
         keys, key = self.orders[order - 1].keys, prefix * len(self.words) + word
         row = int(keys.searchsorted(key))
         return row if row < len(keys) and keys[row] == key else -1

@@ -92,7 +92,7 @@ class Client:
             trust_env=False,
         )
         self._http = stack.enter_context(self._portal.wrap_async_context_manager(http))
-        # Close sockets when the object is deleted, since open ones cause warnings
+        # Close sockets when the object is deleted, because open sockets cause warnings
         finalize(self, _close_client, stack, self._portal.call(get_ident))
 
     def ask_all(

@@ -136,7 +136,7 @@ class ServerModel(SubwordModel):
         n_context = len(self._context)
         with timed():
             answers = self._service.echo([self._context + row for row in rows])
-            # Repeat probes, since the server's model may have changed between requests
+            # Repeat probes, because the server's model may have changed between requests
             check_unchanged(self._service)
         count(len(rows), sum(map(len, rows)) + n_context * len(rows))
         return [values[n_context:] for values in answers]

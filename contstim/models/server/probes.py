@@ -152,7 +152,7 @@ def _uncommon_rows(tokenizer: Any) -> list[Tokens]:
 
 
 def _check_texts(service: ScoringService, rows: Sequence[Tokens]) -> None:
-    """Check that the server's texts for the tokens are those of the sentences."""
+    """Check that the server reports the texts of the sentences for their tokens."""
     service.echo(rows)
     for text, reported in zip(_TEXTS, service.texts, strict=True):
         expected, actual = _without_spaces_and_case(text), _without_spaces_and_case(reported)
@@ -290,10 +290,10 @@ def _check_reported(
 def _check_unlikely(
     service: ScoringService, prefix: Tokens, likely: dict[int, float], special: frozenset[int]
 ) -> None:
-    """Check tokens that are not among the alternatives, after a prefix.
+    """Check the echoed values of tokens that are not among the alternatives after a prefix.
 
-    Their echoed values must differ from one another, and be below the values of all alternatives.
-    The probabilities of all these tokens must add up to at most 1.
+    The values must not all be equal, and must not exceed `_least` by more than the tolerance. The
+    probabilities of these tokens and of the alternatives must add up to at most 1.
     """
     # Ids from 0 to the largest known id, at equal distances
     spread = np.linspace(0, max(*prefix, *likely), 3 * _UNLIKELY).astype(int).tolist()
@@ -312,10 +312,10 @@ def _check_unlikely(
 
 
 def _least(alternatives: dict[int, float]) -> float:
-    """Return the maximum log-probability of tokens that are not reported, nats.
+    """Return the value that no token outside the alternatives may exceed, nats.
 
-    This is the second-lowest reported value. The lowest may belong to the sampled token, which is
-    always reported.
+    This is the second-lowest reported value. The lowest reported value may belong to the sampled
+    token, which is always reported.
     """
     return min(sorted(alternatives.values())[1:], default=0.0)
 
@@ -325,7 +325,9 @@ def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -
     try:
         (without,) = service.echo([row[1:]])
     except ServerFaultError:
-        return  # the server adds a missing first token; harmless, because rows have a context
+        # The server adds a missing first token. This is harmless, because rows to score always
+        # begin with the context
+        return
     if np.abs(without[1:] - values[2:]).max() < _SAME:
         detail = "All later tokens have the same values without the first token of a text."
         service.refuse(OTHER_TOKENS, detail)

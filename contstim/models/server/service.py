@@ -1,7 +1,7 @@
 """Requests with token ids and checked responses, in the dialects of servers.
 
-A response must have one finite value per token, and no value above 0. If the server reports tokens,
-they must be the tokens of the request.
+A response must have one finite value for each token except the first, and no value above 0. If the
+server reports tokens, they must be the tokens of the request.
 
 There are two kinds of requests. `echo` requests the log-probability of each token given the tokens
 before it. `alternatives` requests the likeliest next tokens and their log-probabilities. A dialect
