@@ -4,7 +4,7 @@ A rule is a production over categories with features (Gazdar, Klein, Pullum & Sa
 *Generalized Phrase Structure Grammar*). The notation is NLTK's notation of feature grammars:
 a variable (`?n`) has the same value at each occurrence in a rule. There are two additions: a weight
 in brackets at the end of every alternative, and `+H` on heads. If a variable has several possible
-values, each value is weighted by the frequency of the head's words with this value.
+values, each value is weighted by the total frequency of the words that the head can then become.
 
 Starting from the root, each rule is expanded for every binding of its variables to values:
 
@@ -64,8 +64,9 @@ _Expansion: TypeAlias = tuple[float, tuple[Pattern, ...], tuple[Pattern, ...]]
 """A rule prepared for expansion: its weight, and its children in two orders.
 
 In the first order, children bind variables: heads that are words, then other words, then phrases.
-So combinations that no word has are excluded early. The second order is that of the sentence.
-There, children lack features that no rule for their category uses; these would multiply symbols.
+So combinations that no word has are excluded early. The second order is that of the sentence. In
+the second order, phrases have only features that a rule for their category uses. Symbols that
+differ only in unused features would have the same derivations.
 """
 
 
@@ -114,8 +115,8 @@ def productions(text: str) -> list[Any]:
     from nltk.featstruct import SLASH, TYPE, FeatStructReader
     from nltk.grammar import FeatStructNonterminal, read_grammar
 
-    # NLTK does not know definitions, "$name = text". Each is substituted in all lines below it, so
-    # that a definition may use earlier definitions
+    # NLTK does not know definitions, "$name = text". Each definition is substituted in all lines
+    # below it, so that a definition may use earlier definitions
     lines = []
     abbreviations: dict[str, str] = {}
     for line in text.splitlines():
@@ -197,7 +198,8 @@ class Grammar:
             # Variables of the left side that the symbol does not specify remain unbound
             absent = pattern.variables - binding.keys()
             for rule_weight, order, right in alternatives:
-                # Bindings share the weight of a rule in proportion to the mass of their heads
+                # The weight of a rule is divided among its bindings, in proportion to the mass of
+                # their heads
                 masses = dict(self._expand_rule(order, right, binding, absent))
                 total = sum(masses.values())
                 mass += rule_weight * total
@@ -230,8 +232,8 @@ class Grammar:
                 if not child_mass:
                     break
                 children.append(child)
-                # Only heads count: a frequent verb makes its class of subjects frequent, but a
-                # rare adverb does not make the sentence rare
+                # Only heads count. So subjects of frequent verbs are drawn often, but a rare adverb
+                # does not make a sentence rare
                 mass *= child_mass if pattern.is_head else 1.0
             else:
                 yield tuple(children), mass

@@ -146,10 +146,10 @@ class Lexicon:
         return self._matches[symbol]
 
     def values(self, symbol: Symbol, names: tuple[str, ...]) -> Rows:
-        """Return the distinct combinations of values of these features in a symbol's entries.
+        """Return the distinct combinations of values that a symbol's entries have for features.
 
-        Several values of a feature in an entry are joined to one value with alternatives, except
-        for features in `SEPARATE`.
+        If an entry has several values of a feature, they are joined to one value with alternatives.
+        Values of features in `SEPARATE` are not joined; each value gives a separate combination.
         """
         if (symbol, names) not in self._values:
             rows: dict[tuple[str, ...], None] = {}
@@ -165,7 +165,7 @@ class Lexicon:
         return self._values[symbol, names]
 
     def combinations(self, names: tuple[str, ...]) -> Rows:
-        """Return all combinations of values of these features in any entry of any category."""
+        """Return all combinations of values that any entry has for these features."""
         if names not in self._combinations:
             rows: dict[tuple[str, ...], None] = {}
             for entry in self:
@@ -180,7 +180,7 @@ def _ends_in_consonant_y(word: str) -> bool:
 
 
 def _double_last_letter(word: str) -> str:
-    """Double the last letter of a word of one syllable if it follows a single vowel: stop, plan.
+    """Double the last letter of a word if the letter before it is the only vowel: stop, plan.
 
     The letters w, x and y are never doubled: show, fix, play.
     """
@@ -276,7 +276,7 @@ class _Reader:
         no = dict.fromkeys(("kin", "hum", "live", "shared"), ("no",))
         features = {"count": ("count",), **no, "by": PERSONS} | features
         for name in features.get("sem", ()):
-            # Precedence: features of the class, then of the row, then these defaults
+            # Features of the class override those of the row, which override the defaults above
             features = features | self.inherited.get(name, {})
         plural = irregular[0] if irregular else add_s(lemma)
         regular = "yes" if plural in (lemma + "s", lemma + "es", add_s(lemma)) else "no"
@@ -314,7 +314,8 @@ class _Reader:
         forms |= dict(zip(forms, irregular, strict=False))
         # "have" is the only verb except "be" with an irregular third person
         third = "has" if lemma == "have" else add_s(head) + space + particles
-        # The base form ("to see", "can see") fits all persons, the present tense not he, she, it
+        # The base form ("to see", "can see") fits all persons. In the present tense, the same form
+        # does not fit he, she and it
         yield lemma, features | {"form": ("base",), "agr": PERSONS}
         yield lemma, features | {"form": ("pres",), "agr": OTHER_PERSONS}
         yield third, features | {"form": ("pres",), "agr": HE_SHE_IT}

@@ -48,9 +48,9 @@ class LabelledPair:
         pairID: number of the pair within the paradigm, from 0.
         lexically_identical: whether both sentences have the same lemmas, in any order and form.
         one_prefix: common beginning, next word of the good sentence, and next word of the bad one;
-            empty if the method does not apply.
+            empty if BLiMP's one-prefix method does not apply.
         two_prefix: beginning of the good sentence, beginning of the bad one, and the word that
-            follows both; empty if the method does not apply.
+            follows both; empty if BLiMP's two-prefix method does not apply.
     """
 
     sentence_good: str
@@ -65,7 +65,7 @@ class LabelledPair:
 
     @property
     def row(self) -> dict[str, Any]:
-        """The fields of a line in BLiMP's files; without fields of methods that do not apply."""
+        """The fields of a line in BLiMP's files; without prefixes for methods that do not apply."""
         row = asdict(self) | {"simple_LM_method": True}
         for method, names in PREFIX_FIELDS.items():
             values = row.pop(method)
@@ -81,8 +81,8 @@ class Generator:
         paradigms: paradigms with the same additional rules (`Paradigm.rules`).
 
     Raises:
-        InputError: if a constituent is not a category, or a rule cannot be read (names the
-            paradigm).
+        InputError: if a constituent is not a category (the message names the paradigm), or a rule
+            cannot be read.
     """
 
     def __init__(self, paradigms: Sequence[Paradigm]) -> None:
@@ -209,7 +209,8 @@ class Generator:
     def _inflect(self, word: Derivation, changes: dict[str, str]) -> Derivation | None:
         """Return the form of the same lemma with changed features; None if there is no such form.
 
-        A function word is replaced by the word with the same index among words with these features.
+        A function word without such a form is replaced: word i among the words with its features
+        becomes word i among the words with the changed features.
         """
         if word.entry is None:
             raise InputError(f"{word.symbol} is a phrase, but only single words have other forms.")
@@ -231,7 +232,8 @@ def _prefix(
     """Return the fields of the paradigm's prefix method; empty without such a method."""
     good, bad = (sentence.words for sentence in twins)
     if paradigm.prefix == "one":
-        # First index at which the words differ; 0 if one sentence is the beginning of the other
+        # First index at which the words differ. The index is 0 if the first words differ, or if one
+        # sentence begins with all words of the other; then the method does not apply
         differing = (i for i, (a, b) in enumerate(zip(good, bad, strict=False)) if a != b)
         if index := next(differing, 0):
             return " ".join(good[:index]), good[index], bad[index]

@@ -75,7 +75,7 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
     """A type of minimal pair with one kind of error; fields are keys of the TOML file.
 
     Attributes:
-        uid: name of the paradigm, as in BLiMP.
+        uid: name of the paradigm (BLiMP's field `UID`).
         phenomenon: phenomenon, such as `island_effects`.
         field: field of linguistics, such as `syntax`.
         good: items of the good sentence.
@@ -116,7 +116,7 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
                 names = [item.name for item in items]
                 if twice := sorted({*names} & {item.name for item in hidden}):
                     raise ValueError(f"'{which}' and 'with' both name {', '.join(twice)}.")
-                # A prefix precedes the critical word, so this is not the first item
+                # A prefix precedes the critical word, so the critical word is not the first item
                 if self.critical and self.critical not in names[1:]:
                     raise ValueError(
                         f"critical = {self.critical!r} does not follow anything in the {which} "
@@ -203,7 +203,7 @@ def _read_bad(text: str, good: Sequence[Item]) -> tuple[Item, ...]:
                 f"bad sentence another name, as in new:{item.name}[...]."
             )
         items.append(Item(item.name) if is_bare else item)
-    # The bad sentence may repeat a constituent of the good one, but not its own items
+    # The bad sentence may repeat a constituent of the good sentence, but not a new item
     _require_distinct_names([item for item in items if not item.is_reference])
     return tuple(items)
 

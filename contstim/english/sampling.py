@@ -33,10 +33,10 @@ LENGTH_SHARES = {3: 1, 4: 4, 5: 9, 6: 13, 7: 16, 8: 17, 9: 14, 10: 10, 11: 7, 12
 LENGTH_SHARES |= {15: 1, 16: 0.5}
 # Maximum number of consecutive draws without a new sentence.
 PATIENCE = 20_000
-# Categories of content words, which may not occur twice in a sentence.
+# Categories of content words. A content word must not occur twice in a sentence.
 CONTENT = frozenset("N V ADJ ADV NAME MASSN CMP LOOK TIME DEST PADV GOING".split())
 
-# Words of up to this many letters may recur within entries of several words, such as `bus stop`.
+# A word of up to this many letters may recur as a part of an entry such as `bus stop`.
 SHORT_WORD = 3
 DESCRIBING = frozenset({"ADJ", "CMP", "LOOK"})
 
@@ -126,7 +126,10 @@ class Sampler:
     def draw(
         self, rng: random.Random, words: int | None = None, symbol: Symbol = START
     ) -> Derivation:
-        """Draw a derivation of exactly `words` words, which must exist; None for any length."""
+        """Draw a derivation of exactly `words` words, or of any length if `words` is None.
+
+        A derivation of this length must exist.
+        """
         if (symbol, words) not in self._options:
             self._options[symbol, words] = self._weighted_options(symbol, words)
         options, totals = self._options[symbol, words]
@@ -143,8 +146,9 @@ class Sampler:
     ) -> tuple[Sequence[Any], list[float]]:
         """Return the possible expansions of a symbol and their cumulative weights.
 
-        Expansions of a lexical symbol are entries. Expansions of a phrase are children with numbers
-        of words, which add up to `words`.
+        An expansion of a lexical symbol is an entry. An expansion of a phrase is a pair: the
+        children, and the number of words of each child. The numbers add up to `words`; without
+        `words`, they are None.
         """
         if symbol in self.grammar.words:
             entries = [e for e in self.grammar.words[symbol] if words in (None, len(e.words))]
@@ -202,7 +206,7 @@ def is_sensible(derivation: Derivation) -> bool:
       words (`SHORT_WORD`).
     * No two words of one family ("husband", "wife") occur together.
     * No word follows itself.
-    * At most one word is a describing word.
+    * At most one word is a describing word (`DESCRIBING`).
     * No two words clash, as "writes" and "old" in "writes an old book".
     """
     entries = tuple(derivation.entries())

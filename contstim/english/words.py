@@ -144,7 +144,7 @@ def verb_uses(
 
     Complements are: something, somebody, two (objects), something-to (somebody), to (somewhere),
     clause, infinitive, object-infinitive, ing, adjective, passive, nothing. `tags` are C5 tags;
-    `kind` is a function that returns the main kind of a word with a tag.
+    `kind` is a function of a word and its tag that returns the word's main kind, such as `person`.
     """
     letters = [_letter(w.lower(), tag, kind(w, tag)) for w, tag in zip(words, tags, strict=True)]
     uses = {}

@@ -12,7 +12,7 @@ It omits checks, helpers in the same file, and `merging` for concurrent searches
     masked.adapter.MaskedModel            the rule (`rules.chain_plan`) and the tokenization
     masked.network.MaskedNetwork          the mask token; only required logits are computed
     masked.adapter.MaskedModel.log_probs  the interface of language models
-    words.encode_batch                    each sentence's tokens, and the word of each
+    words.encode_batch                    each sentence's tokens, and the word of each token
     masked.network.MaskedNetwork.answer   rows and questions of many plans
     masked.network.MaskedNetwork.ask      distinct rows and positions
     batching.forward_in_batches           batches of similar lengths that fit into memory
@@ -45,7 +45,7 @@ server/         causal transformers on an inference server
 checkpoints/    network and tokenizer from a folder or the hub
 training/       training of recurrent networks and small transformers
 
-words           tokens of each word, and tokens that may not occur in a sentence
+words           tokens of each word, and tokens that must not occur in a sentence
 boundaries      probabilities within classes of tokens, to enforce word boundaries
 batching        rows of tokens through a network
 costs           number of sequences that passed through networks, and computing time

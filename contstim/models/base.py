@@ -191,8 +191,8 @@ class Scorer(ABC):
       or raise a `ContstimError`. `unscorable` predicts this error.
     * Results depend only on weights, tokenizer, rule, context and seed.
     * `replacement_scores` equals `scores` of the rewritten sentences.
-    * `Replacements.exact` equals these scores where it is known, and `Replacements.upper_bound` is
-      not below them.
+    * `Replacements.exact` equals `replacement_scores` where it is known, and
+      `Replacements.upper_bound` is not below `replacement_scores`.
     * After `forget_prefixes`, equal calls need the same number of passes.
     """
 
@@ -322,8 +322,9 @@ class Scorer(ABC):
     def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
         """Return lower bounds of scores, (n_sentences,), nats; None if the rule has none.
 
-        Only the log of a mean probability over orders has a bound: the mean log-probability over
-        the same orders (evidence lower bound).
+        Only one kind of score has a bound: the log of a sentence's mean probability over the orders
+        in which its words can be predicted. The bound is the mean log-probability over the same
+        orders (evidence lower bound).
 
         Raises:
             ModelError: see `scores`.
@@ -381,8 +382,8 @@ class LanguageModel(Scorer):
     * Scores are natural logs, finite or -inf, and not positive.
     * `continuation_log_probs` is the sum of log p(word | words before) over the words. A model
       without these probabilities always raises an error, even for an empty list.
-    * In float32 on the CPU, the error of both is at most 1e-4 nats or 1e-6 of the score, whichever
-      is larger.
+    * In float32 on the CPU, the error of `log_probs` and of `continuation_log_probs` is at most
+      1e-4 nats or 1e-6 of the score, whichever is larger.
     """
 
     @abstractmethod

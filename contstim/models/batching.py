@@ -38,8 +38,9 @@ _restores: list[Callable[[], None]] = []  # one function for each active `float3
 class Budget:
     """Maximum number of tokens in a batch, padding included.
 
-    Large batches are faster on a GPU, and slower on a CPU, whose caches are too small for their
-    activations. When memory runs out, the budget is lowered for all later calls.
+    Large batches are faster on a GPU. They are slower on a CPU, because its caches are too small
+    for the activations of a large batch. When memory runs out, the budget is lowered for all later
+    calls.
 
     Attributes:
         warned: whether a warning of a lowered budget has been issued.
@@ -58,8 +59,8 @@ class Budget:
         """Set the budget to half the size of a batch that did not fit into memory.
 
         The batch has `n_rows` rows of at most `length` tokens; for `width`, see
-        `forward_in_batches`. It may have been far below the budget, so half of the budget may be
-        too much.
+        `forward_in_batches`. The batch may have been far smaller than the budget, so half of the
+        budget could still be too large.
         """
         if torch.device(self.device).type == "cuda":
             torch.cuda.empty_cache()
@@ -82,7 +83,7 @@ def forward_in_batches(
     Rows are padded on the right. `run` is called in inference mode with the ids (b, l), the
     attention mask (b, l) and the indices (b,) of the rows. It stores its results, or returns a
     function that copies them from the device and stores them. On a GPU, these functions are called
-    for many batches together, since the GPU is idle while the host copies results.
+    for many batches together, because the GPU is idle while the host copies results.
 
     When memory runs out, the budget is lowered, and the rows are retried in smaller batches. So
     `run` must not store results before the network has succeeded.
@@ -120,7 +121,7 @@ def forward_in_batches(
             if len(chosen) == 1:
                 raise ModelError(does_not_fit(longest, device)) from error
             fits = False
-        # After the handler, in which the error holds the tensors of the failed pass
+        # Not inside the handler: there, the error keeps the tensors of the failed pass in memory
         if not fits:
             budget.lower(len(chosen), longest, width=width)
             continue
@@ -201,13 +202,13 @@ def float32_products() -> Iterator[None]:
 
     For speed, PyTorch may round the factors of float32 products to ten bits (TF32) or to seven
     (bfloat16). By default, it does so only for recurrent layers on GPUs. PyTorch has two interfaces
-    for these settings: `allow_tf32` and `set_float32_matmul_precision`, and since PyTorch 2.9
-    `fp32_precision` for each kind of operation. If a program has used the newer interface, the
-    older one may raise an error or return an outdated value.
+    for these settings. The older one consists of `allow_tf32` and `set_float32_matmul_precision`.
+    The newer one, from PyTorch 2.9 on, is `fp32_precision` for each kind of operation. If a program
+    has used the newer interface, the older one may raise an error or return an outdated value.
 
-    The settings apply to all threads. If several statements are active, the first one changes the
-    settings, and the last one restores them. Afterwards, cuDNN's precision is set explicitly: it no
-    longer follows the general setting.
+    The settings apply to all threads. If several statements overlap, the statement that begins
+    first changes the settings, and the statement that ends last restores them. Afterwards, cuDNN's
+    precision is set explicitly: it no longer follows the general setting.
     """
     with _LOCK:
         _restores.append((lambda: None) if _restores else _set_float32())
@@ -215,7 +216,7 @@ def float32_products() -> Iterator[None]:
         yield
     finally:
         with _LOCK:
-            _restores.pop()()  # the last call is the function of the first statement
+            _restores.pop()()  # the statement that ends last calls the first statement's function
 
 
 def _set_float32() -> Callable[[], None]:

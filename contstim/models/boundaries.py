@@ -39,11 +39,11 @@ _BLANKS = ("\n", "\t", "\r", "Ċ", "ĉ", "č")  # the last three are bytes of by
 def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     """Return the class of each token, (n_tokens,): `BOUNDARY`, `WITHIN` or `NO_CLASS`.
 
-    If the tokenizer marks the beginnings of words (WordPiece, byte-level BPE, SentencePiece),
-    `BOUNDARY` contains the word-initial tokens and the end marks of all scripts. If it marks the
-    ends of words (`</w>`), `BOUNDARY` contains the word-final tokens except the end marks. Special
-    tokens (including the unknown token) have no class. Nor do outputs of the network without a
-    token in the vocabulary.
+    End marks are tokens that end a sentence, such as the full stop, in any script. If the tokenizer
+    marks where words begin (WordPiece, byte-level BPE, SentencePiece), `BOUNDARY` contains the
+    word-initial tokens and the end marks. If it marks where words end (`</w>`), `BOUNDARY` contains
+    the word-final tokens, but not the end marks. Special tokens (including the unknown token) have
+    no class. Outputs of the network without a token in the vocabulary have no class either.
 
     The most frequent mark in the vocabulary, `##`, `Ġ`, `▁` or `</w>`, determines the kind of
     tokenizer. In the vocabulary `[CLS] dog ##s sleep .`, `##` marks continuations. So `dog`,

@@ -1,7 +1,7 @@
 """A cache bounded by the total size of its results, not by their number.
 
-Otherwise a few results of three words each could replace the tokens of a whole vocabulary, which
-take seconds to compute.
+With a limit on the number, a few results of three words each could displace the result for a whole
+vocabulary, which takes seconds to compute.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 WORDS = 500_000
 """Maximum number of cached words; enough for two large vocabularies at all kinds of positions."""
 
-_MIN_SIZE = 16  # size of a smaller result in the total, since its key also takes memory
+_MIN_SIZE = 16  # smaller results count as this size, because their keys also take memory
 
 
 class SizedCache(Generic[P, Result]):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> None:
     """Check quickly that the files of a model exist and can be read.
 
-    Only the configuration is read, and nothing on the hub.
+    Of a checkpoint in a folder, only the configuration is read. The hub is not accessed.
 
     Raises:
         ModelError: if the file or folder is missing, its configuration is damaged or requires code
@@ -204,8 +204,8 @@ def free_memory() -> None:
 def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ...]:
     """Return existing files of models, transforms, word counts and training hashes.
 
-    Specifications are parsed, or texts without names. Empty texts, from models created in Python,
-    are ignored.
+    `specifications` are parsed specifications, or texts without `NAME=`. A model that was created
+    in Python has an empty text, which is ignored.
 
     Raises:
         ModelError: see `parse_model`.

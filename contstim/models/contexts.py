@@ -96,7 +96,8 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
     added_ids = _added_before(tokenizer)
     if any(_fault(token, tokenizer, config, added=True) for token in added_ids):
         added_ids = ()
-    # The context may itself begin with the last added tokens; n is the number of those before them
+    # If the text already begins with the last added tokens, they must not be read twice: put only
+    # the first n added tokens before the text
     n = next(n for n in range(len(added_ids) + 1) if added_ids[n:] == ids[: len(added_ids) - n])
     return (*added_ids[:n], *ids)
 
@@ -104,8 +105,8 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
 def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:
     """Return contexts under which to compare scores.
 
-    These are '. ' and special tokens that begin or end texts. If the tokenizer declares a chat mark
-    as beginning or end of a sequence, it is included.
+    These are '. ' and special tokens that begin or end texts. A chat mark is included if the
+    tokenizer or the configuration declares it as the beginning or end of a sequence.
     """
     declared = (token for _, token in _declared(tokenizer, config))
     ids = dict.fromkeys((*_separators(tokenizer), *declared))
@@ -174,7 +175,8 @@ def _fault(token: int, tokenizer: Any, config: Any, *, added: bool = False) -> s
     """Return the reason why a token cannot be a context; empty if it can.
 
     If `added`, the tokenizer puts the token before every text. A chat template may repeat such a
-    token before each turn, as Llama 2's does, although it is no chat mark.
+    token before each turn, as Llama 2's does, although the token is no chat mark. So only the
+    token's name is checked.
     """
     size = len(tokenizer)
     if not _is_readable(token, tokenizer, config):

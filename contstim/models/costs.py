@@ -38,8 +38,8 @@ class Tally:
 
     Attributes:
         total: total cost of networks.
-        seconds: computing time of networks; for a server, the time until it has answered. Searches
-            that share a batch share its time.
+        seconds: computing time of networks; for a server, the time until it has answered. The time
+            of a merged batch is divided among its searches.
         others_seconds: time in which this search waited for other searches; see `merging`.
     """
 
@@ -93,7 +93,7 @@ def timed() -> Iterator[None]:
 
 
 def report_waiting(seconds: float) -> None:
-    """Move seconds of a `timed` statement to `others_seconds`, since other searches ran."""
+    """Move the time of other searches from `seconds` to `others_seconds`, inside `timed`."""
     for tally in _ACTIVE.get():
         tally.seconds -= seconds
         tally.others_seconds += seconds

@@ -1,4 +1,4 @@
-"""Families of models: built-in ones, and those of installed packages.
+"""Families of models: built-in families, and families of installed packages.
 
 A package adds a family by an entry point in the group `contstim.models`. The entry point has the
 name of the family, and its value is a `Family`:
@@ -6,8 +6,8 @@ name of the family, and its value is a `Family`:
     [project.entry-points."contstim.models"]
     mine = "my_package:FAMILY"
 
-Then all commands accept `--model mine:location`. Entry points are loaded only for names that are
-not built in, and to list families.
+Then all commands accept `--model mine:location`. Entry points are loaded for two purposes: to find
+a family that is not built in, and to list all families.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ def _compute(calls: Sequence[NetworkCall]) -> list[Answer]:
         if len(calls) == 1:
             return [(None, error, perf_counter() - start)]
         no_memory = out_of_memory(error)
-    # After the handler, in which the error holds the tensors of the failed pass
+    # Not inside the handler: there, the error keeps the tensors of the failed pass in memory
     if no_memory:
         first.budget.lower(n_rows, max(call.shape[1] for call in calls))
     half = len(calls) // 2

@@ -62,9 +62,9 @@ def tolerance_of(
 ) -> float:
     """Return the maximum relative difference between scores of one sentence in two batches.
 
-    It is constant in float32. Below float32 and for quantized networks, a few sentences are scored
-    one by one and in one batch. The tolerance is four times the largest relative difference, and at
-    least the rounding error of the precision.
+    This tolerance is constant in float32. Below float32 and for quantized networks, a few sentences
+    are scored one by one and in one batch. The tolerance is then four times the largest relative
+    difference, and at least the rounding error of the precision.
     """
     coarse = any(_is_coarse(tensor.dtype) for tensor in network.parameters())
     if not coarse and not quantization_of(network):
@@ -109,7 +109,7 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
         f"{device}. Use a smaller model, or a device with more memory."
     )
     try:
-        # `alone`, since concurrent searches share the weights
+        # `alone`, because concurrent searches share the weights
         with fitting_memory(refusal), alone():
             for layer, _ in layers:
                 layer.compute_dtype = torch.float32

@@ -72,8 +72,8 @@ def _remote_method(method: _Method) -> _Method:
 class RemoteModel(LanguageModel):
     """Scorer that workers have loaded.
 
-    The class is that of language models, although the scorer may have another unit than nats. In
-    this case, `require_language_model` refuses it, and its language-model methods raise errors.
+    Every such scorer is a `LanguageModel`, even if the unit of its scores is not nats. With another
+    unit, `require_language_model` refuses it, and its language-model methods raise errors.
 
     Use it for scoring. A search would be slow, because it would wait for a worker at each step.
     """

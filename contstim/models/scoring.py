@@ -64,8 +64,8 @@ def score_sentences(
         models: models, one column each.
         sentences: sentences or their texts, one row each.
         store: database of scores.
-        progress: function called with a model and a number of distinct sentences: those just
-            scored, or those found in the store.
+        progress: function called with a model, and with the number of distinct sentences that were
+            just scored or found in the store.
 
     Raises:
         ScoreError: if a score is nan or +inf.
@@ -97,7 +97,7 @@ def score_continuations(
     stored_as = []
     for model in models:
         require_language_model(model, "A score of words given the words before them")
-        # A separate fingerprint, so that these scores do not replace those of whole sentences
+        # A separate fingerprint, so that these scores do not replace scores of whole sentences
         convention = model.convention
         fingerprint = f"{convention.fingerprint}-continuation"
         stored_as.append(replace(convention, end_scored=False, fingerprint=fingerprint))
@@ -118,9 +118,10 @@ def score_each(
 
     Args:
         models: models, one column each.
-        items: items of the list that the method takes, such as sentences.
-        method: name of the method, which returns an array (n_items,).
-        stored_as: convention of each model in the store; by default that of the model.
+        items: items to score, such as sentences.
+        method: name of the method, which takes a list of items and returns an array (n_items,).
+        stored_as: for each model, the convention under which the store has its scores; by default
+            the model's convention.
         store: see `score_sentences`.
         progress: see `score_sentences`.
 
@@ -142,7 +143,8 @@ def score_each(
             store.save(convention.fingerprint, convention.json, [texts[r] for r in rows], values)
         report(models[column], len(rows))
 
-    # Calls for workers, by the function that sends them; column and rows for each call's result
+    # Calls for workers, grouped by the function that sends them; for each call, the column and the
+    # rows of its result
     calls: dict[Answer, list[ModelCall]] = {}
     targets: dict[ModelCall, tuple[int, IntArray]] = {}
     for column, model in enumerate(models):
@@ -176,7 +178,10 @@ def score_each(
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    """Yield slices of n sentences; their sizes adapt so that the caller scores each in seconds."""
+    """Yield slices of n sentences; the caller scores each slice before it takes the next one.
+
+    The size of a slice depends on the time of the one before, so that each takes a few seconds.
+    """
     size, start = _MIN_BLOCK, 0
     while start < n:
         block_start = perf_counter()

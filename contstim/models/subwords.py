@@ -61,7 +61,7 @@ class SubwordModel(LanguageModel):
     _begin_again: tuple[Any, ...] = ()
     checkpoint: Checkpoint | None = None
     _encode: Callable[..., list[Encoding]]  # `encode_batch` with options
-    _space = False  # whether to add a space before the first word, so that it is split like others
+    _space = False  # whether to add a space before the first word, to split it like other words
     _end_apart = False  # whether the end mark must have separate tokens
     _needs_every_word = False  # whether to refuse a sentence with a word that has no tokens
 

@@ -51,7 +51,8 @@ def placement_options(loading: Loading, offload: str) -> dict[str, Any]:
         settings["quantization_config"] = configuration(
             load_in_8bit=loading.quantize == "int8",
             load_in_4bit=loading.quantize == "int4",
-            # The 16 numbers are quantiles of a normal distribution, since weights are nearly normal
+            # "nf4": the 16 values of 4 bits are quantiles of a normal distribution, because weights
+            # are nearly normal
             bnb_4bit_quant_type="nf4",
             bnb_4bit_compute_dtype=getattr(torch, loading.dtype),
         )
@@ -122,7 +123,7 @@ _VOLATILE = frozenset({"_name_or_path", "architectures", "dtype", "transformers_
 def write_tensors(
     path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Write named tensors; an existing file is replaced only after all are written.
+    """Write named tensors; an existing file is replaced only after all tensors are written.
 
     Raises:
         InputError: if the file cannot be written, for instance because the disk is full.

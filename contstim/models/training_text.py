@@ -1,7 +1,8 @@
 """Training sentences of a model, as 8-byte hashes in a file next to the model or in its folder.
 
-A model may have memorised its training sentences. So the record of a score table lists the scored
-sentences, as hashes, that are in the training text of each model. Later commands count them.
+A model may have memorised its training sentences. So the record of a score table lists, for each
+model, the hashes of the scored sentences that are in its training text. Later commands count these
+hashes.
 
 A sentence is in the training text if the text has a sentence with the same words in order. Case,
 punctuation, end marks and spacing are ignored, since texts are split and cleaned in many ways.
@@ -64,7 +65,8 @@ def in_training_text(text: Path, sentences: Sequence[Sentence]) -> BoolArray:
             "model again, or remove the file."
         ) from error
     sought = sentence_hashes(sentences)
-    # The only row that can have each hash; the appended 0 is for a row after the end
+    # Row at which each sought hash must be, if the file contains it. The row is `len(hashes)` if
+    # all hashes of the file are smaller; a 0 is appended so that this row exists
     rows = np.searchsorted(hashes, sought)
     equal: BoolArray = np.append(hashes, np.uint64(0))[rows] == sought
     return equal & (rows < len(hashes))
@@ -93,7 +95,7 @@ def sentence_hashes(sentences: Iterable[Sentence]) -> Hashes:
 
 
 def sentence_hash(sentence: Sentence) -> int:
-    """Return a hash of the words; equal for equal words, almost never for other words."""
+    """Return a hash of the words; different words almost always have different hashes."""
     # NFKC combines letters with accents and splits ligatures. A text of punctuation only is hashed
     # as it is
     plain = unicodedata.normalize("NFKC", sentence.bare).casefold()
@@ -160,7 +162,8 @@ def read_contamination(
 ) -> dict[str, Contamination | None]:
     """Read from a table's record which sentences each model was trained on.
 
-    The result is None for a model that is not in the record, and for all models without a record.
+    The result is None for a model that is not in the record. Without a valid record, it is None for
+    every model.
     """
     hashes = dict.fromkeys(map(_hex, sentences))
     results: dict[str, Contamination | None] = dict.fromkeys(models)

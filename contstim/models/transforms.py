@@ -10,7 +10,8 @@ Two transforms make the scores of a language model comparable between sentences:
     +mean   log p / number of tokens that the scoring rule scores
     +slor   (log p - unigram log p of the words) / number of words (Pauls & Klein 2012; Lau et al.
             2017). The unigram model may have a rule, as in +slor:FILE@lower; by default it uses
-            that of the language model. If it reads end marks, their log p is subtracted as well.
+            the rule of the language model. If the unigram model reads end marks, their log p is
+            subtracted as well.
 
 Transformed scores are not log-probabilities. Searches measure differences of these scores in
 standard deviations over natural sentences.
@@ -180,8 +181,9 @@ UnknownWords: TypeAlias = tuple[str, bool]
 def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
     """Describe the words of sentences that a model does not know; each occurrence counts.
 
-    The message recommends a letter case under two conditions: the model does not know most of the
-    words that this case changes, and it knows more than half of the unknown words in this case.
+    The message recommends a letter case under two conditions. The model does not know most of the
+    words that this case changes. It knows more than half of the unknown words after they are
+    converted to this case.
     """
 
     def count_unknown(words: Counter[str]) -> Counter[str]:
@@ -202,7 +204,8 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
         f"same score."
     )
     for case, convert in LETTER_CASES.items():
-        # A model of text in both cases knows most changeable words, and needs no letter case
+        # A model trained on text in both cases knows most words that a case changes, and needs no
+        # letter case
         changeable = [word for word in words if convert(word) != word]
         converted = Counter(convert(word) for word in unknown.elements())
         mostly_unknown = sum(2 * unknown[word] - words[word] for word in changeable) > 0
@@ -219,7 +222,7 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
 def tell_vocabulary(name: str, rule: str, unknown: UnknownWords, reporter: Reporter) -> None:
     """Report whether a model reads end marks, and report or warn about unknown words.
 
-    `rule` is that of the model's convention.
+    `rule` is the rule of the model's convention.
     """
     if reads_end_mark(rule):
         reporter.say(
@@ -291,7 +294,7 @@ class Transformed(_Wrapper):
 
     @property
     def order_fingerprint(self) -> str:
-        """See `Scorer.order_fingerprint`; that of the model if each word is a token."""
+        """See `Scorer.order_fingerprint`; +mean does not change it if each word is a token."""
         if self._unigram is None and self._model.tokens_per_word((), initial=False) is None:
             return self._model.order_fingerprint
         return super().order_fingerprint
@@ -325,7 +328,11 @@ class Transformed(_Wrapper):
     def _replaced(
         self, sentence: Sentence, position: int, words: Sequence[str]
     ) -> tuple[FloatArray | float, FloatArray]:
-        """Return baseline, nats, and divisor of the sentence with each word, (n_words,) or (1,)."""
+        """Return the unigram baseline, nats, and the divisor of the sentence with each word.
+
+        The baseline is (n_words,), or 0 without a unigram model. The divisor is (n_words,), or (1,)
+        if it is the same for all words.
+        """
         baseline: FloatArray | float = 0.0
         if self._unigram is not None:
             # Only the term of the replaced word changes

@@ -98,7 +98,8 @@ class WordList:
     ) -> WordList:
         """Select the `size` most frequent words of a text; ties keep the order of occurrence.
 
-        By default, all words with at least `min_count` occurrences are selected, at most 20,000.
+        Words with fewer than `min_count` occurrences are never selected. By default, all other
+        words are selected, at most 20,000.
 
         Raises:
             InputError: if the text has fewer frequent words than `size`, or none.
@@ -139,9 +140,10 @@ class WordList:
         return np.not_equal(self.numbers(words), UNKNOWN)
 
     def vocabulary(self, min_count: int) -> Vocabulary:
-        """Return the words that occur at least `min_count` times.
+        """Return the words that are frequent at the start of sentences, or frequent elsewhere.
 
-        A word is allowed at the start of sentences, or elsewhere, if it has this count there.
+        A word is allowed at the start of sentences if it starts at least `min_count` sentences of
+        the text. It is allowed elsewhere if it has at least `min_count` other occurrences.
 
         Raises:
             VocabularyError: if no word is frequent enough.

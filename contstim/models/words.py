@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     Tokens: TypeAlias = tuple[int, ...]
 
 
-# Tokenizer -> number of its tokens, which changes when tokens are added, and its special tokens
+# Tokenizer -> number of its tokens, and its special tokens. If tokens are added to the tokenizer,
+# the number of its tokens changes, and its special tokens are determined again
 _Special: TypeAlias = tuple[re.Pattern[str], frozenset[int]]
 _cache: WeakKeyDictionary[Any, tuple[int, _Special]] = WeakKeyDictionary()
 
@@ -103,7 +104,7 @@ def _special(tokenizer: Any) -> _Special:
 
 
 def _find_special(tokenizer: Any) -> _Special:
-    """Return a pattern of the tokens that may not occur in a sentence, and their ids.
+    """Return a pattern of the tokens that must not occur in a sentence, and their ids.
 
     These are all special tokens, added tokens that look like special ones (`<tool_call>`), and
     SentencePiece's sign for a space. Other added tokens are allowed, since they are words that a
@@ -328,7 +329,8 @@ def _match_words(
     else:
         spans, ends = _spell(tokenizer, sentence, ids, special)
     n_words = len(sentence)
-    # Word of each token's first character, and of its last, (n_tokens,); n_words is the end mark
+    # Word of each token's first character, and word of its last character, (n_tokens,); n_words is
+    # the end mark
     first = np.searchsorted(ends, spans[:, 0], side="right")
     last = np.searchsorted(ends, np.maximum(spans[:, 1] - 1, spans[:, 0]), side="right")
     # A token may span the last word and the end mark, but not two words
@@ -340,7 +342,7 @@ def _match_words(
 
 
 def _end_tokens(tokenizer: Any, end: str) -> Tokens:
-    """Return the tokens of a sentence's end: one token, or one for each character."""
+    """Return the tokens of an end mark: one token, or one for each character or group of bytes."""
     if _writes_bytes(tokenizer) and not end.isascii():
         # In byte-level vocabularies, characters outside ASCII represent bytes
         return tuple(tokenizer(end, add_special_tokens=False)["input_ids"])
@@ -391,7 +393,7 @@ has such a position. Every word of this sentence is `a`."""
 
 
 def kind_of_place(*, inner: bool, end: str = "") -> Place:
-    """Return the kind of a position; `end` is an end mark only for the last position."""
+    """Return the kind of a position; `end` is the end mark for the last position, else empty."""
     word = "αα" if end.startswith(";") else "a"  # `;` is an end mark only after Greek words
     return Sentence((word,) * (1 + inner + (not end)), end or "."), int(inner)
 

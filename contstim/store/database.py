@@ -1,7 +1,8 @@
 """The SQLite file of a study.
 
-One process at a time uses the file. Others get an error, even if they only read: SQLite's locks are
-not reliable on network file systems, and its log needs memory shared within one machine.
+One process at a time uses the file. Other processes get an error, even if they only read. SQLite's
+locks are not reliable on network file systems. Its write-ahead log needs memory that all processes
+share, so they would have to run on one machine.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Store:
     `TripletStore` stores triplets in the same file.
 
     Attributes:
-        times: measured times of work, in a file next to it.
+        times: measured times of work, in a file next to the database.
 
     Raises:
         StoreError: if another process uses the file, it cannot be opened or is damaged, or another
@@ -86,7 +87,7 @@ class Store:
         def value(query: str) -> Any:
             return self._connection.execute(query).fetchone()[0]
 
-        # The lock of the next read then lasts until the file is closed
+        # In this mode, SQLite keeps the lock of the next read until the file is closed
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         is_ours, layout = value("SELECT count(*) FROM sqlite_schema"), value("PRAGMA user_version")
         if is_ours and value("PRAGMA application_id") != APPLICATION_ID:
@@ -179,7 +180,7 @@ class Store:
     ) -> None:
         is_unused = self._is_new and self._connection.total_changes == self._changes
         self.close()
-        # Leave no new file without results after an error
+        # After an error, remove the files if this run created them and stored no results
         if error is not None and is_unused:
             for path in (self.path, self.times.path):
                 path.unlink(missing_ok=True)

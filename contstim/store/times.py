@@ -20,7 +20,7 @@ from contstim.files.documents import read_json_object, write_json
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_MEMORY = 100.0  # maximum weight of older measurements, units
+_MEMORY = 100.0  # maximum number of units for which older measurements count
 _SECONDS = 30.0  # minimum time between two automatic writes of the file
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["found", "inadmissible", "failed"]
 """Final state of the search for a triplet."""
 
-# A row of the table `floor` with this quantile and 0 words has a standard deviation. A separate
-# table would be a new layout, and earlier stores could not be read
+# In the table `floor`, a row with this quantile and 0 words contains a standard deviation. With a
+# separate table, the layout would change, and earlier stores could not be read
 _SD = -1.0
 
 
@@ -59,7 +59,7 @@ class Result:
             empty.
         rows: number of sequences that the two networks processed.
         tokens: number of tokens in these sequences.
-        searches: number of searches in both directions.
+        searches: number of searches, both directions together.
     """
 
     id: int
@@ -95,7 +95,9 @@ class TripletStore:
         self.times = store.times
 
     def keep(self, key: str, result: Result, trails: Sequence[Mapping[str, Any]]) -> Result:
-        """Store a result in one transaction, and replace an earlier result with the same key.
+        """Store a result in one transaction, and return it with its number in the store.
+
+        An earlier result with the same key is replaced.
 
         Raises:
             StoreError: if the disk is full, or the file cannot be written.
@@ -154,7 +156,7 @@ class TripletStore:
     def keep_panel(self, fingerprints: Sequence[str]) -> None:
         """Store the fingerprints of the default judges."""
         with self._store.transaction() as connection:
-            # An empty text is stored if the choice was no judges
+            # An empty text records that the choice was made, and that there are no judges
             rows = [(name,) for name in fingerprints or [""]]
             connection.executemany("INSERT INTO panel VALUES (?)", rows)
 

@@ -1,5 +1,5 @@
 """Causal transformers: models that predict the next token.
 
 adapter   CausalModel, an implementation of LanguageModel
-network   log-probabilities of continuations of a prefix, which is processed once
+network   log-probabilities of continuations of a prefix; the prefix is processed once
 """

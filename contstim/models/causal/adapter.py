@@ -48,8 +48,8 @@ class CausalModel(SubwordModel):
         name: name of the model, by default the checkpoint's location.
 
     Raises:
-        ModelError: if the checkpoint is not causal, the rule unknown, or the context unusable or at
-            least as long as the network's window.
+        ModelError: if the checkpoint is not causal; if the rule is unknown; or if the context is
+            unusable, or at least as long as the network's window.
     """
 
     checkpoint: Checkpoint

@@ -1,4 +1,4 @@
-"""Log-probabilities of continuations of a prefix, which the network processes only once.
+"""Log-probabilities of continuations of a prefix; the network processes the prefix only once.
 
 Example: continuations `big dogs bark`, `big dog` and `small` of a prefix, with one token per word:
 
@@ -11,8 +11,9 @@ prefix score the first token of each row, so `small` needs no pass. Row `big dog
 after `big`, which the pass for `big dogs bark` also computes. So one pass of two tokens serves both
 rows.
 
-If rows have the same beginnings, the network reads a tree of their tokens, each once: `big dogs`
-and `big cats` are three tokens, and an attention mask hides `dogs` from `cats`.
+If rows have the same beginnings, the network reads a tree of their tokens. A common beginning is
+then read once: `big dogs` and `big cats` are three tokens, and an attention mask hides `dogs` from
+`cats`.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class TokenTree:
 
     @classmethod
     def of(cls, rows: Sequence[Tokens]) -> TokenTree:
-        """Return the tree of rows, which are not beginnings of one another."""
+        """Return the tree of rows; no row may be the beginning of another row."""
         number: dict[Tokens, int] = {}
         nodes = np.zeros((len(rows), max(map(len, rows))), np.int64)
         for row, steps in zip(rows, nodes, strict=True):
@@ -190,13 +191,15 @@ class CausalNetwork:
         value: Callable[[Tensor, IntArray, IntArray], Tensor],
         shape: tuple[int, ...] = (),
     ) -> FloatArray:
-        """Compute a value for each token after a row's first, (n_rows, longest row); others are 0.
+        """Compute a value for each token of a row except the first, (n_rows, longest row).
+
+        Values are 0 for the first token, and beyond the end of a row.
 
         Args:
             prefix: tokens before each row.
             rows: rows of at least one token each.
-            value: function that returns q values from logits (k, V), indices of q logits (q,), and
-                the tokens that follow there (q,).
+            value: function that returns q values. Its arguments are logits, (k, V); the row of
+                these logits for each value, (q,); and the token that follows there, (q,).
             shape: shape of a value; by default, a value is a number.
         """
         values = np.zeros((len(rows), max(map(len, rows), default=0), *shape))
@@ -234,9 +237,9 @@ class CausalNetwork:
     def _read_tree(self, prefix: Prefix, rows: Sequence[Tokens]) -> tuple[Tensor, IntArray] | None:
         """Return logits after each node of the tree of rows, (n_nodes, V), and `TokenTree.nodes`.
 
-        None if a tree saves little, or the network does not support it. The last row of a tree with
-        more nodes than all trees before is compared with a separate call, because attention may be
-        limited to a number of tokens.
+        The result is None if a tree saves little, or the network does not support it. If a tree has
+        more nodes than all earlier trees, its last row is compared with a separate call. Some
+        networks limit attention to a number of tokens, and so support only small trees.
         """
         n_tokens = sum(map(len, rows))
         is_possible = self._reads_trees and _is_plain(prefix.cache) and not is_merged()

@@ -1,8 +1,9 @@
 """Checks that the files of a checkpoint belong together, and that its network behaves as expected.
 
-A causal network predicts a word only from the words before it. `transformers` may load a network
-that reads both sides as causal (XLNet; BERT saved without `is_decoder`), or a network that reads
-one side as masked. `check_behaviour` compares the logits of two rows that differ in one token:
+A causal network predicts a word only from the words before it; a masked network reads both sides.
+`transformers` may load a network of the other kind without an error. For example, it loads XLNet,
+or BERT saved without `is_decoder`, as a causal network. `check_behaviour` compares the logits of
+two rows that differ in one token:
 
     row 0            the old house was not good for
     row 1            the old house water not good for
@@ -91,8 +92,8 @@ def check_weights(
     """Refuse a network with weights that are missing, unused or not finite.
 
     `kind` is a noun phrase for the network, and `report` the loading report of `transformers`, with
-    the names of missing and unexpected weights. With `new_head`, weights of the old head are
-    unused.
+    the names of missing and unexpected weights. With `new_head`, the head may be missing, and
+    weights of an old head may be unused.
 
     Raises:
         ModelError: if there are such weights, or integers without quantization.
@@ -265,7 +266,8 @@ _PROBE_TEXT = "the old house was not good for people but the small dog had water
 _PROBE_LENGTH = 7  # tokens: three before the changed token and three after it
 _MAX_ROUNDING_ERRORS = 64  # maximum difference of logits that should be equal, in rounding errors
 _PADDING_SHARE = 0.01  # maximum effect of padding on a classifier, relative to a token's effect
-_ROUNDING_SHARE = 0.1  # maximum difference of logits that should be equal, relative to that effect
+# Maximum difference of logits that should be equal, relative to a token's effect
+_ROUNDING_SHARE = 0.1
 
 
 def check_behaviour(checkpoint: Checkpoint) -> None:
@@ -307,7 +309,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
     changes = (logits[0] - logits[1]).nan_to_num(0.0).abs().amax(dim=-1)  # (l,) or ()
     if checkpoint.kind == "classifier":
         _require_change(checkpoint, changes, unit, "what it reads")
-        # Logits may be near 0, so the limit also depends on the effect of a token
+        # The logits of a classifier may be near 0, so the limit also depends on a token's effect
         allowed = max(_MAX_ROUNDING_ERRORS * unit, _PADDING_SHARE * float(changes.max()))
         _check_padding(checkpoint, rows[0], position, allowed)
         return

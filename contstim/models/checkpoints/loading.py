@@ -173,11 +173,11 @@ def load_checkpoint(
             A network with a new head is not shared; the weights of the head are random.
 
     Raises:
-        ModelError: if files are missing, damaged or do not fit one another; the hub cannot be
-            reached; a package is missing or memory is insufficient; the checkpoint requires its own
-            code or has no trained head of that kind; its output depends on the wrong tokens; a
-            classifier should get a new head, or be read from a GGUF file; or see
-            `Loading.resolved`.
+        ModelError: if files are missing, damaged or do not fit one another; if the hub cannot be
+            reached; if a package is missing or memory is insufficient; if the checkpoint requires
+            its own code, or has no trained head of the required kind; if its output depends on the
+            wrong tokens; if `labels` are given although the checkpoint is already a classifier; or
+            if `classifier` or `quantize` is set for a GGUF file. Also see `Loading.resolved`.
     """
     import transformers
 
@@ -204,7 +204,8 @@ def load_checkpoint(
     if loading.weights:
         checks.check_behaviour(checkpoint)
     if not labels:
-        # Before a download, the commit was unknown
+        # The stamp of a hub model is its commit. Before a download, the commit was unknown, so
+        # compute the stamp again
         _loaded[(*key, current_stamp if Path(location).exists() else stamp(location))] = checkpoint
     return checkpoint
 
@@ -275,8 +276,8 @@ def _hide_progress_bar() -> None:
 def _dequantization() -> dict[str, Any]:
     """Return options of `from_pretrained` that dequantize the weights on all devices.
 
-    Otherwise, a GPU with the package `kernels` computes with quantized weights. The file name would
-    also become part of the configuration, and thus change the fingerprint.
+    Without these options, a GPU with the package `kernels` would compute with quantized weights.
+    The file name would also become part of the configuration, and thus change the fingerprint.
     """
     import transformers
 

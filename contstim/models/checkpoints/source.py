@@ -75,8 +75,8 @@ class Source:
     def check(self) -> None:
         """Refuse an unusable checkpoint before any part of it is built or run.
 
-        A checkpoint with Python code is accepted if `transformers` has the same network, whose code
-        is then used.
+        A checkpoint with Python code is accepted if `transformers` has the same network. The code
+        of `transformers` is then used.
 
         Raises:
             ModelError: if the network has too many parts, or needs code that is not allowed.
@@ -248,7 +248,7 @@ def _code_of(configuration: Any) -> list[str]:
 
 
 def _has_network(config: dict[str, Any]) -> bool:
-    """Return True if `transformers` has the network's type and, ignoring case, architecture."""
+    """Return True if `transformers` has the network's type and architecture; ignore letter case."""
     from transformers.models.auto import modeling_auto as auto
 
     kind = config.get("model_type")

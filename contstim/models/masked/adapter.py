@@ -57,7 +57,8 @@ class MaskedModel(SubwordModel):
     Args:
         checkpoint: network and tokenizer.
         rule: one of `RULES`.
-        name: the model's name; by default its location, followed by the rule unless it is `chain`.
+        name: the model's name; by default the checkpoint's location, followed by `@` and the rule
+            if the rule is not `chain`.
         seed: seed of the sampled orders.
         pass_budget: maximum number of passes per sentence, for all chain rules but `chain-sampled`.
 
@@ -197,9 +198,9 @@ class MaskedModel(SubwordModel):
     def draft(self, effort: int = 1) -> MaskedModel | None:
         """See `LanguageModel.draft`; only chain rules have drafts.
 
-        `effort` is the number of covers of the words that the draft averages. A cover is a random
-        sample of passes that scores each word in sets of every size; see `rules`. A cover of eight
-        words takes 24 passes; the exact score takes 255. If `effort` is 0, each word is scored
+        The draft averages over `effort` covers of the words. A cover is a random sample of passes
+        that scores each word in sets of every size; see `rules`. For eight words of one token, a
+        cover takes 24 passes, and the exact score takes 255. If `effort` is 0, each word is scored
         once, given all others.
         """
         if not self.rule.sampled:

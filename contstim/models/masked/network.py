@@ -153,15 +153,16 @@ class MaskedNetwork:
     def ask(self, rows: Sequence[Row], row: IntArray, position: IntArray, use: UseLogits) -> None:
         """Pass logits over the whole vocabulary at positions of rows to `use`, batch by batch.
 
-        Since a batch may be retried, only the function that `use` returns may add to earlier
-        results.
+        A batch may be retried. So `use` must not add to earlier results; only the function that it
+        returns may do so.
 
         Args:
             rows: token ids, some of which are masks.
             row: row of each question, (n_questions,).
             position: position of each question in its row, (n_questions,).
-            use: function of the logits of a batch's spots, (n_spots, n_outputs), the indices of the
-                q questions that they answer, (q,), and the spot of each of these questions, (q,).
+            use: function that receives the results of a batch: logits at its spots, (n_spots,
+                n_outputs); indices of the q questions that these logits answer, (q,); and the spot
+                of each of these questions, (q,).
         """
         distinct, twin = batching.unique_rows(rows)
         row = twin[row]

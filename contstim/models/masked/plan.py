@@ -11,9 +11,9 @@ word is one token:
 
 Chain rules. Imagine that the words of a fully masked sentence are uncovered one by one, in every
 possible order. Rule `chain` has a pass for each set of hidden words; the end mark is always
-visible. The weight of a word in a pass is the probability that, in a random order, exactly the
-words of the pass are hidden at some moment and this word is uncovered next. The weights of each
-word add up to 1:
+visible. The weight of a word in a pass is the probability of an event in a random order: at some
+moment, exactly the words that the pass hides are hidden, and this word is uncovered next. The
+weights of each word add up to 1:
 
     pass  The  dog  sleeps    terms of the score (hidden words are _)
     0      _   dog  sleeps    1/3 log p(The)
@@ -24,8 +24,8 @@ word add up to 1:
     5     The   _     _       1/6 log p(dog) + 1/6 log p(sleeps)
     6      _    _     _       1/3 log p(The) + 1/3 log p(dog) + 1/3 log p(sleeps)
 
-Each term is a question of the plan: `row` is the number of its pass, `token` the number of its
-token, `weight` its factor. Here row = 0 1 2 2 3 4 4 5 5 6 6 6, token = 1 2 1 2 3 1 3 2 3 1 2 3.
+Each term is a question of the plan: `row` is the index of its pass, `token` the index of its token,
+`weight` its factor. Here row = 0 1 2 2 3 4 4 5 5 6 6 6, token = 1 2 1 2 3 1 3 2 3 1 2 3.
 
 Pseudo-log-likelihoods ask for every token once, end mark included, with weight 1. They differ in
 the tokens that are hidden together with the token in question. In `The dog bark ##s .`, the last
@@ -257,7 +257,8 @@ class Mixture:
         keys = np.column_stack([-n_hidden, np.tile(sample, 2), sets])
         nodes, node = np.unique(keys, axis=0, return_inverse=True)
         source, target = np.split(node.reshape(-1), 2)
-        # A walk at a pass asks one of its questions with probability proportional to the weights
+        # A walk at a pass asks one of the pass's questions. The probability of a question is
+        # proportional to its weight
         log_step = np.log(plan.weight) - np.log(np.bincount(source, plan.weight))[source]
         order = np.argsort(target, kind="stable")
         starts = np.searchsorted(target[order], np.arange(len(nodes) + 1))

@@ -10,8 +10,8 @@ language model scoring*, equations 1 to 4) hide more, because later tokens of a 
 earlier ones. These rules score every token, including the end mark, but no special tokens.
 
 If the mean over all orders takes too many passes, `chain` averages independent, unbiased samples.
-They depend only on the seed and the number of tokens in each word. So sentences with equal numbers
-are compared on the same samples.
+The samples depend only on the seed and the number of tokens in each word. So two sentences whose
+words have the same numbers of tokens are compared on the same samples.
 
 In the exact mean over orders, each of the n words is scored in sets of all sizes from 1 to n. Each
 size has the total weight 1/n. Log-probabilities differ far more between words than between the
@@ -123,7 +123,7 @@ def orders_plan(pattern: Pattern, seed: int, n_orders: int = N_ORDERS) -> Plan:
 def budget_plan(pattern: Pattern, seed: int, budget: int, *, in_orders: bool = False) -> Plan:
     """Plan an estimate of the mean over all orders, from at most `budget` distinct passes.
 
-    The first possible scheme of these is used:
+    The first of these schemes that is possible is used:
 
     1. All sets of words, and covers of the tokens within words. Half of the budget must suffice for
        the sets, the other half for 8 covers.
@@ -164,8 +164,8 @@ def draft_plan(pattern: Pattern, seed: int, covers: int) -> Plan:
     The estimate is the mean over `covers` covers of the words. With 0 covers, each word is scored
     once, given all others, and its tokens are treated as independent.
 
-    The covers depend on the number of words, not on their tokens. So a word and its replacement are
-    compared in the same contexts.
+    The covers of the words depend on the seed and the number of words, not on the tokens of the
+    words. So a word and its replacement are compared in the same contexts.
     """
     sizes = tokens_per_word(pattern)
     if not covers:

@@ -236,7 +236,7 @@ class KenlmQuery:
 
     def __init__(self, path: Path) -> None:
         self._model = _load(path)
-        self.order = int(self._model.order)  # 2 for a unigram model
+        self.order = int(self._model.order)  # KenLM reports 2 for a unigram model
 
     def log10_probs(self, sentence: Sentence) -> list[float]:
         """See `NgramTables.log10_probs`."""
@@ -251,7 +251,7 @@ class KenlmQuery:
         totals = np.zeros(len(sentences))
         for i, sentence in enumerate(sentences):
             start = 0 if starts is None else starts[i]
-            # Not `sum`, which rounds differently since Python 3.12
+            # Not `sum`, which rounds differently from Python 3.12 on
             for term in islice(full_scores(self._words_for_kenlm(sentence), eos=end), start, None):
                 totals[i] += term[0]
         return totals

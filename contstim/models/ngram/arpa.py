@@ -102,7 +102,8 @@ def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int],
     probs, backoffs, unigrams = section.columns()
     special = {word.encode(): id_ for id_, word in enumerate(SPECIAL_WORDS)}
     special[b"<UNK>"] = UNKNOWN  # some programs write <unk> in capitals
-    # Row of each id. `size` means that the file lacks the word; its values are appended below
+    # Row of each id in the columns. Row `size` means that the file lacks the word: at the end of
+    # this function, a row with the values of a missing word is appended to the columns
     ids, rows = dict(special), [section.size] * len(SPECIAL_WORDS)
     for row, word in enumerate(unigrams.to_pylist()):
         id_ = ids.setdefault(word, len(rows))

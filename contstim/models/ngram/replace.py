@@ -1,21 +1,22 @@
 """Scores of a sentence with each word of the vocabulary at one position, computed together.
 
-A new word changes its own conditional probability, and those of later words with this position in
-their context. Each of these probabilities, at most `order`, is computed by the back-off recursion
-(Katz 1987, *Estimation of probabilities from sparse data*),
+A new word changes its own conditional probability, and the probabilities of later words that have
+this position in their context. These are at most `order` probabilities. Each is computed by the
+back-off recursion (Katz 1987, *Estimation of probabilities from sparse data*):
 
     log p(x | context of length c) = log p of the n-gram        if the model has it
                                    = weight of the context + log p(x | context of length c-1)
 
-from the empty context to the longest, in arrays with an entry for each word of the vocabulary. The
-required n-grams contain the position (`?`) and its neighbours in the sentence. They are found
+The recursion goes from the empty context to the longest. Its values are arrays with an entry for
+each word of the vocabulary. The required n-grams contain the position (`?`) and its neighbours in
+the sentence. They are found
 
     l_m … l_1 ?            as children of the context l_m … l_1
               ? x_1        as bigrams that end in x_1
     l_m … l_1 ? x_1 … x_r  from the n-grams l_m … l_1 ? x_1 … x_(r-1), followed by x_r
 
-Example: a trigram model and `<s> the ? sleeps </s>`, in which a word replaces the `?`. Three
-conditional probabilities change: those of the words 0, 1 and 2 positions to the right of the `?`:
+Example: a trigram model and `<s> the ? sleeps </s>`, in which a word replaces the `?`. Three words
+have conditional probabilities that change. They are 0, 1 and 2 positions to the right of the `?`:
 
     right  target    contexts, the shortest first    n-grams in the tables, (left, right)
     0      ?         (none)   the       <s> the      ?          the ?        <s> the ?
@@ -53,7 +54,7 @@ each, are the ids of these words, and the rows of the n-grams in the table of th
 
 _CACHED_NGRAMS = 2**16
 _CACHED_MATCHES = 2**22  # n-grams, of 16 bytes each
-_CACHED_BYTES = 2**26  # of changed probabilities, and again of their sums
+_CACHED_BYTES = 2**26  # size of the cache of changed probabilities, and of the cache of their sums
 
 
 class ReplacementScores:
@@ -86,7 +87,8 @@ class ReplacementScores:
         ids_before, ids_after = ids[:position], ids[position + 1 :]
         context = ids_before[1 - order :] if order > 1 else ()
         changed = self._all_changed(context, ids_after[: order - 1])
-        # Add the terms of words before the position (not <s>), and of words too far after it
+        # Add the terms of words before the position (not <s>), and of words so far after it that
+        # their contexts do not contain it
         return changed.take(words) + (self._sum(ids_before, 2) + self._sum(ids_after, order))
 
     def _entropy_after(self, ids_before: tuple[int, ...]) -> float:
@@ -97,7 +99,7 @@ class ReplacementScores:
         return -float(probs @ np.maximum(log_probs, -1e3))  # finite, since 0 · -inf is nan
 
     def _sum_of_unchanged(self, ids: tuple[int, ...], first: int) -> float:
-        """Sum the log10 probabilities of the words from number `first` (1-based) to the last."""
+        """Sum the log10 probabilities of the words from 1-based index `first` to the last."""
         order, total = self._tables.order, 0.0
         for end in range(first, len(ids) + 1):
             total += float(self._tables.log10_prob(ids[max(0, end - order) : end]))

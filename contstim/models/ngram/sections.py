@@ -79,7 +79,7 @@ class Section:
 
     Attributes:
         size: number of n-grams according to the header.
-        counted_at: byte offset of the line with this number in the header.
+        counted_at: byte offset of the line of the header that contains `size`.
         start: byte offset of the heading; equal to `stop` if the file has no such section.
         stop: byte offset of the end of the section.
     """
@@ -101,7 +101,7 @@ class Section:
         return self.file.error(next(s for i, s in enumerate(starts) if i == row), problem)
 
     def columns(self, words: Sequence[bytes] = ()) -> Columns:
-        """Read the columns; `words` are the words of the file, unless this is the unigram section.
+        """Read the columns; `words` are the words of the file, or empty for the unigram section.
 
         Raises:
             ModelError: if the number of lines differs from the header; or if a line has the wrong

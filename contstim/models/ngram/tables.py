@@ -1,9 +1,9 @@
 """Back-off n-gram models as sorted arrays.
 
-There is a table for each order n, with a row for each n-gram. Rows are sorted by an integer key. It
-encodes the row of the first n-1 words in the table of order n-1, and the last word. So all n-grams
-with the same first n-1 words are one slice, and a binary search finds an n-gram. `training` shows
-an example.
+There is a table for each order n, with a row for each n-gram. Rows are sorted by an integer key.
+The key encodes two numbers: the row of the first n-1 words in the table of order n-1, and the id of
+the last word. So all n-grams with the same first n-1 words are one slice, and a binary search finds
+an n-gram. `training` shows an example.
 """
 
 from __future__ import annotations
@@ -100,13 +100,13 @@ class NgramTables:
         return np.fromiter(map(self.word_ids.get, words, repeat(UNKNOWN)), np.int64)
 
     def children(self, order: int, row: int) -> slice:
-        """Return the rows of the n-grams of an order that extend a shorter n-gram (a row)."""
+        """Return the rows of all n-grams of an order n that begin with the (n-1)-gram in `row`."""
         size = len(self.words)
         bounds = np.searchsorted(self.orders[order - 1].keys, [row * size, (row + 1) * size])
         return slice(int(bounds[0]), int(bounds[1]))
 
     def find_one(self, order: int, prefix: int, word: int) -> int:
-        """Return the row of the n-gram with this prefix (a row) and last word; -1 if missing."""
+        """Return the row of the n-gram that extends row `prefix` by `word`; -1 if missing."""
         keys, key = self.orders[order - 1].keys, prefix * len(self.words) + word
         row = int(keys.searchsorted(key))
         return row if row < len(keys) and keys[row] == key else -1

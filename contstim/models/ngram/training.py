@@ -144,7 +144,8 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
     text = np.array(tokens, dtype=np.int64)
     if not len(text):
         raise CorpusError("The training text has no sentences.")
-    # One <s> and one </s> were added to each sentence; any more special words are in the text
+    # One <s> and one </s> were added to each sentence. If there are more special words than these,
+    # the others are from the text
     plain = np.count_nonzero(text <= END) == 2 * n_sentences
     if not plain or any(word.lower() in SPECIAL_WORDS for word in islice(ids, END + 1, None)):
         raise CorpusError(
@@ -218,7 +219,8 @@ def _interpolate(
         lower = (a - discount) / total[prefixes] + (weight[prefixes] * lower[table.suffixes])
         weights.append(np.where(total > 0, weight, 1.0))
         tables.append((table.keys, lower))
-    # weights[n] are those of contexts of n words; an ARPA file has none for the empty context
+    # weights[n] has the weights of contexts of n words. An ARPA file has no weight for the empty
+    # context
     backoffs = [*weights[1:], np.ones(len(lower))]
     results = [
         NgramTable(keys, np.log10(p).astype(np.float32), np.log10(b).astype(np.float32))

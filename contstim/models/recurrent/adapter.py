@@ -182,7 +182,10 @@ class RecurrentModel(LanguageModel):
         return ids[:position], ids[position + 1 :]
 
     def _terms(self, sentences: Sequence[Sentence], *, entropies: bool = False) -> list[FloatArray]:
-        """Return log p of each sentence's words and scored end, nats; row 1 has the entropies."""
+        """Return log p of each sentence's words and scored end, (n_terms,), nats.
+
+        With `entropies`, a left-to-right model returns (2, n_terms), with the entropies in row 1.
+        """
         rows, twin = unique_rows(self._words.numbers(sentence.words) for sentence in sentences)
         terms: list[Any] = [None] * len(rows)
 
@@ -308,8 +311,8 @@ class BothSidesModel(RecurrentModel):
             candidates: numbers of the candidate words.
             near: state before the candidate.
             words: the m words after the candidate, the nearest first.
-            far: states of the other stack after the boundary and each of these words, the farthest
-                first.
+            far: states of the other stack, (m + 1, hidden): after the boundary, and then after each
+                of the m words, the farthest word first.
             backwards: whether to read from right to left.
         """
         if not words:
@@ -320,7 +323,7 @@ class BothSidesModel(RecurrentModel):
         state = for_rows(near, len(candidates))
         near_states, _ = self._network.run(ids, state, backwards=backwards)  # (b, m, hidden)
         # State i of `far` has read the i farthest words. Without the last state and in reverse
-        # order, state j has read the words after word j
+        # order, state j has read the words that are farther from the candidate than word j
         far_states = far[:-1].flip(0).expand(len(candidates), -1, -1)  # (b, m, hidden)
         sides = (far_states, near_states) if backwards else (near_states, far_states)
         both_sides = torch.cat(sides, dim=2).flatten(0, 1)  # (b * m, 2 * hidden), left half first

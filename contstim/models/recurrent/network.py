@@ -1,8 +1,8 @@
 """Recurrent networks over words: network modules, and their files.
 
 Each word has a number. Number 0 is the boundary: it is read before a sentence, and a left-to-right
-network predicts it after the last word. Number 1 is every word outside the vocabulary. If the words
-of `The dog sleeps` have the numbers 7, 4 and 9, a left-to-right network
+network predicts it after the last word. All words outside the vocabulary have number 1. If the
+words of `The dog sleeps` have the numbers 7, 4 and 9, a left-to-right network
 
     reads     0  7  4  9      state i has read the first i + 1 numbers
     predicts  7  4  9  0      one number from each of the states 0, 1, 2, 3
@@ -53,7 +53,7 @@ State: TypeAlias = Any  # LSTM: two tensors, RNN: one tensor, each (layers, b, h
 _Size: TypeAlias = Annotated[int, Ge(1), Le(10**6)]
 _WEIGHTS, _WORDS = "model.safetensors", "vocabulary.csv"
 _FORMAT = 1
-_MAX_ENDS = 100  # borders of the output layer's clusters
+_MAX_ENDS = 100  # maximum number of borders of clusters, including 0 and the number of outputs
 
 
 class _PlainLinear(nn.Linear):
@@ -95,7 +95,8 @@ class RecurrentNetwork(nn.Module):
     """Embedding, recurrent layers, and a normalised output layer; see the top of this file.
 
     The two stacks of a bidirectional network share only the embedding. Word i is predicted from two
-    concatenated states, which have read the boundary and the words before i, or those after i.
+    concatenated states. One has read the boundary and the words before word i, the other has read
+    the boundary and the words after word i.
     """
 
     def __init__(self, shape: Shape) -> None:

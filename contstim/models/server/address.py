@@ -35,7 +35,7 @@ class ServerAddress:
         concurrency: maximum number of concurrent requests.
         batch: maximum number of sentences in a request.
         timeout: maximum time of one response, seconds.
-        patience: maximum time of retries of a request, seconds.
+        patience: maximum time for retrying a request, seconds.
         tolerance: maximum relative difference between scores of one sentence in two requests.
         window: maximum number of tokens of an input; None to use the server's value.
         max_tokens: number of tokens to generate after a scored text, 0 or 1; some servers need 1.
@@ -74,8 +74,8 @@ def parse_address(location: str) -> ServerAddress:
     """Parse `http://host:8000/v1#model?option=value&…`.
 
     Raises:
-        ModelError: if the text is not such an address, or may contain a key, which the message
-            does not repeat.
+        ModelError: if the text is not such an address, or may contain a key. The message does not
+            repeat the key.
     """
     url, _, fragment = location.partition("#")
     model, _, options = fragment.partition("?")

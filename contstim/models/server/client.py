@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 FIRST_PATIENCE = 10.0
-"""Maximum time of retries for the first requests, seconds, since the server may not exist."""
+"""Maximum time for retrying the first requests, seconds.
+
+It is short because the server may not exist.
+"""
 
 _FIRST_PAUSE, _MAX_PAUSE = 0.5, 30.0  # seconds
 _TEMPORARY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -79,7 +82,7 @@ class Client:
     def __init__(self, address: ServerAddress) -> None:
         self.address = address
         key, stack = key_of(address), ExitStack()
-        # The event loop has a separate thread, since a notebook runs a loop in this thread
+        # The event loop has a separate thread, because a notebook runs another loop in this thread
         self._portal = stack.enter_context(start_blocking_portal())
         http = httpx2.AsyncClient(
             headers={"Authorization": f"Bearer {key}"} if key else None,
@@ -89,7 +92,7 @@ class Client:
             trust_env=False,
         )
         self._http = stack.enter_context(self._portal.wrap_async_context_manager(http))
-        # Close sockets when the object is deleted, since open ones cause warnings
+        # Close sockets when the object is deleted, because open sockets cause warnings
         finalize(self, _close_client, stack, self._portal.call(get_ident))
 
     def ask_all(
@@ -107,7 +110,7 @@ class Client:
             bodies: bodies of the requests, sent as JSON; None for a GET request.
             read: function that parses a response, given the index of its request and its JSON. It
                 raises `PassingError` if the request should be retried.
-            longest: maximum time of retries, seconds, if shorter than the patience of the address.
+            longest: maximum time of retries, seconds, if shorter than `patience` of the address.
 
         Raises:
             ServerFaultError: if the server refuses a request, or `read` raises this error.
@@ -165,7 +168,7 @@ class Client:
                 # A random pause, so that requests that failed together are not retried together
                 wait = pause * random.uniform(0.5, 1.0)
                 if problem.pause is not None:
-                    wait = max(problem.pause, wait / 10)  # not 0, even if the server says so
+                    wait = max(problem.pause, wait / 10)  # above 0, even if the server sets 0
                 if monotonic() - began + wait > patience:
                     raise ModelError(
                         f"{self.address.url} has given no usable answer for {patience:g} seconds: "

@@ -42,7 +42,7 @@ class ServerModel(SubwordModel):
         name: name of the model, by default the address.
         config: text configuration of the network; None if it is unknown.
         draft: local model with similar scores; None for no draft.
-        connected: whether to use the server; without it, the model can only tokenize.
+        connected: whether to use the server; if False, the model can only tokenize.
 
     Raises:
         ServerFaultError: if the server fails a test.
@@ -136,7 +136,7 @@ class ServerModel(SubwordModel):
         n_context = len(self._context)
         with timed():
             answers = self._service.echo([self._context + row for row in rows])
-            # Repeat probes, since the server's model may have changed between requests
+            # Repeat probes, because the server's model may have changed between requests
             check_unchanged(self._service)
         count(len(rows), sum(map(len, rows)) + n_context * len(rows))
         return [values[n_context:] for values in answers]

@@ -45,7 +45,7 @@ _TEXTS = (
     "Nobody remembered the names of the children after the long winter.",
 )
 _LONG_PROBE = 80  # tokens: more than a block of a server's prefix cache (16 to 64)
-_STEPS = 8  # tokens of a probe of reported alternatives
+_STEPS = 8  # number of tokens of a probe that consists of reported alternatives
 _UNLIKELY = 8  # number of tokens outside the alternatives to check
 _MAX_TOTAL = 1.01  # maximum sum of probabilities, including rounding errors
 _SAME = 1e-6  # nats; values that differ by less are equal
@@ -87,7 +87,7 @@ def tolerance_in_nats(score: float, tolerance: float) -> float:
 
 
 def score_of(values: FloatArray) -> float:
-    """Return the sum of a row's values, nats, without nan, the value of the first token."""
+    """Return the sum of a row's values, nats; ignore the value of the first token, which is nan."""
     return float(np.nansum(values))
 
 
@@ -152,7 +152,7 @@ def _uncommon_rows(tokenizer: Any) -> list[Tokens]:
 
 
 def _check_texts(service: ScoringService, rows: Sequence[Tokens]) -> None:
-    """Check that the server's texts for the tokens are those of the sentences."""
+    """Check that the server reports the texts of the sentences for their tokens."""
     service.echo(rows)
     for text, reported in zip(_TEXTS, service.texts, strict=True):
         expected, actual = _without_spaces_and_case(text), _without_spaces_and_case(reported)
@@ -290,9 +290,10 @@ def _check_reported(
 def _check_unlikely(
     service: ScoringService, prefix: Tokens, likely: dict[int, float], special: frozenset[int]
 ) -> None:
-    """Check that values of tokens that are not reported differ, and are below reported values.
+    """Check the echoed values of tokens that are not among the alternatives after a prefix.
 
-    All probabilities must add up to at most 1.
+    The values must not all be equal, and must not exceed `_least` by more than the tolerance. The
+    probabilities of these tokens and of the alternatives must add up to at most 1.
     """
     # Ids from 0 to the largest known id, at equal distances
     spread = np.linspace(0, max(*prefix, *likely), 3 * _UNLIKELY).astype(int).tolist()
@@ -311,10 +312,10 @@ def _check_unlikely(
 
 
 def _least(alternatives: dict[int, float]) -> float:
-    """Return the maximum log-probability of tokens that are not reported, nats.
+    """Return the value that no token outside the alternatives may exceed, nats.
 
-    This is the second-lowest reported value. The lowest may belong to the sampled token, which is
-    always reported.
+    This is the second-lowest reported value. The lowest reported value may belong to the sampled
+    token, which is always reported.
     """
     return min(sorted(alternatives.values())[1:], default=0.0)
 
@@ -324,7 +325,9 @@ def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -
     try:
         (without,) = service.echo([row[1:]])
     except ServerFaultError:
-        return  # the server adds a missing first token; rows to score always begin with the context
+        # The server adds a missing first token. This is harmless, because rows to score always
+        # begin with the context
+        return
     if np.abs(without[1:] - values[2:]).max() < _SAME:
         detail = "All later tokens have the same values without the first token of a text."
         service.refuse(OTHER_TOKENS, detail)

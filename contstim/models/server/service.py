@@ -1,7 +1,7 @@
 """Requests with token ids and checked responses, in the dialects of servers.
 
-A response must have one finite value per token, not above 0, and the same tokens as the request if
-the server reports tokens.
+A response must have one finite value for each token except the first, and no value above 0. If the
+server reports tokens, they must be the tokens of the request.
 
 There are two kinds of requests. `echo` requests the log-probability of each token given the tokens
 before it. `alternatives` requests the likeliest next tokens and their log-probabilities. A dialect
@@ -267,7 +267,7 @@ class ScoringService:
         Args:
             rows: rows of at least two tokens each.
             batch: number of rows in a request; by default that of the address.
-            longest: maximum time of retries, seconds, if shorter than the patience.
+            longest: maximum time of retries, seconds, if shorter than `patience` of the address.
 
         Raises:
             ServerFaultError: if a response does not match its request.

@@ -87,8 +87,8 @@ def read_annotations(
     Letter case in the header does not matter.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column, has no feature, or has a label or a
-            whole number other than 0 and 1.
+        InputError: if the file cannot be read, lacks a column, or has no feature; or if a label, or
+            a number in a column of whole numbers, is neither 0 nor 1.
     """
     path = Path(path)
     columns = _columns(path)
@@ -226,7 +226,7 @@ def classifier_task(
     loading = Loading(device="cpu", trust_remote_code=trust_remote_code)
     checkpoint = load_checkpoint(settings.base, loading, classifier=True, labels=LABELS)
     network, tokenizer = checkpoint.model, checkpoint.tokenizer
-    # Networks without a padding token (GPT-2) use the end of text
+    # Networks without a padding token (GPT-2) are padded with the end-of-text token
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     network.config.pad_token_id = tokenizer.pad_token_id

@@ -1,9 +1,10 @@
 """The training loop: AdamW, clipped gradients, a learning rate that rises and falls.
 
-An epoch depends only on its number, which seeds the random numbers, on the settings, and on the
-weights and the optimizer state at its beginning. A run that is resumed after an epoch therefore
-gives the same result as an uninterrupted run. On a CPU, this is also true within an epoch, because
-the state of torch's random generator is restored.
+The result of an epoch depends only on the settings, the number of the epoch, and the weights and
+the optimizer state at its beginning. The settings and the number seed the random numbers. A run
+that is resumed after an epoch therefore gives the same result as an uninterrupted run. On a CPU,
+this is also true of a run that is resumed within an epoch, because the state of torch's random
+generator is restored.
 """
 
 from __future__ import annotations
@@ -272,7 +273,8 @@ def _lengths(rows: Sequence[IntArray]) -> IntArray:
     return np.fromiter(map(len, rows), np.int64, len(rows))
 
 
-# Torch's generators, for dropout and masks; batches depend only on a seed
+# States of torch's generators, which draw dropout and masks. NumPy draws the batches of a resumed
+# epoch again from their seed, so no state is stored for them
 def _generators(device: str) -> tuple[Tensor, ...]:
     cpu = torch.get_rng_state()
     return (cpu, torch.cuda.get_rng_state()) if device.startswith("cuda") else (cpu,)

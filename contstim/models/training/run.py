@@ -61,8 +61,8 @@ def train_network(
     `transformers`.
 
     GPT-2 predicts every token of a sentence and the end of the sentence. BERT predicts hidden
-    tokens. By default, the share of hidden tokens is random for each sentence, because the rule
-    `chain` hides from one word to all; the original BERT always hid 15 %.
+    tokens. By default, the share of hidden tokens is random for each sentence, because the passes
+    of rule `chain` hide any number of words from 1 to all words. The original BERT always hid 15 %.
 
     The folder also gets `training.json` and `curve.png`. A call with the text and settings of an
     interrupted training resumes it from its last checkpoint; on a CPU, the result is the same as
@@ -113,8 +113,8 @@ def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> Tra
     words = WordList.from_sentences(
         text, size=settings.vocabulary_size, min_count=settings.min_count
     )
-    # The adaptive softmax (Grave et al. 2017) has three clusters: the most frequent tenth of the
-    # words, the words up to two fifths, and the others. Small networks have a single softmax
+    # The adaptive softmax (Grave et al. 2017) divides words, the most frequent first, into three
+    # clusters: the first 10 %, the next 30 %, and the other 60 %. Small networks have one softmax
     large = len(words) >= _ADAPTIVE_FROM and settings.hidden >= 64
     network = RecurrentNetwork(
         Shape(

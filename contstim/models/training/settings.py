@@ -113,7 +113,7 @@ class TransformerSettings:
         mask_share: for `bert`, share of hidden tokens; by default random for each sentence, from
             one token to all tokens.
         masking: for `bert`, weighting of hidden tokens. With `any-order`, the loss is the bound of
-            masked diffusion: the mean over all orders in which tokens can be uncovered.
+            masked diffusion: the mean loss over all orders in which tokens can be uncovered.
 
     Raises:
         InputError: if a value is out of range.

@@ -125,9 +125,9 @@ def over_orders(answers: Tensor, hidden: Tensor, words: Tensor) -> Tensor:
     """Estimate each token's part of the mean log-probability over all orders of the tokens.
 
     Of n tokens, m random ones are hidden, with m uniform from 1 to n. An unbiased estimate of the
-    mean is then n/m times the sum of their log-probabilities. See Hoogeboom et al. (2022,
-    *Autoregressive diffusion models*, the order-agnostic objective) and Nie et al. (2025, *Large
-    language diffusion models*, equations 3 and 6).
+    mean is then n/m times the sum of the m hidden tokens' log-probabilities. See Hoogeboom et al.
+    (2022, *Autoregressive diffusion models*, the order-agnostic objective) and Nie et al. (2025,
+    *Large language diffusion models*, equations 3 and 6).
 
     Args:
         answers: log p of the hidden tokens, row by row, (n_hidden,), nats.
@@ -144,7 +144,7 @@ def over_orders(answers: Tensor, hidden: Tensor, words: Tensor) -> Tensor:
 
 
 def _log_probs(logits: Tensor, numbers: Tensor) -> Tensor:
-    """Return log p (n,) of one number for each row of logits (n, tokens), nats, in float32."""
+    """Return log p (n,) of one token id for each row of logits (n, tokens), nats, in float32."""
     return -torch.nn.functional.cross_entropy(logits.float(), numbers, reduction="none")
 
 
@@ -214,9 +214,9 @@ def _byte_level_bpe(sentences: Iterable[Sentence], size: int) -> Any:
 def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
     """Train a WordPiece tokenizer, reproducibly.
 
-    The library breaks ties by the numbers of tokens. It numbers the characters inside words in the
-    order of a hash table, which differs between processes. So these characters are passed as
-    special tokens, in alphabetical order, to give them fixed numbers.
+    The library breaks ties by token id. It assigns ids to the characters inside words in the order
+    of a hash table, which differs between processes. So these characters are passed as special
+    tokens, in alphabetical order, to give them fixed ids.
     """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
     from transformers import BertTokenizer
