@@ -166,11 +166,12 @@ def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
 
     A trial is listed only if more people chose the sentence that the model finds less likely. The
     signed-rank cosine of the model and a participant is a sum of terms of the model's trials. A
-    trial's contribution (`error`) is minus its term, averaged over participants. For choices, it is
-    the share of participants who chose the less likely sentence, divided by the number of trials.
-    Equal contributions are ordered by the absolute ratio. A row has two sentences: the one that
-    people prefer, and the one that the model prefers. For both, it has the log-probabilities (nats)
-    under the model and its rival, and the number of participants who chose the sentence.
+    trial's contribution (`error`) is minus its term, averaged over participants. If answers are
+    choices, the contribution is the share of participants who chose the less likely sentence,
+    divided by the number of trials; equal contributions are ordered by the absolute ratio, largest
+    first. A row has two sentences: the one that people prefer, and the one that the model prefers.
+    For both sentences, the row has the log-probabilities (nats) under the model and its rival, and
+    the number of participants who chose the sentence.
     """
 
     def order(row: Row) -> tuple[float, float]:
@@ -190,8 +191,8 @@ def _failures(
     group: GroupRatings, scope: Scope, models: tuple[str, ...], model: str
 ) -> Iterator[Row]:
     """Yield a row for each trial of a group in which the majority contradicts the model."""
-    # `index` is a position among the model's own trials, the last axis of the arrays here; `column`
-    # is a position among all trials of the group
+    # `index` counts only the trials that evaluate the model; they are the last axis of the arrays
+    # below. `column` counts all trials of the group.
     columns = np.flatnonzero(scope_mask(group.trials, scope, (model,))[0]).tolist()
     preferences = group.preferences[:, columns]
     ratios = group.ratios[models.index(model), columns]

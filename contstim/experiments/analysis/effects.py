@@ -219,8 +219,8 @@ def compare(
 ) -> Result:
     """Evaluate all models in a scope and test the contrasts between them.
 
-    Contrasts of models without trials in this scope are left out. `masks` are those of `evaluate`,
-    by default those of the scope.
+    Contrasts of models without trials in this scope are left out. `masks` are an argument of
+    `evaluate`; by default, they select the trials of the scope.
     """
     names, units = ratings.models, sampling.units
     masks = masks or [

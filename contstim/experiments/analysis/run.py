@@ -86,7 +86,7 @@ class Analysis(ShownAsTable):
 
     @property
     def main(self) -> Result:
-        """Result of the primary outcome; by default, of the last measure, over all trials."""
+        """Result over all trials of the primary outcome; by default of the scale's last measure."""
         return self.result(Scope.OVERALL, self.primary or measures_of(self.ratings.scale)[-1])
 
     @property

@@ -66,8 +66,8 @@ def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[
     This is a score interval, like Wilson's (1927) for a share and Newcombe's (2006) for the
     Mann-Whitney statistic. It contains each correlation r whose distance to the observed one is at
     most a normal quantile times the standard error under r. The standard error under the observed
-    correlation would be 0 if all differences have one sign. Mean and variance of the statistic are
-    those of Lehmann (1998, *Nonparametrics*) for normal differences.
+    correlation is not used: it is 0 if all differences have one sign. Mean and variance of the
+    statistic are those of Lehmann (1998, *Nonparametrics*) for normal differences.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtr, owens_t
@@ -203,7 +203,9 @@ def _signed_ranks(differences: FloatArray) -> FloatArray:
 
 
 def _exact_p_values(differences: FloatArray) -> FloatArray:
-    """Return exact p-values over all signs; tests with equal absolute ranks share a distribution.
+    """Return exact p-values, from all possible assignments of signs to ranks.
+
+    The distribution is computed once for all tests with the same absolute ranks.
 
     Args:
         differences: (n_tests, n_pairs), rounded, with 1 to 13 that are not nan.

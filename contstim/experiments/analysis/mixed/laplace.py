@@ -297,9 +297,9 @@ class _Curvature:
 CellDerivatives: TypeAlias = "tuple[FloatArray, list[FloatArray], list[list[FloatArray]]]"
 """Log P of each rating and its derivatives, all with the shape of the ratings.
 
-The second entry has the first, second and third derivative by eta. The third entry has, for the
-upper and for the lower threshold, the derivative by this threshold, and the first and second
-derivative of that by eta."""
+The second entry has the first, second and third derivative by eta. The third entry has three arrays
+for the upper threshold, and three for the lower one: the derivative d by this threshold, and the
+first and second derivative of d by eta."""
 
 
 def cell_derivatives(
