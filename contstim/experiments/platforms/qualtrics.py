@@ -131,8 +131,8 @@ def import_qualtrics(
         participant: column with the names of participants.
 
     Raises:
-        InputError: if a file cannot be read, lacks the column of participants, or has a column for
-            none of the questions in the key; see also `import_files`.
+        InputError: if a file cannot be read, lacks the column of participants, or has no column of
+            any question in the key; see also `import_files`.
     """
     questions = _read_key(key)
     return alignment.import_files(

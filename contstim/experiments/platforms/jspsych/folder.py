@@ -267,8 +267,8 @@ def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[s
         return set()
     has = {"break": study.break_every, "deadline": study.deadline, "practice": PRACTICE in existing}
     known_marks = (study.scale, *(mark for mark, value in has.items() if value))
-    # study.json does not record all marks and the language, so texts are compared with the default
-    # texts for all combinations of the others
+    # study.json records neither the language nor all marks, so texts are compared with the default
+    # texts for all combinations of the unrecorded values
     unknown_marks = product(LANGUAGES, ("personal_code", "no_code"), ((), ("check",)))
     pages = [(language, (*known_marks, code, *check)) for language, code, check in unknown_marks]
     defaults = {name: {text_of(name, *page) for page in pages} for name in TEXTS}
