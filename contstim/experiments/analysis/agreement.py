@@ -114,11 +114,14 @@ def rated_trials(ratings: Ratings, condition: Condition) -> Iterator[tuple[Trial
 
 
 def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
-    """Count each controversial condition's trials, and those whose scores contradict the roles.
+    """Count the trials of each controversial condition, and trials that contradict models' roles.
 
-    In natural-synthetic trials, the rejecting model should find the synthetic sentence less likely
-    than the natural one. In trials of all other conditions, model_1 should find sentence_1 less
-    likely than sentence_2, and model_2 should find sentence_1 more likely.
+    Scores of a natural-synthetic trial agree with the roles if the rejecting model finds the
+    synthetic sentence less likely than the natural one. In all other conditions, scores agree if
+    model_1 finds sentence_1 less likely than sentence_2, and model_2 finds sentence_1 more likely.
+
+    Returns:
+        Condition → (number of trials, number of trials whose scores contradict the roles).
     """
     agreements: dict[Condition, list[bool]] = {condition: [] for condition in CONTROVERSIAL}
     for group in ratings.groups:

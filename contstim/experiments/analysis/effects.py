@@ -125,8 +125,8 @@ class Comparison:
         holds_for: population of the test: "items like these" for groups, "these items" for
             participants, and the population of the interval for crossed tests.
         standardised: difference, divided by the standard deviation of the difference in a single
-            answer. The variance of a single answer is that of people, items and residuals together
-            (after Westfall, Kenny & Judd 2014).
+            answer. The variance of a single answer is the sum of the variances of people, items and
+            residuals (after Westfall, Kenny & Judd 2014).
         correction: correction that decides `significant`.
         equivalence_p: p-value of two one-sided tests that the absolute difference is below
             `smallest_effect`; see `equivalence_p_value`.

@@ -82,7 +82,7 @@ def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[ModelContra
 
 
 def adjust(p_values: FloatArray, correction: Correction = "bh") -> FloatArray:
-    """Adjust p-values for the family on the last axis; values of nan are not part of it."""
+    """Adjust p-values for the family on the last axis; nan values are not part of a family."""
     # nan is sorted last
     order, tests = np.argsort(p_values, axis=-1), (~np.isnan(p_values)).sum(axis=-1, keepdims=True)
     steps, indices = np.take_along_axis(p_values, order, axis=-1), np.arange(p_values.shape[-1])

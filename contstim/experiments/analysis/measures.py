@@ -151,8 +151,8 @@ def accuracy_upper(preferences: FloatArray) -> FloatArray:
 def cosine_lower(preferences: FloatArray) -> FloatArray:
     """Return each participant's signed-rank cosine with the others' mean ranks, ranked again.
 
-    Ranks are normalised before they are averaged. A mean of zero is a tie, as for a model. Args and
-    returns are those of `accuracy_lower`.
+    Ranks are normalised before they are averaged. A mean of zero is a tie, like a model's ratio of
+    zero. Args and returns are those of `accuracy_lower`.
     """
     ranks, squares = signed_ranks(preferences), rank_squares(preferences)
     vectors = _normalise_ranks(ranks, squares)

@@ -138,7 +138,7 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
     if critical < 0:
         return -np.inf, np.inf
     # For any shift, the doubled sum of negative ranks is twice the number of Walsh averages below
-    # the shift, plus the number of those equal to it
+    # the shift, plus the number of Walsh averages equal to the shift
     rows, columns = np.triu_indices(n)
     walsh = np.sort(_round_differences((differences[rows] + differences[columns]) / 2))
     low, high = (_lower_end(side, critical) for side in (walsh, -walsh[::-1]))
@@ -163,8 +163,8 @@ def _lower_end(walsh: FloatArray, critical: int) -> float:
 def signed_rank_p_values(differences: FloatArray) -> FloatArray:
     """Return two-sided p-values of many Wilcoxon tests, (n_tests,); nan without pairs.
 
-    P-values are exact for up to 13 pairs. For more pairs, they are those of scipy: exact for up to
-    50 pairs without ties, otherwise by normal approximation.
+    P-values are exact for up to 13 pairs. For more pairs, scipy computes them: exactly for up to 50
+    pairs without ties, otherwise by normal approximation.
 
     Args:
         differences: (n_tests, n_pairs); nan is left out.
