@@ -126,8 +126,9 @@ class MeasuredPeople:
 def read_measured(folder: Path | str) -> MeasuredPeople:
     """Read measurements of people from the output of `analyze` for a pilot or an earlier study.
 
-    Noise ceilings are those of the model with the highest accuracy over all trials, on its own
-    trials. Kinds of trials that the analysis lacks have the values published for 2023.
+    The best model has the highest accuracy over all trials. The noise ceiling of a kind of trials
+    is computed on the trials that evaluate the best model. Kinds of trials that the analysis lacks
+    have the values published for 2023.
 
     Raises:
         InputError: if a table is missing or damaged, the record of report.html is damaged, or the
@@ -429,9 +430,9 @@ def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _FitResult:
         people = aim.population(best_weights(item_sd, ridge), item_sd).of_trials(judge_rows)
         return people.lower_ceiling(aim.measured.raters) - aim.ceiling
 
-    # The ceiling increases with the standard deviation of items. Even without items, it may be
-    # above the target, if similar models have large opposite weights. A stronger ridge then reduces
-    # the weights.
+    # The ceiling increases with the standard deviation of items. If similar models have large
+    # opposite weights, the ceiling can be above the target even if this standard deviation is 0. A
+    # stronger ridge then reduces the weights.
     item_sd, ridge = 0.0, _RIDGE[0]
     if excess(0.0) < 0:
         item_sd = _MAX_ITEM_SD

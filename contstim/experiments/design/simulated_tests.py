@@ -305,7 +305,8 @@ def measure_precision(
         components = [variance_components(of_pair) for of_pair in blocks]
         parts.append([[np.mean(x) for x in (c.variance, c.person, c.answers)] for c in components])
         freedoms.append([np.broadcast_to(c.freedom, len(rows[0])) for c in components])
-    # The variance of group means includes that of people and their answers, which is subtracted
+    # The variance of group means includes the variances of people and of their answers. These are
+    # subtracted, so that the variance of items remains.
     groups_of = np.array([len(of_pair) for of_pair in blocks])
     of_means, of_people, answers = np.mean(parts, axis=0).T
     items = of_means * groups_of - of_people / people
