@@ -254,7 +254,7 @@ def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
         key = (response.participant, response.trial_id)
         if key in chosen:
             repeated[response.participant].append(response.trial_id)
-        # Reassigning a key keeps its position in the dictionary: that of the first rating
+        # Reassigning a key keeps its position in the dictionary, so order follows first ratings
         if which == "last" or key not in chosen:
             chosen[key] = response
     left_out = [

@@ -254,8 +254,8 @@ def read_responses(
     """Read a table that `write_responses` wrote; unknown columns are ignored, with a warning.
 
     The scale is the one named in the table's record (`responses.csv.meta.json`), else the argument
-    `scale`, else that of the trials. Ratings outside the scale are accepted here and reported by
-    `check_responses`.
+    `scale`, else the scale of the trials. Ratings outside the scale are accepted here and reported
+    by `check_responses`.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, has a row without participant or
