@@ -445,7 +445,7 @@ def withdraw(database: Path, who: str, day: str) -> str:
 
 
 def _find_participant(database: Path, who: str) -> tuple[sqlite3.Row, str]:
-    """Return the only participant with this ID, code or name, and which of them it is."""
+    """Return the only participant with this ID, code or name, and a word for what matched."""
     if not who.strip():
         raise InputError(
             f"The name of a participant must not be empty, got {who!r}. Give the platform's "
