@@ -72,8 +72,8 @@ def stimulus_lists(
     the column names of exports. Sorting the names of lists as text gives the order of the lists.
 
     If `per_group` is odd, sides are not balanced over the lists of a group. `show` formats a
-    displayed text as a cell. `scales` are those that the platform supports, by default those with
-    buttons.
+    displayed text as a cell. `scales` are the scales that the platform supports, by default the
+    scales with buttons.
 
     Raises:
         InputError: if `per_group` is below 1, the trials are invalid (`check_trials`), or the

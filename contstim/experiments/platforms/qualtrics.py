@@ -12,10 +12,11 @@ request. Qualtrics does not document its own file format (QSF), so no such file 
 
 Data (*Understanding Your Dataset*, *Timing*): a row for each participant, a column for each
 question. A CSV export has three header rows: names of columns, texts of questions, and JSON with
-import identifiers; programs that save the file again may omit the last one or two. With an option
-of the export, questions that were seen and not answered are -99. `ResponseId` identifies a
-response; `Status` and `DistributionChannel` mark previews. A timing question has columns that end
-in `_First Click`, `_Last Click`, `_Page Submit` (seconds) and `_Click Count`.
+import identifiers. Programs that save the file again may omit the third row, or the second and the
+third. With an option of the export, questions that were seen and not answered are -99.
+`ResponseId` identifies a response; `Status` and `DistributionChannel` mark previews. A timing
+question has columns that end in `_First Click`, `_Last Click`, `_Page Submit` (seconds) and
+`_Click Count`.
 """
 
 from __future__ import annotations

@@ -68,9 +68,9 @@ def export_jspsych(
 
     Args:
         trials: trials of all groups.
-        folder: folder, created when missing; an existing one must be empty, an earlier export, or
-            contain only texts and tables for the page. All files are written at once: after an
-            error the folder is unchanged.
+        folder: folder, created when missing. An existing folder must be empty, be an earlier
+            export, or contain only texts and tables for the page. All files are written at once:
+            after an error the folder is unchanged.
         settings: the researcher's settings; None for the defaults.
 
     Raises:
@@ -212,8 +212,8 @@ def keep_texts(
         settings: settings of the page. If they name no table of practice pairs or questions,
             existing tables are kept.
         into: destination of new texts.
-        marks: the scale, then other properties of the page. Of the marked lines of a default text,
-            those with one of these marks are included.
+        marks: the scale, then other properties of the page. A marked line of a default text is
+            included if it has one of these marks.
 
     Raises:
         InputError: if a text cannot be read, or a table lacks a column or has an invalid cell.
