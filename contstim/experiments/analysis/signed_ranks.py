@@ -78,8 +78,9 @@ def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[
     max_sum, quantile = n * (n + 1) / 2, float(norm.ppf((1 + level) / 2))
 
     # The sum of positive ranks counts the pairs i <= j of differences with D_i + D_j > 0. For means
-    # of `shift` standard deviations, `single` is the probability for i = j, `pair` for i < j, and
-    # `shared` for two such pairs that share one difference.
+    # of `shift` standard deviations, `single` is the probability of D_i + D_j > 0 for i = j, and
+    # `pair` for i < j. `shared` is the probability that both sums are positive in two pairs i < j
+    # that share one difference.
     def moments(shift: float) -> tuple[float, float]:
         single, pair = ndtr(shift), ndtr(np.sqrt(2) * shift)
         shared = pair - 2 * owens_t(np.sqrt(2) * shift, 1 / np.sqrt(3))
