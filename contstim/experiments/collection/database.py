@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Arguments = ParamSpec("Arguments")
 
-APPLICATION_ID = 0x636F6E63  # "conc"; a study's score store has another one
+APPLICATION_ID = 0x636F6E63  # "conc"; a study's score store has another identifier
 LAYOUT = 4
 
 BUSY_SECONDS = 5.0
