@@ -319,8 +319,8 @@ def expected_size(
 ) -> ExpectedSize:
     """Simulate studies with models and items like those of Golan et al. (2023).
 
-    The models of a simulated study are drawn from the nine models of experiment 1, with the
-    accuracies on pairs of synthetic sentences and the variance of items that were measured there.
+    The models of a simulated study are drawn from the nine models of experiment 1. Their accuracies
+    and the variance of items are those measured on pairs of synthetic sentences.
     """
     from scipy.special import ndtr
 
