@@ -114,11 +114,14 @@ def rated_trials(ratings: Ratings, condition: Condition) -> Iterator[tuple[Trial
 
 
 def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
-    """Count each controversial condition's trials, and those whose scores contradict the roles.
+    """Count the trials of each controversial condition, and trials that contradict models' roles.
 
-    In natural-synthetic trials, the rejecting model should find the synthetic sentence less likely
-    than the natural one. In trials of all other conditions, model_1 should find sentence_1 less
-    likely than sentence_2, and model_2 should find sentence_1 more likely.
+    Scores of a natural-synthetic trial agree with the roles if the rejecting model finds the
+    synthetic sentence less likely than the natural one. In all other conditions, scores agree if
+    model_1 finds sentence_1 less likely than sentence_2, and model_2 finds sentence_1 more likely.
+
+    Returns:
+        Condition → (number of trials, number of trials whose scores contradict the roles).
     """
     agreements: dict[Condition, list[bool]] = {condition: [] for condition in CONTROVERSIAL}
     for group in ratings.groups:
@@ -166,11 +169,12 @@ def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
 
     A trial is listed only if more people chose the sentence that the model finds less likely. The
     signed-rank cosine of the model and a participant is a sum of terms of the model's trials. A
-    trial's contribution (`error`) is minus its term, averaged over participants. For choices, it is
-    the share of participants who chose the less likely sentence, divided by the number of trials.
-    Equal contributions are ordered by the absolute ratio. A row has two sentences: the one that
-    people prefer, and the one that the model prefers. For both, it has the log-probabilities (nats)
-    under the model and its rival, and the number of participants who chose the sentence.
+    trial's contribution (`error`) is minus its term, averaged over participants. If answers are
+    choices, the contribution is the share of participants who chose the less likely sentence,
+    divided by the number of trials; equal contributions are ordered by the absolute ratio, largest
+    first. A row has two sentences: the one that people prefer, and the one that the model prefers.
+    For both sentences, the row has the log-probabilities (nats) under the model and its rival, and
+    the number of participants who chose the sentence.
     """
 
     def order(row: Row) -> tuple[float, float]:
@@ -190,8 +194,8 @@ def _failures(
     group: GroupRatings, scope: Scope, models: tuple[str, ...], model: str
 ) -> Iterator[Row]:
     """Yield a row for each trial of a group in which the majority contradicts the model."""
-    # `index` is a position among the model's own trials, the last axis of the arrays here; `column`
-    # is a position among all trials of the group
+    # `index` counts only the trials that evaluate the model; they are the last axis of the arrays
+    # below. `column` counts all trials of the group.
     columns = np.flatnonzero(scope_mask(group.trials, scope, (model,))[0]).tolist()
     preferences = group.preferences[:, columns]
     ratios = group.ratios[models.index(model), columns]

@@ -89,8 +89,8 @@ def token_count_control(ratings: Ratings, counts: Features) -> list[Row]:
     A sub-word model may find a sentence unlikely because its words are split into many tokens. A
     binomial test counts how often the sentence that the model prefers has fewer tokens (2023, Table
     S2). It uses the controversial trials that target the model. A second test uses only the trials
-    in which people prefer the other sentence, which are the model's errors. The 2023 study used
-    only pairs of synthetic sentences for two transformers.
+    in which people prefer the other sentence, which are the model's errors. The 2023 study tested
+    only two transformers, and used only pairs of synthetic sentences.
 
     `counts` are model → sentence → number of tokens; models without counts are not tested.
 

@@ -77,7 +77,7 @@ class Block:
         items: (n_items,), numbers in ascending order.
         weights: (n_people,), weight of each person in the overall mean.
         means: number of means over items in the value: 2 for a difference between models that are
-            evaluated on different trials.
+            evaluated on different trials, otherwise 1.
     """
 
     values: FloatArray

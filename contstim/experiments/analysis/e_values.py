@@ -1,16 +1,17 @@
-"""Evidence from pairwise judgements that is valid at every look: e-values and a verdict.
+"""E-values and a verdict from pairwise judgements, valid however often we look at the data.
 
 Each pair of models is a match. In every match we bet one euro that the first model is better, and
-the same that the second one is. A list, that is all participants who saw the same items, is one
-round. Its outcome x, from -1 to 1, is the share of answers for the first model minus the share for
-the second one. A bet of the part l of the money multiplies it by 1 + l·x:
+one euro that the second model is better. All participants who saw the same items are a list, and
+each list is one round. The outcome x of a round, from -1 to 1, is the share of answers for the
+first model minus the share for the second one. A bet that stakes the share l of the money
+multiplies the money by 1 + l·x:
 
     bet of .3 on a       the list prefers a by .5    1.00 · (1 + .3 · .5) = 1.15 euros
                          the next prefers b by .2    1.15 · (1 - .3 · .2) = 1.08 euros
 
-E[a,b] is the mean of eight such bets. If a is no better than b, each round is at best fair, so the
-money reaches 1/α with a probability of at most α, whenever we look (Ville 1939; Waudby-Smith &
-Ramdas 2024, *Estimating means of bounded random variables by betting*).
+E[a,b] is the mean money of eight such bets. If a is no better than b, each round is at best fair,
+so the money reaches 1/α with a probability of at most α, whenever we look (Ville 1939;
+Waudby-Smith & Ramdas 2024, *Estimating means of bounded random variables by betting*).
 """
 
 from __future__ import annotations
@@ -159,17 +160,19 @@ class Match:
         return log_e_values(self.x)
 
     def interval(self, alpha: float) -> tuple[float, float]:
-        """Return the interval of the mean outcome that holds at every look with 1 - alpha.
+        """Return an interval of the mean outcome, valid at all looks with probability 1 - alpha.
 
-        An end is the mean that the evidence against it, in one direction, just fails to exclude.
+        At the lower end, the e-value against this mean and for a higher mean is 2/alpha. At the
+        upper end, the e-value against this mean and for a lower mean is 2/alpha. An end is -1 or 1
+        if no e-value reaches 2/alpha.
         """
         return self._lower_end(alpha), -self.reversed._lower_end(alpha)
 
     def _lower_end(self, alpha: float) -> float:
         from scipy.optimize import brentq
 
-        # If the mean outcome is m, a round with the factor 1 + l·(x - m)/(1 + m) is fair; the
-        # evidence decreases with m, and there is none if m is 1
+        # If the mean outcome is m, a round with the factor 1 + l·(x - m)/(1 + m) is fair. The
+        # evidence for a higher mean decreases with m. If m is 1, there is no such evidence.
         def surplus(m: float) -> float:
             return float(log_e_values((self.x - m) / (1 + m))[-1]) - log(2 / alpha)
 
@@ -213,7 +216,7 @@ class Verdict:
 
     Attributes:
         winner: model that beats every other one; empty for none.
-        alike: pairs of models that no longer need answers, as they differ by less than the margin.
+        alike: pairs of models that need no more answers: they differ by less than the margin.
         open: matches whose further answers can complete the verdict.
         surviving: models that no other model beats.
         beaten: dropped model → the model that beats it with the largest e-value.
@@ -242,7 +245,7 @@ def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> V
     """Decide which models are beaten, and whether a model beats every other one.
 
     With M models, a model is beaten if an e-value against it reaches (M - 1)/alpha. A model that is
-    better than every other one is beaten with a probability of at most alpha, at whichever look.
+    better than every other one is ever beaten with a probability of at most alpha.
     The winner needs M/alpha against every other model, also against beaten ones.
 
     Args:
@@ -290,7 +293,9 @@ def matches_of_best(matches: Sequence[Match], verdict: Verdict) -> list[Match]:
 
 
 def further_people(matches: Sequence[Match], verdict: Verdict, alpha: float) -> int | None:
-    """Return how many more people a verdict for the best model needs if evidence grows as so far.
+    """Return how many more people a verdict for the best model needs.
+
+    The evidence is assumed to grow at the same rate as before.
 
     None if a match gives no evidence for the best model, or the verdict is complete.
     """

@@ -125,8 +125,8 @@ class Comparison:
         holds_for: population of the test: "items like these" for groups, "these items" for
             participants, and the population of the interval for crossed tests.
         standardised: difference, divided by the standard deviation of the difference in a single
-            answer. The variance of a single answer is that of people, items and residuals together
-            (after Westfall, Kenny & Judd 2014).
+            answer. The variance of a single answer is the sum of the variances of people, items and
+            residuals (after Westfall, Kenny & Judd 2014).
         correction: correction that decides `significant`.
         equivalence_p: p-value of two one-sided tests that the absolute difference is below
             `smallest_effect`; see `equivalence_p_value`.
@@ -219,8 +219,8 @@ def compare(
 ) -> Result:
     """Evaluate all models in a scope and test the contrasts between them.
 
-    Contrasts of models without trials in this scope are left out. `masks` are those of `evaluate`,
-    by default those of the scope.
+    Contrasts of models without trials in this scope are left out. `masks` are an argument of
+    `evaluate`; by default, they select the trials of the scope.
     """
     names, units = ratings.models, sampling.units
     masks = masks or [

@@ -82,7 +82,7 @@ def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[ModelContra
 
 
 def adjust(p_values: FloatArray, correction: Correction = "bh") -> FloatArray:
-    """Adjust p-values for the family on the last axis; values of nan are not part of it."""
+    """Adjust p-values for the family on the last axis; nan values are not part of a family."""
     # nan is sorted last
     order, tests = np.argsort(p_values, axis=-1), (~np.isnan(p_values)).sum(axis=-1, keepdims=True)
     steps, indices = np.take_along_axis(p_values, order, axis=-1), np.arange(p_values.shape[-1])
@@ -124,9 +124,9 @@ def decision_alpha(
       Yekutieli 2005). If k is 0, `needed` replaces k; see `Detectability.needed`.
     * Holm: alpha is that of the last step, rate / (m - k + 1). If k is 0, 1 replaces k.
 
-    With `needed` instead of k, the p-value of a contrast may be below alpha, although the contrast
-    is not significant. Then alpha of this contrast is its p-value. Its alpha is also its p-value if
-    alpha is wrong because of rounding errors. A p-value of nan is not part of the family.
+    With `needed` instead of k, or because of rounding errors, the p-value of a contrast can be on
+    the wrong side of this alpha. Then its p-value replaces alpha, slightly raised if the contrast
+    is significant, and slightly lowered otherwise. A p-value of nan is not part of the family.
     """
     significant = adjust(p_values, correction) < rate
     n_significant, m = int(significant.sum()), max(1, int((~np.isnan(p_values)).sum()))

@@ -84,7 +84,7 @@ def results_with_figures(analysis: Analysis) -> list[Result]:
 
 
 def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
-    """Return the two models with the highest sum of values among those that a trial compares."""
+    """Return the pair of models with the highest sum of values among all compared pairs."""
     values = {row.model: row.value for row in analysis.main.models}
     pairs = [pair for c in analysis.dominance for pair in rivals(analysis.ratings, c)]
     return max(pairs, key=lambda pair: sum(values[m] for m in pair), default=None)

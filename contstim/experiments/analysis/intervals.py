@@ -107,7 +107,7 @@ class Uncertainty(NamedTuple):
         )
 
     def p_values(self) -> FloatArray:
-        """Return two-sided p-values, (…): the largest 1 - level whose interval contains 0."""
+        """Return two-sided p-values, (…): the largest 1 - level at which 0 is in the interval."""
         return np.minimum(1.0, 2 * self._one_sided(np.abs(self.estimate)))
 
     def equivalence_p_value(self, margin: float) -> float:
@@ -115,8 +115,8 @@ class Uncertainty(NamedTuple):
 
         The p-value is below .05 if the 90 % interval lies within the margin (Schuirmann 1987). If
         two models agree on every answer, the variance is zero. The p-value is then (1 - margin /
-        span)^k for k items. This is the largest probability that models that differ by the margin
-        never disagree.
+        span)^k for k items. This is the largest probability with which two models never
+        disagree although they differ by the margin.
         """
         return float(self._one_sided(margin - np.abs(self.estimate)))
 
@@ -163,8 +163,8 @@ class Uncertainty(NamedTuple):
         if self.is_value:
             lowest = self.ends[0]
             share = (self.estimate - lowest) / self.span
-            # `_effective_observations` adds an item whose variance is known, so the sum of both
-            # variances has more degrees of freedom
+            # `_effective_observations` adds an item whose variance is known. The sum of the
+            # estimated and the known variance has more degrees of freedom than the estimate alone
             ratio = (variance + (self.span / units) ** 2) / variance if variance else np.inf
             curve = t_quantile(level, freedom * ratio**2) ** 2 / observations
             centre = (share + curve / 2) / (1 + curve)
@@ -210,9 +210,9 @@ def uncertainty_of(
     span = np.asarray(1 - lowest)
     if side.second is None and not side.ceiling:
         return Uncertainty(estimate, components, span, (lowest, 1.0), is_value=True)
-    # Largest distance of the difference on one item from the mean difference. If the mean
-    # difference is 0, it is the span of the measure; if one model is always right and the other
-    # never, it is twice the span. Other mean differences are interpolated.
+    # Largest distance between the difference on one item and the mean difference. If the mean
+    # difference is 0, this distance is the span of the measure. If one model is always right and
+    # the other never, it is twice the span. For other mean differences, it is interpolated.
     return Uncertainty(estimate, components, span + np.abs(estimate), (lowest - 1, 1 - lowest))
 
 

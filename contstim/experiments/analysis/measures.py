@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.items.scale import Scale
 
-_DECIMALS = 10  # decimals of sums of ranks: tied sums differ by less, untied ones by more
+# Sums of ranks are rounded to this number of decimals: rounding errors of equal sums are smaller,
+# and differences between unequal sums are larger
+_DECIMALS = 10
 
 
 def log_ratios(log_probs: FloatArray) -> FloatArray:
@@ -149,8 +151,8 @@ def accuracy_upper(preferences: FloatArray) -> FloatArray:
 def cosine_lower(preferences: FloatArray) -> FloatArray:
     """Return each participant's signed-rank cosine with the others' mean ranks, ranked again.
 
-    Ranks are normalised before they are averaged. A mean of zero is a tie, as for a model. Args and
-    returns are those of `accuracy_lower`.
+    Ranks are normalised before they are averaged. A mean of zero is a tie, like a model's ratio of
+    zero. Args and returns are those of `accuracy_lower`.
     """
     ranks, squares = signed_ranks(preferences), rank_squares(preferences)
     vectors = _normalise_ranks(ranks, squares)
@@ -168,8 +170,9 @@ def cosine_upper(preferences: FloatArray) -> FloatArray:
     Args and returns are those of `accuracy_lower`.
     """
     ranks, squares = signed_ranks(preferences), rank_squares(preferences)
-    # No vector has a higher summed cosine with vectors of equal norms than their mean, so no model
-    # can do better. The mean is not ranked again, so Eq. 9 is not its norm.
+    # The normalised vectors of participants have equal norms. No vector has a higher sum of cosines
+    # with these vectors than their mean has, so no model can do better. The mean is not ranked
+    # again, so its norm does not follow from Eq. 9.
     mean = _normalise_ranks(ranks, squares).mean(axis=0)
     return cosine((ranks * mean).sum(axis=-1), squares * (mean**2).sum(axis=-1))
 
@@ -247,8 +250,8 @@ class ParticipantScores:
         values: (n_participants, n_models); nan where a group has no trial for a model.
         lower: lower noise ceiling on the same trials, same shape; nan for a participant who is
             alone in a group.
-        upper: upper noise ceiling, in the same way.
-        n_trials: (n_participants, n_models), numbers of these trials.
+        upper: upper noise ceiling, same shape; nan for the same participants.
+        n_trials: (n_participants, n_models), number of trials that evaluate each model.
     """
 
     models: tuple[str, ...]

@@ -64,8 +64,8 @@ def report(
 ) -> Report:
     """Build the report page of an analysis.
 
-    `images` are figures as PNG, by name. `seen` is model → overlap of the sentences with its
-    training text, or None if this is unknown.
+    `images` is name of a figure → PNG. `seen` is model → overlap of the sentences with the model's
+    training text, or None if the training text is unknown.
     """
     ratings, admission = analysis.ratings, analysis.admission
     # Participants with harmless problems are included, but named, because their answers may lower
@@ -360,7 +360,7 @@ def _lead(test: Comparison, first: str, result: Result, sampling: Sampling) -> s
 def methods_text(analysis: Analysis) -> tuple[str, ...]:
     """Return paragraphs for a methods section; the last lists the references.
 
-    The paragraphs state the settings of this analysis, and its numbers of people, groups and
+    The paragraphs state the settings of this analysis, and the numbers of people, groups and
     contrasts.
     """
     sampling, ratings = analysis.sampling, analysis.ratings
@@ -409,7 +409,7 @@ def write_analysis(
 
     If participants were artificial, the page and every figure begin with a warning, and every table
     has a column `simulated_participants`, such as `3 of 10`. Files of the same names are replaced.
-    `pair` is that of `figures.drawings`, `seen` that of `report`.
+    For `pair`, see `figures.drawings`; for `seen`, see `report`.
 
     Returns:
         Paths of tables, figures and methods text, without report.html.

@@ -160,7 +160,8 @@ def gather(
     }
     numbers = sorted({response.group for response in responses})
     trial_log_probs([trial for trial in trials if trial.group in numbers], scores)
-    # `check_responses` ensures that all responses have one scale, which trials may not name
+    # `check_responses` ensures that all responses have one scale. It replaces the default scale of
+    # trials that name no scale.
     scale = responses[0].scale
     groups = []
     for number in numbers:

@@ -43,8 +43,8 @@ def regress_choices(ratings: Ratings, models: Sequence[str], *, level: float = 0
     matter.
 
     Returns:
-        See `clustered_logit`. `left_out` counts the answers that are not used: those without a
-        preference, and those to trials with a sentence of probability zero.
+        See `clustered_logit`. `left_out` counts the answers that are not used: answers without a
+        preference, and answers to trials with a sentence of probability zero.
 
     Raises:
         InputError: see `clustered_logit`; or if there is no such model.

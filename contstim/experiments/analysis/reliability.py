@@ -8,8 +8,8 @@ In trials of one condition, with n participants each,
 where V(people) is the variance of ratings within trials. The reliability of a mean rating is the
 part that is not chance, V(items) / (V(items) + V(people) / n). The mean is shrunk by this factor
 towards the middle, the expected value without any preference (empirical Bayes; James & Stein 1961,
-Efron & Morris 1975). It is not shrunk towards the mean of all trials, because it is a convention
-which sentence of a trial is called sentence_1.
+Efron & Morris 1975). The mean of all trials would be a wrong target: it depends on which sentence
+of each trial is called sentence_1, and this is only a convention.
 
 The sentence that people in general prefer is estimated from choices alone. The distance of a rating
 from the middle depends on the person as much as on the trial. A person prefers sentence_2 of a
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 _SPREADS = np.exp(np.linspace(np.log(0.15), np.log(6.0), 24))
 _SPREAD_PRIOR = np.exp(-0.5 * (np.log(_SPREADS / 1.2) / 0.5) ** 2)
 # Conditions in which sentence_1 is the natural or the acceptable sentence, so that the mean of
-# latent values is not 0, and possible means. Maximum-likelihood values for 2023 are -1.43 for
-# natural-synthetic and -3.42 for catch trials.
+# latent values is not 0. `_MEANS` are possible means. Maximum-likelihood values for 2023 are -1.43
+# for natural-synthetic and -3.42 for catch trials.
 _ORIENTED = (Condition.NATURAL_SYNTHETIC, Condition.MINIMAL_PAIR, Condition.CATCH)
 _MEANS = np.linspace(-5.0, 5.0, 21)
 _MEAN_PRIOR = np.exp(-0.5 * (_MEANS / 2.0) ** 2)
@@ -53,7 +53,7 @@ _VALUES = np.linspace(-9.95, 9.95, 200)  # grid of values of h, none of which is
 RatedTrial: TypeAlias = "tuple[Trial, FloatArray, ItemReliability]"
 """A trial, its ratings (n_people,), and its reliability."""
 
-SURE = 0.95  # a preference of people in general with at least this probability is sure
+SURE = 0.95  # people's preference in a trial is called sure if its probability is at least this
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class ItemReliability:
 
     @property
     def sureness(self) -> float:
-        """Probability of the sentence that people in general are more likely to prefer."""
+        """Probability of the more probable of people's two possible preferences, 1/2 to 1."""
         return max(self.sure_of_2, 1 - self.sure_of_2)
 
 
@@ -159,7 +159,7 @@ def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> Flo
 def judged_trials(ratings: Ratings) -> dict[Condition, list[RatedTrial]]:
     """Return the trials of each condition with their reliabilities.
 
-    Catch trials are left out, and conditions whose reliability cannot be estimated.
+    Catch trials and conditions whose reliability cannot be estimated are left out.
     """
     reliabilities = item_reliabilities(ratings)
     by_condition = {

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Analysis(ShownAsTable):
-    """All results of an experiment; conditions that it lacks are left out.
+    """All results of an experiment; conditions without trials are left out.
 
     Lists of rows are tables; see `to_frame`.
 
@@ -54,7 +54,7 @@ class Analysis(ShownAsTable):
         unanimity: number of trials of each condition in which nearly all people (at least the share
             `unanimous`) prefer the same sentence.
         unanimous: minimum share for `unanimity`, 0 to 1.
-        orientations: controversial condition → number of trials, and number of those in which the
+        orientations: controversial condition → number of trials, and number of trials in which the
             scores contradict the models' roles.
         regressions: regressions of choices on log-probability ratios, by scope and model.
         rivals: the trivial rivals, and each model against each of them; see `judge_rivals`.
@@ -86,7 +86,7 @@ class Analysis(ShownAsTable):
 
     @property
     def main(self) -> Result:
-        """Result of the primary outcome; by default, of the last measure, over all trials."""
+        """Result over all trials of the primary outcome; by default of the scale's last measure."""
         return self.result(Scope.OVERALL, self.primary or measures_of(self.ratings.scale)[-1])
 
     @property
@@ -135,7 +135,7 @@ class Analysis(ShownAsTable):
         """Return the result of one measure in one scope.
 
         Raises:
-            InputError: if the design has no such trials, or its scale no such measure.
+            InputError: if the design has no such trials, or its scale does not permit the measure.
         """
         for result in self.results:
             if (result.scope, result.measure) == (scope, measure):

@@ -66,8 +66,8 @@ def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[
     This is a score interval, like Wilson's (1927) for a share and Newcombe's (2006) for the
     Mann-Whitney statistic. It contains each correlation r whose distance to the observed one is at
     most a normal quantile times the standard error under r. The standard error under the observed
-    correlation would be 0 if all differences have one sign. Mean and variance of the statistic are
-    those of Lehmann (1998, *Nonparametrics*) for normal differences.
+    correlation is not used: it is 0 if all differences have one sign. Mean and variance of the
+    statistic are those of Lehmann (1998, *Nonparametrics*) for normal differences.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtr, owens_t
@@ -78,8 +78,9 @@ def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[
     max_sum, quantile = n * (n + 1) / 2, float(norm.ppf((1 + level) / 2))
 
     # The sum of positive ranks counts the pairs i <= j of differences with D_i + D_j > 0. For means
-    # of `shift` standard deviations, `single` is the probability for i = j, `pair` for i < j, and
-    # `shared` for two such pairs that share one difference.
+    # of `shift` standard deviations, `single` is the probability of D_i + D_j > 0 for i = j, and
+    # `pair` for i < j. `shared` is the probability that both sums are positive in two pairs i < j
+    # that share one difference.
     def moments(shift: float) -> tuple[float, float]:
         single, pair = ndtr(shift), ndtr(np.sqrt(2) * shift)
         shared = pair - 2 * owens_t(np.sqrt(2) * shift, 1 / np.sqrt(3))
@@ -138,7 +139,7 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
     if critical < 0:
         return -np.inf, np.inf
     # For any shift, the doubled sum of negative ranks is twice the number of Walsh averages below
-    # the shift, plus the number of those equal to it
+    # the shift, plus the number of Walsh averages equal to the shift
     rows, columns = np.triu_indices(n)
     walsh = np.sort(_round_differences((differences[rows] + differences[columns]) / 2))
     low, high = (_lower_end(side, critical) for side in (walsh, -walsh[::-1]))
@@ -163,8 +164,8 @@ def _lower_end(walsh: FloatArray, critical: int) -> float:
 def signed_rank_p_values(differences: FloatArray) -> FloatArray:
     """Return two-sided p-values of many Wilcoxon tests, (n_tests,); nan without pairs.
 
-    P-values are exact for up to 13 pairs. For more pairs, they are those of scipy: exact for up to
-    50 pairs without ties, otherwise by normal approximation.
+    P-values are exact for up to 13 pairs. For more pairs, scipy computes them: exactly for up to 50
+    pairs without ties, otherwise by normal approximation.
 
     Args:
         differences: (n_tests, n_pairs); nan is left out.
@@ -203,7 +204,9 @@ def _signed_ranks(differences: FloatArray) -> FloatArray:
 
 
 def _exact_p_values(differences: FloatArray) -> FloatArray:
-    """Return exact p-values over all signs; tests with equal absolute ranks share a distribution.
+    """Return exact p-values, from all possible assignments of signs to ranks.
+
+    The distribution is computed once for all tests with the same absolute ranks.
 
     Args:
         differences: (n_tests, n_pairs), rounded, with 1 to 13 that are not nan.

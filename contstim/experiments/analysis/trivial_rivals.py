@@ -155,8 +155,9 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     consist of a natural and a changed sentence, the judge `natural sentence` replaces `grammar`.
     `prefers_acceptable` is the share of trials in which the judge prefers the acceptable sentence;
     a tie counts one half. `value` is the accuracy with which the judge predicts people, with its
-    interval. There are no rows without minimal pairs. If a paradigm is named `all`, or a model
-    `grammar`, these rows are named `(all)` and `(grammar)`.
+    interval. There are no rows without minimal pairs. If a paradigm has the name `all`, the rows of
+    all paradigms together are named `(all)`. If a model has the name `grammar`, the judge is named
+    `(grammar)`.
     """
     paradigms = {t.paradigm for t in ratings.trials if t.condition is Condition.MINIMAL_PAIR}
     has_grammar = any(trial.kind_1 is Kind.ACCEPTABLE for trial in ratings.trials)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Arguments = ParamSpec("Arguments")
 
-APPLICATION_ID = 0x636F6E63  # "conc"; a study's score store has another one
+APPLICATION_ID = 0x636F6E63  # "conc"; a study's score store has another identifier
 LAYOUT = 4
 
 BUSY_SECONDS = 5.0
@@ -76,8 +76,8 @@ def equal_secrets(first: str, second: str) -> bool:
 class Recorder:
     """A server's database, locked against other servers and written by one thread.
 
-    `server` describes this server in messages to other servers. `extends` returns whether the study
-    has all groups of the study with another fingerprint.
+    `server` describes this server in messages to other servers. `extends` takes the fingerprint of
+    another study, and returns whether this study has all groups of the other study.
 
     Raises:
         StoreError: if the file is not such a database, belongs to another study, has hard links, is
@@ -240,8 +240,8 @@ def _lock(path: Path, file: int) -> None:
 
             # A POSIX lock like SQLite's own, on another byte. When no connection needs a lock,
             # SQLite releases all POSIX locks of the process, including this one. In WAL mode, an
-            # open connection always needs a lock. `flock` locks would exclude SQLite itself on
-            # macOS.
+            # open connection always needs a lock, so this lock is kept. `flock` locks would exclude
+            # SQLite itself on macOS.
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
     except (BlockingIOError, PermissionError):  # raised by POSIX and by Windows
         raise StoreError(

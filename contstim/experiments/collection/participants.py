@@ -47,12 +47,12 @@ class StudyOptions:
         dropout: minutes without a request after which a participant counts as dropped out.
             `least_filled` ignores such participants, but the maximum `participants` includes them.
         participants: maximum number of participants; further applicants are refused.
-        per_group: maximum number of participants of a group; those who dropped out do not count.
+        per_group: maximum number of participants of a group, not counting those who dropped out.
         code: completion code; None: the code of the exported experiment. If there is neither a code
             nor a redirect, each participant gets an individual code.
         redirect: address after completion; None: the redirect of the exported experiment.
-        accept_platform_ids: whether to admit, without a token, applicants whose address has a
-            platform's identifier, each identifier once.
+        accept_platform_ids: whether applicants whose address has a platform's identifier need no
+            token; each identifier can take part once.
         rehearsal: whether to admit artificial participants.
     """
 
@@ -445,7 +445,7 @@ def withdraw(database: Path, who: str, day: str) -> str:
 
 
 def _find_participant(database: Path, who: str) -> tuple[sqlite3.Row, str]:
-    """Return the only participant with this ID, code or name, and which of them it is."""
+    """Return the only participant with this ID, code or name, and a word for what matched."""
     if not who.strip():
         raise InputError(
             f"The name of a participant must not be empty, got {who!r}. Give the platform's "

@@ -132,7 +132,10 @@ class JoinRequest(BaseModel, strict=True, frozen=True):
 
 
 class ReceivedAnswer(BaseModel, strict=True, frozen=True):
-    """The answer to one trial; see `Response`. None means not measured."""
+    """The answer to one trial; see `Response`.
+
+    None means that a value was not measured, or that the trial was not rated before the deadline.
+    """
 
     trial_id: Text
     # The range covers all scales; `Service.save` checks the values of the study's scale

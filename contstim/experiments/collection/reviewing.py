@@ -148,8 +148,8 @@ def review_application(file: ReviewFile, port: int) -> Starlette:
     save_lock = asyncio.Lock()
 
     def check_host(request: Request) -> None:
-        # If a page of another site sends requests to this server, the Origin header names that
-        # site, or the Host header does (DNS rebinding)
+        # If a page of another site sends requests to this server, the Origin header or, after DNS
+        # rebinding, the Host header names that site
         if request.headers.get("host") not in hosts:
             raise RequestRefusal(
                 421, f"This server accepts requests at http://{HOST}:{port}/ only."

@@ -283,7 +283,7 @@ def most_connections(open_files: int) -> int:
 
 
 class LimitedProtocol(H11Protocol):
-    """A connection with a timer that runs in every state."""
+    """A connection that is closed if its current state lasts too long; see `Connections`."""
 
     def __init__(self, at_once: Connections, **options: Any) -> None:
         super().__init__(**options)

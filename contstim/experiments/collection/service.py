@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _DOWNLOADS = ("responses.csv", "participants.csv")
 _LOG = logging.getLogger(__name__)
 # Scripts come from the folder, or from jsPsych's CDN. Frames are forbidden: another site must not
-# show the page inside its own, where it could cover parts of it.
+# show this page in a frame, because it could cover parts of this page.
 _POLICY = (
     f"default-src 'none'; script-src 'self' {' '.join(map(cdn_address, LIBRARY))}; "
     "style-src 'self'; img-src 'self' data:; font-src 'self'; media-src 'self'; "
@@ -68,7 +68,7 @@ STUDY_FILE = "study.json"
 _START = "index.html"
 
 _TYPES = MimeTypes()
-# Types that Python's own table lacks, or has as a type that browsers refuse to run
+# Types of files that Python's own table lacks, or for which it has a type that browsers refuse
 _TYPES.types_map[True].update(
     {
         **dict.fromkeys((".js", ".mjs"), "text/javascript"),
@@ -265,7 +265,7 @@ class Service:
         return FileResponse(file, media_type=kind, headers=headers)
 
     async def _read_further_groups(self) -> None:
-        """Read the exported study again if it has changed, such as by the next wave."""
+        """Read the exported study again if it has changed, for example if a wave was added."""
         path = self._folder / STUDY_FILE
         changed = _time_of(path)
         if changed == self._changed:
@@ -292,7 +292,8 @@ class Service:
     def _admit(self, request: Request, body: ParticipantRequest) -> float:
         """Check the participant's secret and request rate, and return the current time."""
         now, secret = self._clock(), body.secret or bearer(request)
-        # The secret is derived from the name, so that wrong secrets do not reveal existing names
+        # The secret is derived from any name, also from an unknown name. So the response to a wrong
+        # secret does not reveal whether the name exists.
         if not equal_secrets(self._recorder.participant_secret(body.participant), secret):
             self._limit_failing(address(request), now)
             raise RequestRefusal(403, "Participant and secret do not belong together.")

@@ -119,11 +119,12 @@ _TIMES = ("joined", "seen", "completed")
 def participants_csv(database: Path, since: float, *, plain: bool = False) -> str:
     """Return the content of participants.csv: a row for each participant.
 
-    The columns are number, participant, group, seed, state (complete, failed, active or left),
-    answered (number of answers), simulated, joined, seen and completed (UTC), code, device,
-    viewport, second_tabs, and one for each identity field of a recruiting platform. `code` is the
-    individual completion code. The page shows it unless the study has a code or link for all
-    participants. `second_tabs` counts how often the page was opened in another tab.
+    The columns are number, participant, group, seed, state, answered, simulated, joined, seen,
+    completed, code, device, viewport, second_tabs, and one for each identity field of a recruiting
+    platform. `state` is complete, failed, active or left. `answered` is the number of answers.
+    `joined`, `seen` and `completed` are times in UTC. `code` is the individual completion code. The
+    page shows it unless the study has a code or link for all participants. `second_tabs` counts how
+    often the page was opened in another tab.
 
     Args:
         database: path of the database, which a server may continue to write.

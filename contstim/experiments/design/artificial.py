@@ -116,8 +116,8 @@ class ArtificialParticipants:
     ) -> tuple[Response, ...]:
         """Return answers of participant `number` in a group, in the order of presentation.
 
-        `number` determines the ratings; `index`, the participant's number within the group from 1,
-        and `seed` determine order and sides (`presentation`).
+        `number` determines ratings and reaction times. `group`, `index` (the participant's number
+        within the group, from 1) and `seed` determine order and sides (see `presentation`).
         """
         rated, times = self.ratings(number), self.times(number)
         shown = presentation(self.trials, group=group, participant=index, seed=seed)
@@ -187,7 +187,10 @@ def simulate_responses(people: ArtificialParticipants, participants: int) -> tup
 def artificial_answers(
     questions: Iterable[Question], name: str, *, number: int, seed: int
 ) -> list[QuestionAnswer]:
-    """Answer questions: mostly by the first option, by a random number, or by an empty text."""
+    """Answer questions, except checks: mostly the first option, a random number, or an empty text.
+
+    Which of the three is used depends on the kind of the question.
+    """
     rng, answers = np.random.default_rng([seed, number, _QUESTIONS]), []
     for question in (question for question in questions if question.when != "check"):
         answer = str(rng.integers(question.lowest, question.highest + 1))

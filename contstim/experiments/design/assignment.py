@@ -124,13 +124,13 @@ def presentation(
 ) -> list[tuple[Trial, int]]:
     """Return the trials of a participant, in random order, with balanced sides.
 
-    Each trial is followed by the number of its sentence on the left, 1 or 2.
+    Each entry of the list is a trial and its sentence on the left side, 1 or 2.
 
     In each condition, sentence_1 is on the left in half of the trials (if their number is odd, one
-    side has one more). Participants 1 and 2, 3 and 4, … of a group see mirrored sides, so that each
-    sentence is shown left once in two participants. Each participant has another random order. The
-    result depends only on the trials' identifiers, the seed, the group and the participant's
-    number.
+    side has one more). Participants 1 and 2 of a group see mirrored sides: each sentence is on the
+    left for one of the two. The same is true of participants 3 and 4, and so on. Each participant
+    has a different random order. The result depends only on the trials' identifiers, the seed, the
+    group and the participant's number.
 
     `group` and `participant`, the number within the group, are counted from 1.
 
@@ -149,8 +149,9 @@ def presentation(
     left_sides: dict[str, int] = {}
     for condition in Condition:
         members = [trial.trial_id for trial in group_trials if trial.condition == condition]
-        # 0 1 0 1 … or 1 2 1 2 … in random order, where even numbers put sentence_1 on the left.
-        # With an odd number of trials, the first number decides which side has one more.
+        # The numbers are 0 1 0 1 … or 1 2 1 2 …, later put in random order. Even numbers put
+        # sentence_1 on the left. If the number of trials is odd, the start (0 or 1) decides which
+        # side has one more.
         alternating = np.arange(len(members)) % 2 + int(sides.integers(2))
         for name, side in zip(members, sides.permutation(alternating), strict=True):
             left_sides[name] = int(side + mirrored) % 2 + 1

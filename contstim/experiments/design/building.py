@@ -52,7 +52,7 @@ class DesignCertificate:
     """Record of the solver, the size of the design, and the result of the independent check.
 
     Attributes:
-        status: `verified`, as every rule of the design was checked on the finished trials.
+        status: `verified`, because every rule of the design was checked on the finished trials.
         seconds: time from stimuli to the verified design.
     """
 
@@ -113,19 +113,19 @@ def build_design(
     synthetic_2. With twins, a triplet gives two more trials, the natural sentence against each
     synthetic one, and its three trials go to different groups. Every group has the same number of
     trials of every condition, model pair and role. The role of a natural-synthetic trial is its
-    synthetic sentence; that of a minimal pair is the model that is right. No group sees a sentence
-    twice, even with another end mark. If both sentences of every natural controversial pair have
-    the same number of words, so do both sentences of every random pair. With twins and the numbers
-    of the 2023 study, the result is the design of that study.
+    synthetic sentence; the role of a minimal pair is the model that is right. No group sees a
+    sentence twice, even with another end mark. If both sentences of every natural controversial
+    pair have the same number of words, so do both sentences of every random pair. With twins and
+    the numbers of the 2023 study, the result is the design of that study.
 
     After a review of earlier designs, as many trials as possible stay in their groups. Random and
     catch trials that were not rejected stay too, if their sentences are still available. All other
     random and catch trials are drawn again, without rejected sentences.
 
-    `natural` are sentences for random pairs and catch trials; those in pairs or triplets are
-    skipped. Each pair of texts in `attention`, with the correct text first, is an additional catch
-    trial of every group. If several files of `review` contain a trial, the group in the last file
-    has priority. `seconds` limits each search for an assignment.
+    `natural` are sentences for random pairs and catch trials; sentences that `pairs` or `triplets`
+    contain are skipped. Each pair of texts in `attention`, with the correct text first, is an
+    additional catch trial of every group. If several files of `review` contain a trial, the group
+    in the last file has priority. `seconds` limits each search for an assignment.
 
     Raises:
         InputError: if there are no stimuli and no random or catch trials; if stimuli occur twice
@@ -208,7 +208,7 @@ def _check(
 
 
 def _kept_trials(review: Review, trials: Sequence[Trial]) -> list[dict[str, ReviewedItem]]:
-    """Return trial_id → trial that was not rejected, for each file of the review, the last first.
+    """Return trial_id → trial that was not rejected, for each file of the review; last file first.
 
     A trial is left out if the new design has other sentences for its trial_id.
 
@@ -352,8 +352,9 @@ def _unchanged_fillers(
 ) -> list[Trial]:
     """Return the random pairs and catch trials that stay, at most as many as the design needs.
 
-    A trial stays if its group still exists and its natural sentences can still be drawn. None of
-    its sentences may be in another trial of the new design, or the natural sentence of a triplet.
+    A trial stays if three conditions hold. Its group still exists. Its natural sentences can still
+    be drawn. None of its sentences is in another trial of the new design, or is the natural
+    sentence of a triplet.
 
     `counts` is (condition, group from 1) → target number of trials.
     """
@@ -382,8 +383,8 @@ def draw_fillers(
     """Draw random natural pairs and catch trials for every group, from unused sentences.
 
     If both sentences of every natural controversial pair have the same number of words, both
-    sentences of random pairs do too. Otherwise, the longer sentence of a random pair would usually
-    have the lower probability.
+    sentences of random pairs do too. Without this rule, the longer sentence of a random pair would
+    usually have the lower probability.
 
     `missing` is (condition, group from 1) → number of missing trials. Sentences in `rejected` are
     not drawn.
@@ -429,7 +430,10 @@ def draw_fillers(
 def _sentence_pairs(
     sentences: Iterable[Sentence], *, same_length: bool
 ) -> Iterator[tuple[Sentence, Sentence]]:
-    """Pair each sentence with the next one (of the same length); the rest is left out."""
+    """Pair each sentence with the next unused one; sentences without a partner are left out.
+
+    With `same_length`, partners have the same number of words.
+    """
     remaining = list(sentences)[::-1]
     while remaining:
         first = remaining.pop()

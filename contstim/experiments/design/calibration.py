@@ -2,16 +2,16 @@
 
 Two numbers for each kind of trial largely determine the results of an experiment. The accuracy is
 how often people choose as a model does. It determines the strength of the model's signal. The noise
-ceiling is how often people agree with one another. It then determines the standard deviation of
-item effects: preferences that all people share and that the signal does not predict (see
-`population`):
+ceiling is how often people agree with one another. Given the signal, it determines the standard
+deviation of item effects: preferences that all people share and that the signal does not predict
+(see `population`):
 
     accuracy   <-  signal                  a stronger signal gives a higher accuracy
     ceiling    <-  signal, item effects    people share both; both give a higher ceiling
 
 Differences between people are not fitted: they have the published size. The default measurements,
-from Golan et al. (2023), contain the standard deviation of item effects, so it is not fitted to
-their ceilings.
+from Golan et al. (2023), already contain the standard deviation of item effects, so this standard
+deviation is not fitted to the ceilings.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ class MeasuredKind:
         accuracy: share of people's choices that this model predicts.
         rivals: accuracies of other models on their own trials, descending.
         raters: number of people who saw each trial.
-        items: standard deviation of items beyond this model's prediction, in standard deviations of
-            single answers. It includes the part that other models predict. If None, it is fitted to
-            the ceiling.
+        items: standard deviation of the item effects that this model does not predict, including
+            effects that other models predict. The unit is the standard deviation of the noise of
+            single answers. If None, the value is fitted to the ceiling.
         of_models: model → accuracy, for every model of a pilot; empty for published measurements.
         ceilings: model → noise ceiling on its own trials, for the same models.
     """
@@ -84,7 +84,7 @@ def _published_kinds() -> dict[Scope, MeasuredKind]:
         Scope(name): MeasuredKind(ceiling, best, rivals, PUBLISHED_RATERS, items)
         for name, (ceiling, items, best, *rivals) in PUBLISHED_KINDS.items()
     }
-    # There are no data on minimal pairs; pairs of natural sentences are most similar
+    # There are no data on minimal pairs, so the values of the most similar kind are used
     return {**kinds, Scope.MINIMAL: kinds[Scope.NATURAL]}
 
 
@@ -105,7 +105,7 @@ class MeasuredPeople:
     simulated: bool = False
 
     def with_random(self, ceiling: float) -> MeasuredPeople:
-        """Return the measurements with another ceiling on random pairs; items are fitted to it."""
+        """Return the measurements with another ceiling on random pairs; it determines `items`."""
         source = f"{self.source} (random natural pairs: {ceiling:g}, as given)"
         random = replace(self.kinds[Scope.RANDOM], ceiling=ceiling, items=None)
         return replace(self, kinds={**self.kinds, Scope.RANDOM: random}, source=source)
@@ -126,8 +126,9 @@ class MeasuredPeople:
 def read_measured(folder: Path | str) -> MeasuredPeople:
     """Read measurements of people from the output of `analyze` for a pilot or an earlier study.
 
-    Noise ceilings are those of the model with the highest accuracy over all trials, on its own
-    trials. Kinds of trials that the analysis lacks have the values published for 2023.
+    The best model has the highest accuracy over all trials. The noise ceiling of a kind of trials
+    is computed on the trials that evaluate the best model. Kinds of trials that the analysis lacks
+    have the values published for 2023.
 
     Raises:
         InputError: if a table is missing or damaged, the record of report.html is damaged, or the
@@ -211,16 +212,16 @@ def calibrate(
     people follow the other models too. Their weights give them the accuracies of the measured
     rivals, in order of their agreement with the planted model. If the study has more or fewer
     models than were measured, accuracies are interpolated. A model's signal is the signed rank of
-    its ratio among the trials of a kind.
+    its log-probability ratio among the trials of a kind.
 
     In natural-synthetic trials, a planted model with distant rivals has one weight, fitted to the
-    trials in which it rejects the synthetic sentence. Standard deviations of items are fitted
-    separately to trials in which it accepts that sentence and in which it rejects it.
+    trials in which it rejects the synthetic sentence. One standard deviation of items is fitted to
+    these trials, and another one to the trials in which it accepts the synthetic sentence.
 
     Returns:
         Two values. The first is scope → populations for the scope's trials: a single population as
         in the pilot, or, for each planted model, one with distant and one with close rivals. The
-        second lists (scope, name of the population) if its ceiling or accuracy cannot be reached.
+        second lists (scope, name) for each population whose ceiling or accuracy cannot be reached.
         Populations with close rivals get the nearest possible values and are not listed.
 
     Raises:
@@ -288,8 +289,8 @@ def _fit_planted(
         weights, spread, reached = _fit(target, None if fixed is None else fixed[0])
         item_sd = np.full(len(target.signals), spread)
         if fixed is not None:
-            # In all other natural-synthetic trials, the value is that of trials in which the model
-            # rejects
+            # In all other natural-synthetic trials, the standard deviation is the one fitted to the
+            # trials in which the model rejects the synthetic sentence
             item_sd[~target.evaluates[:, 0]] = fixed[1]
         if scope is Scope.REJECT:
             rejecting = weights, spread
@@ -390,7 +391,8 @@ def _fit(aim: _Aim, weights: FloatArray | None = None) -> _FitResult:
     """
     if aim.measured.items is None:
         return _fit_to_ceiling(aim, weights)
-    # The measured standard deviation includes what other models predict beyond the judge
+    # The measured standard deviation includes effects that other models predict and the judge does
+    # not. They are subtracted, because the signal already contains them.
     total, judge_signal = aim.measured.items, aim.signals[:, aim.judge]
     slopes = judge_signal @ aim.signals / max(float(judge_signal @ judge_signal), 1e-12)
     residual_signals = aim.signals - np.outer(judge_signal, slopes)
@@ -428,9 +430,9 @@ def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _FitResult:
         people = aim.population(best_weights(item_sd, ridge), item_sd).of_trials(judge_rows)
         return people.lower_ceiling(aim.measured.raters) - aim.ceiling
 
-    # The ceiling increases with the standard deviation of items. Even without items, it may be
-    # above the target, if similar models have large opposite weights. A stronger ridge then reduces
-    # the weights.
+    # The ceiling increases with the standard deviation of items. If similar models have large
+    # opposite weights, the ceiling can be above the target even if this standard deviation is 0. A
+    # stronger ridge then reduces the weights.
     item_sd, ridge = 0.0, _RIDGE[0]
     if excess(0.0) < 0:
         item_sd = _MAX_ITEM_SD

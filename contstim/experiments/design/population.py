@@ -5,10 +5,11 @@ In every trial a person prefers sentence_2 if a latent value is positive,
     latent value = signal · (1 + following) + item + noise,
 
 where `signal` is the models' prediction for the trial, and `item` is a preference that all people
-share and that the models do not predict. `following` is a person's deviation from the average
-strength of following the models, relative to this average. The noise of single answers is standard
-normal (Thurstone 1927). `contstim mixed` fits the same model to ratings, with a probit link. The
-defaults for new designs were measured from the participants of Golan et al. (2023).
+share and that the models do not predict. People differ in how strongly their answers depend on the
+signal. `following` is a person's strength divided by the mean strength, minus 1. The noise of
+single answers is standard normal (Thurstone 1927). `contstim mixed` fits the same model to ratings,
+with a probit link. The defaults for new designs were measured from the participants of Golan et al.
+(2023).
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ AS_MEASURED = "as measured"
 DISTANT, CLOSE = "distant", "close"
 """Rivals of a planted model.
 
-Distant rivals predict people only as far as they agree with the planted model. Accuracies of close
-rivals are as far below that of the planted model as, in the measured study, accuracies of other
-models were below that of the best model."""
+Distant rivals predict people only as far as they agree with the planted model. In the measured
+study, one model was best. The planted model has the accuracy of this model, and close rivals have
+the accuracies of the other measured models."""
 
 _NODES = 31  # nodes of Gauss-Hermite quadrature over items
 
@@ -47,8 +48,9 @@ PUBLISHED_RATERS = 10  # raters of each trial
 # followed most. The columns:
 #   scope
 #   lower noise ceiling of accuracy with ten raters a trial, from `analyze`
-#   standard deviation of items beyond GPT-2's prediction, in standard deviations of single answers,
-#       from a mixed model of all choices in a condition (`fit_mixed`, probit, ranks for ratios)
+#   standard deviation of the item effects that GPT-2 does not predict; its unit is the standard
+#       deviation of the noise of single answers. The estimate is from a mixed model of all choices
+#       in a condition: `fit_mixed` with the link `probit` and ratios in `ranks`
 #   GPT-2's accuracy
 #   accuracies of the eight other models on their own trials, descending
 _PUBLISHED_TABLE = """\
@@ -63,8 +65,8 @@ PUBLISHED_KINDS = {
     for name, *numbers in map(str.split, _PUBLISHED_TABLE.splitlines())
 }
 PUBLISHED_CEILING = PUBLISHED_KINDS["random-natural"][0]  # lower noise ceiling
-# Standard deviation, between people, of the strength with which they follow GPT-2, as a share of
-# the mean strength; from the mixed model of all ratings (`fit_mixed` with ranks for ratios)
+# Standard deviation of the strength with which people follow GPT-2, divided by the mean strength.
+# The estimate is from the mixed model of all ratings: `fit_mixed` with ratios in `ranks`
 PUBLISHED_FOLLOWING = 0.297
 # Results of `benchmarks/replay.py` for this experiment
 WORTH = (
@@ -88,7 +90,8 @@ class Population:
         signal: (n_trials,), the models' prediction, in standard deviations of single answers;
             positive for sentence_2.
         item_sd: (n_trials,), standard deviation of `item` in the latent value, in the same unit.
-        following: standard deviation of `following` in the latent value.
+        following: standard deviation, between people, of the term `following` of the latent value
+            (see the module's docstring); it has no unit.
         rivals: `DISTANT` or `CLOSE` for a planted model; otherwise empty.
     """
 
@@ -145,7 +148,7 @@ def votes_agreement(shares: FloatArray, raters: int) -> FloatArray:
     from scipy.special import bdtr, bdtrc
 
     # bdtrc(k, n, p) is the binomial probability of more than k votes for sentence_2, bdtr(k, n, p)
-    # of at most k. Only an even number of others may draw.
+    # is that of at most k votes. A draw is possible only if the number of others is even.
     n_others = raters - 1
     if n_others % 2:
         majority = bdtrc(n_others // 2, n_others, shares)
@@ -164,7 +167,7 @@ class TrialPreferences:
         differences: (n_trials, n_models), log p(sentence_2) - log p(sentence_1), nats.
         evaluates: (n_trials, n_models), whether the trial evaluates the model.
         groups: (n_trials,), 0-based group of the trial.
-        strata: (n_trials,), one number for each condition and model pair.
+        strata: (n_trials,), index of the trial's condition and model pair.
     """
 
     models: tuple[str, ...]
@@ -208,7 +211,7 @@ class TrialPreferences:
 
         Args:
             groups: number of groups, by default the design's. A larger number repeats the design's
-                groups; a smaller one leaves out its last groups.
+                groups; a smaller number leaves out the design's last groups.
         """
         numbers = range(groups or self.n_groups)
         rows_by_group = [
@@ -249,8 +252,9 @@ class TrialPreferences:
 
 def even_orders(strata: IntArray, simulations: int, rng: np.random.Generator) -> IntArray:
     """Return random orders of trials, (n_simulations, n_trials), with strata evenly interleaved."""
-    # The k trials of a stratum get the sort keys (0 + u) / k, (1 + u) / k, … in random order, with
-    # random u. So strata of equal size alternate, and larger ones occur proportionally more often.
+    # The k trials of a stratum get the sort keys (0 + u) / k, (1 + u) / k, … in random order; each
+    # u is random between 0 and 1. So strata of equal size alternate, and larger ones occur
+    # proportionally more often.
     keys = rng.random((simulations, len(strata)))
     for stratum in np.unique(strata):
         members = np.flatnonzero(strata == stratum)
@@ -261,11 +265,11 @@ def even_orders(strata: IntArray, simulations: int, rng: np.random.Generator) ->
 
 @dataclass(frozen=True, eq=False)
 class ScopedPreferences:
-    """Preferences of models on all trials except catch trials, and the trials of each scope.
+    """Preferences of models on all trials except catch trials; scopes are subsets of these trials.
 
     Attributes:
-        all_trials: preferences on these trials. A trial evaluates the models that it targets, or
-            all models if it targets none.
+        all_trials: preferences on all trials except catch trials. A trial evaluates the models that
+            it targets, or all models if it targets none.
         evaluates: scope → (n_trials, n_models), whether a trial evaluates a model in this scope, as
             in `analyze`; scopes without trials are left out.
     """
@@ -283,7 +287,7 @@ class ScopedPreferences:
 
 
 def preferences_by_scope(trials: Iterable[Trial], table: ScoreTable) -> ScopedPreferences:
-    """Return the models' preferences on all trials except catch trials, and each scope's trials.
+    """Return the models' preferences on all trials except catch trials, with a mask for each scope.
 
     Scores are matched by the texts of sentences. Two sentences of probability zero are a tie.
 

@@ -53,15 +53,15 @@ class PopulationPower:
 
     Attributes:
         rivals: `DISTANT` or `CLOSE` for a planted model; otherwise empty.
-        favourite: index of the planted model; without one, of the model with the highest expected
-            accuracy.
+        favourite: index of the planted model; without a planted model, index of the model with the
+            highest expected accuracy.
         accuracy: (n_models,), expected share of choices that a model predicts on its own trials; a
-            tie counts one half, nan without trials.
+            tie counts one half. The value is nan for a model without trials.
         better: (n_models, n_models), rate at which the row's model is significantly better than the
             column's.
         first_by_trials: (n_trials,), rate at which the favourite has the highest accuracy on the
             first 1, 2, … trials. Trials are in random orders that mix model pairs evenly. A tie of
-            k models counts 1/k. As long as some model has no trial, the rate is 0.
+            k models counts 1/k. An experiment counts 0 if these trials do not evaluate every model.
     """
 
     name: str
@@ -123,12 +123,12 @@ class Power:
 
     @property
     def range_first(self) -> tuple[float, float]:
-        """Minimum and maximum, over assumptions on rivals, of how often the favourite is first."""
+        """Minimum and maximum, over assumptions on rivals, of the rate `first`."""
         rates = [float(np.mean([p.first for p in part.populations])) for part in self.parts]
         return min(rates), max(rates)
 
     def trials_needed(self, rate: float) -> int | None:
-        """Return the lowest number of trials with which the favourite comes first at this rate.
+        """Return the number of trials from which `mean_first_by_trials` is never below a rate.
 
         None means that all trials together do not reach the rate.
         """
@@ -149,9 +149,9 @@ def simulate_power(
 ) -> Power:
     """Draw people and items of each population, and analyse their answers.
 
-    Every experiment has new people and new items. Each trial of a group is replaced by a random one
-    of the design that sets the same models against each other. People's shared preferences beyond
-    the models are drawn again. Every experiment is analysed as in `analyze`. All pairs of models,
+    Every experiment has new people and new items. Each trial of a group is replaced by a random
+    trial of the design with the same condition and models. Item effects, which the models do not
+    predict, are drawn again. Every experiment is analysed as in `analyze`. All pairs of models,
     and all models against the lower noise ceiling, are one family, corrected by Benjamini and
     Hochberg. Tests are signed-rank tests over group means, or crossed tests. A group without trials
     of a model is left out of this model's tests. Participants who are alone in their group have no
@@ -179,8 +179,9 @@ def simulate_power(
     size = max(1, _MAX_ANSWERS // (len(order) * participants * width))
 
     def simulated(people: Population) -> PopulationPower:
-        # A model that prefers sentence_2 (side 1) agrees with probability p; sentence_1 (-1), with
-        # 1 - p; a tie (0) counts 1/2. In all cases this is 1/2 + side * (p - 1/2).
+        # A person prefers sentence_2 with probability p. A model that prefers sentence_2 (side 1)
+        # agrees with probability p. A model that prefers sentence_1 (side -1) agrees with
+        # probability 1 - p. A tie (side 0) counts 1/2. All are 1/2 + side * (p - 1/2).
         with np.errstate(invalid="ignore"):
             trial_sums = (people.choice_probabilities() - 0.5) @ (trials.sides * evaluates)
             accuracy = 0.5 + trial_sums / evaluates.sum(axis=0)
@@ -333,7 +334,8 @@ def design_power(
         scope: [x for x in all_populations[scope] if x.name in (AS_MEASURED, *kind.models)]
         for scope, kind in kinds.items()
     }
-    # (groups, participants in each): as planned, and with half and twice the number of either
+    # (number of groups, participants in each): as planned, then with half or twice the number of
+    # participants, then with half or twice the number of groups
     sizes = [(groups, participants)]
     sizes += [(groups, n) for n in (participants // 2, 2 * participants) if n]
     sizes += [(n, participants) for n in (groups // 2, 2 * groups) if n]

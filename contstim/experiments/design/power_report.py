@@ -127,7 +127,7 @@ def _size_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
         buy = ("items" if detectable[2] < detectable[1] else "people") if differ else "–"
         rates = (_rates_text(results[size].range_better) for size in sizes)
         rows.append((scope, *rates, *detectable, strong(buy)))
-    # The test depends on the size only, so `results` of the last scope contain it
+    # The test depends on the size only, so it can be read from `results` of the last scope
     tests = [results[size].units for size in sizes]
     names = [f"{n_groups} × {people}" for n_groups, people in sizes]
     shares = (f"significant, {name} ({test})" for name, test in zip(names, tests, strict=True))
@@ -194,11 +194,11 @@ def _rates_text(rates: tuple[float, float]) -> str:
 def power_table(power: DesignPower) -> Columns:
     """Return a row for each scope, population, and ordered pair of models.
 
-    `people` is `AS_MEASURED`, or the planted model, which simulated people follow most. If it is
-    the planted model, `model` is the same model, with rows for distant and for close `rivals` (see
-    `population`). `significantly_better` is the rate at which the test is significant in favour of
-    `model`. `first` is the rate at which `model` has the highest accuracy; it is empty if `model`
-    is not the favourite.
+    `people` is `AS_MEASURED`, or the planted model, which simulated people follow most. With a
+    planted model, only rows in which this model is `model` are returned, once for distant and once
+    for close `rivals` (see `population`). `significantly_better` is the rate at which the test is
+    significant in favour of `model`. `first` is the rate at which `model` has the highest accuracy;
+    it is empty if `model` is not the favourite.
     """
     return rows_table(
         {

@@ -112,8 +112,8 @@ def group_jackknives(
 def group_means(answers: BoolArray, sides: FloatArray, evaluates: BoolArray) -> FloatArray:
     """Return a group's accuracies and lower noise ceilings, (n_experiments, 2 * n_models).
 
-    Both are nan if the group has no trial of the model; ceilings also if it has one participant.
-    The arguments are those of `significantly_better`, for one group.
+    Both are nan if the group has no trial of the model. Ceilings are also nan if the group has one
+    participant. The arguments are those of `significantly_better`, for one group.
     """
     chosen, other_agreement = (x.mean(axis=1)[..., None] for x in _choices_and_agreement(answers))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -139,8 +139,8 @@ def _choices_and_agreement(answers: BoolArray) -> tuple[FloatArray, FloatArray]:
 def family_limits(trials: TrialPreferences, groups: int, participants: int) -> Detectability:
     """Compute which effects signed-rank tests over groups can detect; no answers are needed.
 
-    Groups in addition to the design's have trials like these. With one participant in each group,
-    there is no noise ceiling.
+    If `groups` is larger than the number of groups of the design, these groups are repeated. With
+    one participant in each group, there is no noise ceiling.
     """
     has = np.zeros((trials.n_groups, len(trials.models)), dtype=np.bool_)
     np.logical_or.at(has, trials.groups, trials.evaluates)
@@ -211,7 +211,7 @@ class Precision:
         return np.maximum(1.0, np.where(self.trials > 0, crossed, between))
 
     def power(self, effect: float, groups: int, participants: int) -> float:
-        """Return the power of a single crossed test at .05 for models with a given difference.
+        """Return the power of a single crossed test at .05 if accuracies differ by `effect`.
 
         The power is averaged over pairs of models. It is nan if a variance is unknown, or if no
         pair of models can differ this much.
@@ -305,7 +305,8 @@ def measure_precision(
         components = [variance_components(of_pair) for of_pair in blocks]
         parts.append([[np.mean(x) for x in (c.variance, c.person, c.answers)] for c in components])
         freedoms.append([np.broadcast_to(c.freedom, len(rows[0])) for c in components])
-    # The variance of group means includes that of people and their answers, which is subtracted
+    # The variance of group means includes the variances of people and of their answers. These are
+    # subtracted, so that the variance of items remains.
     groups_of = np.array([len(of_pair) for of_pair in blocks])
     of_means, of_people, answers = np.mean(parts, axis=0).T
     items = of_means * groups_of - of_people / people
@@ -336,7 +337,8 @@ def _widest_difference(
         mask = trials.evaluates[group_rows][:, [i, j]]
         if mask.any(axis=0).all():
             shares = trials.sides[group_rows][:, [i, j]] * mask / mask.sum(axis=0)
-            # Either choice in a trial changes the difference of accuracies by half of the
-            # difference between the trial's shares in both
+            # The difference of accuracies is the sum over trials of choice · (share of model i -
+            # share of model j) / 2, where choice is 1 or -1. In the largest possible difference, no
+            # term is negative.
             differences.append(np.abs(shares[:, 0] - shares[:, 1]).sum() / 2)
     return float(np.mean(differences))

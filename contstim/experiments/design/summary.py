@@ -48,8 +48,9 @@ class DesignSummary:
         sources: (condition, kind of sentence) → number of distinct sentences.
         balance: condition → (3, 2): mean words, characters and word frequency (Zipf scale) of
             sentence_1 and sentence_2 over its trials.
-        notes: topic → sentences about the design, which may be empty. Topics are the sections of
-            summary.md.jinja, and `tests`: why crossed tests replace tests over too few groups.
+        notes: topic → text about the design, possibly empty. The topics are the sections of
+            summary.md.jinja, and `tests`, which says why crossed tests replace tests over too few
+            groups.
     """
 
     groups: int
@@ -250,8 +251,8 @@ class SentenceNeeds:
     """The natural sentences that a study needs: one row per use, and the sum in the last row.
 
     Attributes:
-        rows: use of the sentences, number of model pairs or groups, number of sentences for each of
-            these, and product of both numbers. The use of the last row is `in all`.
+        rows: use of the sentences, number of model pairs or groups, number of sentences for each
+            model pair or group, and product of both numbers. The use in the last row is `in all`.
     """
 
     rows: tuple[tuple[str, int, int, int], ...]

@@ -89,7 +89,8 @@ def _comparison_errors(
     *,
     twins: bool,
 ) -> Iterator[str]:
-    # Not derived by the functions that build trials, in order to find errors of those functions
+    # Expected trials are derived without the functions that build trials, in order to find errors
+    # of these functions
     expected: Counter[tuple[str, ...]] = Counter()
     for pair in pairs:
         fields = (pair.trial_id, pair.model_1, pair.model_2)

@@ -5,8 +5,8 @@
     …        until a model beats every other one, or the largest number of people
 
 A list is all items of one participant or, with `people_per_list`, of several. The verdict of
-`contstim.experiments.analysis.e_values` is valid at every look, whatever its earlier results
-decided about the next wave, because each item is new to all participants of other lists.
+`contstim.experiments.analysis.e_values` is valid after every wave, although earlier verdicts decide
+which matches the next wave contains. The reason is that each item is in only one list.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class WaveRules:
     ] = 0.0
 
     def lists(self, people: int) -> int:
-        """Return the number of lists of the next wave, after a number of people."""
+        """Return the number of lists of the next wave; `people` took part in earlier waves."""
         remaining = min(self.people_per_wave, self.max_people - people)
         return max(0, remaining // self.people_per_list)
 
@@ -79,7 +79,8 @@ class WaveRules:
         """Check that all lists of a wave can be complete.
 
         Raises:
-            InputError: if a wave has another number of people than a multiple of a list's.
+            InputError: if `people_per_wave` is not a multiple of `people_per_list`, or is greater
+                than `max_people`.
         """
         if self.people_per_wave % self.people_per_list or self.max_people < self.people_per_wave:
             raise InputError(
@@ -93,7 +94,7 @@ class TooFewItemsError(InfeasibleError):
 
     Args:
         message: the message.
-        needed: number of triplets that each pair of models needs, with those already used.
+        needed: number of triplets that each pair of models needs, including used triplets.
     """
 
     def __init__(self, message: str, needed: int) -> None:
@@ -107,7 +108,7 @@ class Wave:
 
     Attributes:
         wave: number of the wave, from 1.
-        first_list, last_list: numbers of its lists, which are groups of trials.
+        first_list, last_list: numbers of the first and last list; a list is a group of trials.
         people: number of participants to collect.
         matches: number of pairs of models that its trials compare.
         items: number of its trials, without catch trials.
@@ -181,8 +182,9 @@ def design_wave(
     """Design the next wave: new items of the open matches, in equal numbers.
 
     Triplets are used in the order of their table, which must not depend on answers. An item that
-    shares a sentence with the list waits for a later list, if others are left. All lists of a wave
-    have the same catch trials.
+    shares a sentence with earlier items of a list is left for a later list if the match has an item
+    that shares none. If it has no such item, items may share natural sentences, which are not
+    displayed. All lists of a wave have the same catch trials.
 
     Args:
         rules: sizes of waves.
@@ -225,8 +227,8 @@ def design_wave(
         texts: set[str] = set()
         shown_texts: set[str] = set()
         for match in turn:
-            # The first item none of whose sentences is in the list; if there is none, the first one
-            # none of whose synthetic sentences is
+            # The first item that shares no sentence with the list. If there is none: the first item
+            # whose synthetic sentences, which are displayed, are not displayed in the list yet
             unused = pools[match]
             fitting = chain(
                 (t for t in unused if texts.isdisjoint(s.bare for s in t.sentences)),
@@ -258,9 +260,10 @@ def design_wave(
 def _schedule(
     rules: WaveRules, matches: Iterable[ModelPair], used: Mapping[ModelPair, int], people: int
 ) -> list[list[ModelPair]]:
-    """Return the matches of each trial of each list of the next wave, in turns.
+    """Return, for each list of the next wave, the match of each of its trials.
 
-    Matches with the fewest used items come first, because the last turn may not reach all matches.
+    The matches take turns. Matches with the fewest used items come first, because the last turn can
+    end before it reaches all matches.
     """
     turns = cycle(sorted(matches, key=lambda match: used[match]))
     return [[*islice(turns, rules.trials_per_person)] for _ in range(rules.lists(people))]
@@ -269,13 +272,13 @@ def _schedule(
 def simulate_waves(
     rules: WaveRules, models: Sequence[str], play: Play
 ) -> Iterator[tuple[Verdict, int, Counter[ModelPair]]]:
-    """Yield the verdict, the number of people and the items of each match after each wave.
+    """Yield, after each wave, the verdict, the number of people and the items of each match so far.
 
     Args:
         rules: sizes of waves.
         models: names of the models.
-        play: function of a match, a number of lists and their trials of this match that returns
-            the outcomes of the lists, (n_lists,), from -1 to 1.
+        play: function that takes a match, a number of lists, and the number of trials of this match
+            in each of these lists. It returns the outcomes of the lists, (n_lists,), from -1 to 1.
     """
     outcomes: dict[ModelPair, FloatArray] = {pair: np.empty(0) for pair in combinations(models, 2)}
     items = Counter(dict.fromkeys(outcomes, 0))
@@ -284,7 +287,7 @@ def simulate_waves(
     while still_open and (schedule := _schedule(rules, still_open, items, people)):
         turns = [Counter(turn) for turn in schedule]
         for pair in dict.fromkeys(chain.from_iterable(schedule)):
-            # Number of trials → number of lists with so many trials of this match
+            # Number of trials of this match → number of lists with this number
             lists = Counter(turn[pair] for turn in turns if turn[pair])
             new = [play(pair, n_lists, n_trials) for n_trials, n_lists in sorted(lists.items())]
             outcomes[pair] = np.concatenate([outcomes[pair], *new])
@@ -316,8 +319,8 @@ def expected_size(
 ) -> ExpectedSize:
     """Simulate studies with models and items like those of Golan et al. (2023).
 
-    The models of a simulated study are drawn from the nine models of experiment 1, with the
-    accuracies on pairs of synthetic sentences and the variance of items that were measured there.
+    The models of a simulated study are drawn from the nine models of experiment 1. Their accuracies
+    and the variance of items are those measured on pairs of synthetic sentences.
     """
     from scipy.special import ndtr
 

@@ -83,7 +83,7 @@ def export_gorilla(
             f"{source}: the left and the right sentence must be in two columns, got "
             f"{left_column!r} for both."
         )
-    # The exported trials replace the template's rows with the display; these must be adjacent
+    # The exported trials replace the template's rows of this display, which must be adjacent
     displays = [row[display_column].strip() for row in rows]
     if display not in displays:
         raise InputError(

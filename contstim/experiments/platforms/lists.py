@@ -1,9 +1,9 @@
 """Displayed texts of trials, presentation lists, and the export of these lists as a table.
 
 Most platforms can show rows in random order. None can show sentence_1 on the left in exactly half
-of the trials of each condition. So an export contains several lists for each group, and every
-second list mirrors the sides of the list before it. `export csv` writes lists as a table for any
-program that shows rows one after the other.
+of the trials of each condition. So an export contains several lists for each group. List 2 mirrors
+the sides of list 1, list 4 mirrors the sides of list 3, and so on. `export csv` writes lists as a
+table for any program that shows rows one after the other.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def stimulus_lists(
     the column names of exports. Sorting the names of lists as text gives the order of the lists.
 
     If `per_group` is odd, sides are not balanced over the lists of a group. `show` formats a
-    displayed text as a cell. `scales` are those that the platform supports, by default those with
-    buttons.
+    displayed text as a cell. `scales` are the scales that the platform supports, by default the
+    scales with buttons.
 
     Raises:
         InputError: if `per_group` is below 1, the trials are invalid (`check_trials`), or the
@@ -89,8 +89,8 @@ def stimulus_lists(
     if per_group < 1:
         raise InputError(f"The number of lists per group must be at least 1, got {per_group}.")
     groups = sorted({trial.group for trial in trials})
-    # Each list is the presentation for one participant of a group; the sides of every second
-    # participant are mirrored
+    # Each list is the presentation for one participant of a group. Participants with even numbers
+    # have the sides of the previous participant mirrored.
     group_participants = [(g, p) for g in groups for p in range(1, per_group + 1)]
     # Leading zeros, because platforms sort lists by name as text: L02 before L10
     width = max(2, len(str(len(group_participants))))

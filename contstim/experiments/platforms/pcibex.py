@@ -2,9 +2,10 @@
 
 Facts from doc.pcibex.net (*Template*, *GetTable*, *Sequence*, *Counterbalancing*) and the source of
 PennController 2.0: columns named group, item and label (in capital or small letters) have special
-meanings. A participant runs the rows of one group. PCIbex sorts the groups by name (earlier
-versions sort by their first rows; both orders agree here). The index of the participant's group is
-the counter modulo the number of groups. A Text element reads its content as HTML.
+meanings. A participant runs the rows of one group. PCIbex sorts the groups by name. Earlier
+versions sort the groups by the position of each group's first row, which gives the same order in
+exported tables. The index of the participant's group is the counter modulo the number of groups. A
+Text element reads its content as HTML.
 
 Results (*Logging data*, *Examining data*, and the source of PennController and Ibex): a comment
 `# 12. EventTime.` names column 12, and a later comment `# 12. …` renames it. The columns after
@@ -90,7 +91,7 @@ def export_pcibex(
     rows = [
         {
             **row,
-            # PCIbex calls the rows that one participant sees a group; here they are a list
+            # For PCIbex, a `group` is all rows of one participant; contstim calls these rows a list
             "group": row["list_name"],
             "item": item[row["trial_id"]],
             "label": "trial",
@@ -128,7 +129,7 @@ def import_pcibex(
     Args:
         files: `results.csv` or raw results. Lines with a trial_id belong to trials. The rating is
             the number of the selected button. The reaction time is the time from the trial's start
-            to the selection. Positions are the order of the starts. A trial that was started but
+            to the selection. Positions are the order of start times. A trial that was started but
             has no selection is a missing rating.
         trials: exported trials.
         selector: the Selector, whose elements are named 1, 2, ….
@@ -156,7 +157,8 @@ def _read_answers(
             continue
         needed_columns(line.where, cells, (_ITEM, _ELEMENT, _PARAMETER, _VALUE, _EVENT))
         # A participant may submit twice; the reception time distinguishes the submissions. If a
-        # participant has no name, this time and the start of the address's hash become the name
+        # participant has no name, the name is built from the first 12 characters of the address's
+        # hash and the reception time
         reception_time = cells.get(_TIME, "")
         unnamed = "-".join(filter(None, (cells.get(_ADDRESS, "")[:12], reception_time)))
         participant = cells.get("participant", "") or unnamed
@@ -164,7 +166,7 @@ def _read_answers(
     if not runs:
         raise InputError(f"{path} has no line with a trial_id, and therefore no trials.")
     yield f"{path}: skipped {quantity(n_others, 'line')} without a trial_id."
-    # Positions follow from the starts of trials, not from item numbers: an Ibex server numbers
+    # Positions are computed from start times, not from item numbers, because an Ibex server numbers
     # items in the order of their definition
     start_by_run: dict[tuple[str, ...], tuple[float, float]] = {}
     starts_by_participant: dict[str, set[tuple[float, float]]] = defaultdict(set)
@@ -224,7 +226,7 @@ def _number(row: Row, name: str) -> float:
 
 def _lines(path: Path) -> Iterator[Row | InputError]:
     """Yield a row (or an error) for each line of data, with column names from comments above."""
-    names: dict[int, str] = {}  # column numbers, from 1 → names
+    names: dict[int, str] = {}  # column number (from 1) → name
     lines = read_data(path).split("\n")
     for line_number, line in enumerate(lines, start=1):
         # If a spreadsheet program saved the file, comments may be in quotation marks
@@ -254,7 +256,7 @@ def _lines(path: Path) -> Iterator[Row | InputError]:
 
 
 def _update_names(names: dict[int, str], line: str, where: str) -> dict[int, str]:
-    """Return column number, from 1 → name, as valid after a comment line."""
+    """Return column number (from 1) → name, updated by a comment line."""
     if "...First 7..." in line:
         first = {1: _TIME, 2: _ADDRESS, 4: _ITEM}
         return first | {int(n): name for n, name in _SIMPLE.findall(line)}
@@ -265,7 +267,8 @@ def _update_names(names: dict[int, str], line: str, where: str) -> dict[int, str
             "again."
         )
     if comment := _COLUMN.match(line):
-        # Names of later columns belong to the lines before this comment
+        # A comment about column n replaces the name of column n, and makes earlier names of columns
+        # with higher numbers invalid
         names = {n: name for n, name in names.items() if n < int(comment[1])}
         names[int(comment[1])] = _IBEX_NAMES.get(comment[2], comment[2])
     return names

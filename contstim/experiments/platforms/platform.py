@@ -57,7 +57,7 @@ class Exporter:
         export: function that writes the trials and a README.md of the next steps into a folder. It
             raises InputError, and writes nothing, if the platform cannot show the trials, or if the
             folder contains files but no earlier export to this platform.
-        settings: frozen dataclass of all options, whose instance is the third argument of `export`;
+        settings: frozen dataclass of all options; an instance is the third argument of `export`.
             None if the options are keyword-only parameters of `export`.
         out: help text of `--out`.
         fixed: values of settings that are not offered as options.

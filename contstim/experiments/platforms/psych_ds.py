@@ -4,7 +4,8 @@ The data set describes every column in words, as a PropertyValue of schema.org.
 
 The rules and error codes of `check_psych_ds` are those of the Psych-DS schema 1.5.1
 (psych-ds/psych-DS on GitHub, `schema_model/versions`). Ignored files are listed in
-`.psychds-ignore`. This name is in the schema's rules; one of its texts says `.psychdsignore`.
+`.psychds-ignore`. The schema's rules have this name, although a text in the schema says
+`.psychdsignore`.
 """
 
 from __future__ import annotations

@@ -80,9 +80,9 @@ def export_psychopy(
     Example: `contstim export psychopy --trials trials.csv --out psychopy`
 
     Raises:
-        InputError: if PsychoPy would not show a sentence or return a trial_id unchanged (the
-            message names them), `stimulus_lists` refuses the trials, there are no texts in the
-            language, or the folder contains other files.
+        InputError: if PsychoPy would change a sentence or a trial_id (the message names them),
+            `stimulus_lists` refuses the trials, there are no texts in the language, or the folder
+            contains other files.
     """
     problems = [problem for trial in trials for problem in _find_problems(trial)]
     if problems:

@@ -12,10 +12,11 @@ request. Qualtrics does not document its own file format (QSF), so no such file 
 
 Data (*Understanding Your Dataset*, *Timing*): a row for each participant, a column for each
 question. A CSV export has three header rows: names of columns, texts of questions, and JSON with
-import identifiers; programs that save the file again may omit the last one or two. With an option
-of the export, questions that were seen and not answered are -99. `ResponseId` identifies a
-response; `Status` and `DistributionChannel` mark previews. A timing question has columns that end
-in `_First Click`, `_Last Click`, `_Page Submit` (seconds) and `_Click Count`.
+import identifiers. Programs that save the file again may omit the third row, or the second and the
+third. With an option of the export, questions that were seen and not answered are -99.
+`ResponseId` identifies a response; `Status` and `DistributionChannel` mark previews. A timing
+question has columns that end in `_First Click`, `_Last Click`, `_Page Submit` (seconds) and
+`_Click Count`.
 """
 
 from __future__ import annotations
@@ -131,8 +132,8 @@ def import_qualtrics(
         participant: column with the names of participants.
 
     Raises:
-        InputError: if a file cannot be read, lacks the column of participants, or has a column for
-            none of the questions in the key; see also `import_files`.
+        InputError: if a file cannot be read, lacks the column of participants, or has no column of
+            any question in the key; see also `import_files`.
     """
     questions = _read_key(key)
     return alignment.import_files(

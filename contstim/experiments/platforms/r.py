@@ -129,8 +129,8 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
             continue  # the script analyses each kind of trial separately
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
         scores = evaluate(ratings, ACCURACY, masks)
-        # A group's values are nan if it has no trials of a model; ceilings also if it has one
-        # participant
+        # A group's values and ceilings are nan if the group has no trials of a model. Ceilings are
+        # also nan if the group has one participant.
         values, lower, upper = (
             np.ma.masked_invalid(scores.of_groups(kind)).mean(axis=0).filled(np.nan).tolist()
             for kind in (scores.values, scores.lower, scores.upper)

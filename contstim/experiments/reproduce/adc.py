@@ -50,8 +50,8 @@ def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, 
     tables = (masked, classifiers) if classifiers.is_file() else (masked,)
     parts = [published_scores(judgements, path) for path in tables]
     models = parts[0].models
-    # Both published z-scores and ours, (n_sentences, n_models), are over all sentences and use the
-    # population's standard deviation
+    # The published z-scores and our z-scores have the shape (n_sentences, n_models). They use the
+    # mean and the population standard deviation of a model's scores of all sentences.
     columns = AcceptabilitySettings(column=tuple(f"{name}_zscores" for name in models))
     published = published_scores(judgements, masked, columns)
     largest = np.abs(z_scores(parts[0].values) - published.values).max(axis=0)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     Claim = tuple[str, str, str]  # about, published, ours
 
-# For each model in `_ORDER`: number of correctly predicted choices, of 900, on random pairs; and
-# signed-rank cosine over all trials
+# Published results of the models in `_ORDER`. `_CORRECT`: number of correctly predicted choices on
+# random pairs, of 900. `_COSINES`: signed-rank cosine over all trials.
 _CORRECT = "675 641 637 643 631 637 605 605 585"
 _COSINES = ".626882 .602620 .569057 .507873 .452131 .444224 .308928 .323389 .269957"
 _ORDER = ("gpt2", "roberta", "electra", "bert", "xlm", "lstm", "rnn", "trigram", "bigram")
@@ -183,8 +183,8 @@ def _published_ceiling(ratings: Ratings) -> float:
         means_of_others = [
             np.delete(unit, person, axis=0).mean(axis=0) for person in range(len(unit))
         ]
-        # Each participant's cosine with the others: the diagonal of (n_participants,
-        # n_participants)
+        # Row i, column j: cosine of participant i with the mean of all participants except j. Only
+        # the diagonal compares a participant with the others.
         cosines.append(
             np.diag(measures.signed_rank_cosine(np.stack(means_of_others), group.preferences))
         )

@@ -71,6 +71,7 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
     by_model = load_plain(path)
     if not isinstance(by_model, dict) or tuple(by_model) != MODELS:
         raise InputError(f"{path} does not contain the scores of the nine models.")
+    # The file has a dictionary for each model, sentence → nats, all with the same sentences
     try:
         sentences = tuple(by_model[MODELS[0]])
         columns = [
@@ -80,7 +81,6 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
         raise InputError(
             f"{path} does not contain a score for each sentence: {error!r}."
         ) from error
-    # The file has a dictionary for each model, sentence → nats, all with the same sentences
     parsed_sentences = tuple(parsed(path, "the sentences", sentences, Sentence.parse, "sentence"))
     return ScoreTable(parsed_sentences, MODELS, np.array(columns).T)
 
@@ -88,8 +88,9 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
 def read_natural_pairs(folder: Path | str) -> tuple[Pair, ...]:
     """Read the study's 360 natural controversial pairs.
 
-    The rows of a pair refer to `read_stimulus_scores`, because corpus line numbers were not
-    published. The ranks of a pair are the published ones, among 231,725 sentences.
+    The row numbers of a pair refer to the table of `read_stimulus_scores`, because line numbers of
+    the corpus were not published. The ranks of a pair are the published ranks among 231,725
+    sentences.
 
     Raises:
         InputError: if a file is missing, lacks a column, or has a sentence without scores.
@@ -116,7 +117,9 @@ def read_natural_pairs(folder: Path | str) -> tuple[Pair, ...]:
 
 
 def read_triplets(folder: Path | str, *, selected: bool = False) -> tuple[Triplet, ...]:
-    """Read the study's 3,600 synthesized triplets in file order, or the 360 shown triplets.
+    """Read the study's 3,600 synthesized triplets in file order.
+
+    With `selected`, read only the 360 triplets that participants saw.
 
     In the files, S1 is the sentence that the second model rejects. Here, synthetic_1 is the
     sentence that model_1 rejects, as in Eq. 4.
@@ -294,7 +297,8 @@ def read_experiment(
     """
     rows = _read_rows(ratings_file)
     groups = _assign_groups([pair for pair, *_ in rows], ratings_file)
-    # The 1,440 controversial trials, by their sentences in any order; groups are assigned below
+    # The 1,440 controversial trials, without groups, which are assigned below. `selected` finds a
+    # trial by its two sentences in any order.
     candidates = [pair_trial(pair) for pair in read_natural_pairs(contstimlang_folder)]
     for triplet in read_triplets(contstimlang_folder, selected=True):
         candidates += triplet_trials(triplet, twins=True)
@@ -314,7 +318,8 @@ def read_experiment(
                 f"p{participant + 1:03}",
                 trial.group,
                 trial.trial_id,
-                # In the file, ratings refer to the order in the row; here, to that in the trial
+                # In the file, a rating refers to the order of the sentences in the row. In a
+                # response, it refers to their order in the trial.
                 rating if pair[0] == trial.sentence_1 else trial.scale.mirrored(rating),
                 UNKNOWN,
                 position,
@@ -356,8 +361,8 @@ def _assign_groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str)
         frozenset(map(frozenset, pairs[start : start + TRIALS_EACH]))
         for start in range(0, len(pairs), TRIALS_EACH)
     ]
-    # Groups share no pairs. If two different sets of 165 pairs share one, rows are missing or out
-    # of order.
+    # Groups share no pairs. If two different sets of 165 pairs share a pair, rows are missing or in
+    # another order.
     numbers = {pairs_seen: n for n, pairs_seen in enumerate(dict.fromkeys(seen), start=1)}
     owners = Counter(pair for pairs_seen in numbers for pair in pairs_seen)
     if any(len(pairs_seen) < TRIALS_EACH for pairs_seen in seen) or max(owners.values()) > 1:

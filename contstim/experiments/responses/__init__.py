@@ -3,7 +3,7 @@
 table        reading and writing responses.csv; escaping formulas; counts of people and of
              artificial participants
 questionnaire  questions that a page asks in addition to the trials, and their answers
-alignment    trials of the answers that platforms record; ratings from sentence_1 to sentence_2
+alignment    matching of recorded answers with trials; ratings from sentence_1 to sentence_2
 checks       problems of responses, found by comparing them with the trials
 admission    exclusion rules; participants whom an analysis includes or excludes, with reasons
 """

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Answers: TypeAlias = Mapping[str, Sequence[Response]]
     Rule: TypeAlias = tuple[str, Callable[[Answers], Mapping[str, str]]]
 
-LAPSES = 0.02  # share of trials in which attentive people guess, half of them correctly
+LAPSES = 0.02  # share of trials in which attentive people guess; half of the guesses are correct
 _PARTIAL_SESSIONS_LABEL = "an unfinished session, kept in regressions and mixed models alone"
 _MIN_HONEST_SHARE = 0.99  # share of attentive people whom the default rule must include
 
@@ -97,7 +97,8 @@ class Admission:
         report: findings of the checks before any exclusion.
         counts: rule → number of participants that it excludes, in the order of application. If
             unfinished sessions are included, the last entry is their number.
-        partial: ratings of unfinished sessions that break no other rule, if these are included.
+        partial: ratings of unfinished sessions that break no other rule; empty if unfinished
+            sessions are not included.
     """
 
     responses: tuple[Response, ...]
@@ -144,7 +145,8 @@ def admit(
 
     Raises:
         InputError: if the responses contradict the trials (`CheckReport.raise_errors`), a rule
-            cannot be applied, its table cannot be read, or no participant is left.
+            cannot be applied, its table cannot be read, or no participant remains although
+            `may_be_empty` is false.
     """
     exclusions = exclusions or Exclusions()
     report = check_responses(trials, responses)
@@ -213,7 +215,8 @@ def _find_failed_catch(
     return failures
 
 
-# Measure of a participant → phrase of the rule; the placeholders are `below` or `above`, and limit
+# Measure of a participant → phrase of the rule. The first placeholder becomes `below` or `above`,
+# the second one becomes the limit.
 _MEASURES = {
     "median_rt": "a median reaction time {} {:g} ms",
     "minutes": "reaction times {} {:g} minutes in all",
@@ -314,7 +317,7 @@ def _find_listed(path: Path, answers: Answers) -> dict[str, str]:
 
 
 def _find_beyond_limit(key: str, limit: float, answers: Answers) -> dict[str, str]:
-    """Find participants whose measure is beyond a limit; an unrecorded measure is ignored."""
+    """Find participants whose measure is beyond a limit; those without this measure stay."""
     side, _, measure = key.partition("_")
     values = {name: _compute_measure(measure, responses) for name, responses in answers.items()}
     if all(map(math.isnan, values.values())):

@@ -68,7 +68,7 @@ def recorded_or_unreadable(where: str, **cells: object) -> RecordedAnswer | Inpu
 
 @dataclass(frozen=True)
 class Imported:
-    """Responses, rated from sentence_1 to sentence_2, their trials, and all skipped ratings.
+    """Responses with ratings from sentence_1 to sentence_2, and the trials; also skipped ratings.
 
     Attributes:
         trials: trials as passed, or as built from published data.
@@ -109,14 +109,15 @@ def import_files(
 ) -> Imported:
     """Find the trial of each answer, and convert its rating to the order of the trial's sentences.
 
-    Unreadable rows are skipped, and so are ratings outside the scale of their trial.
+    Unreadable rows and ratings outside the scale of the trial are skipped.
 
-    `read` yields a file's answers, unreadable rows, answers to questions, and notes (strings).
+    `read` yields, for a file, answers, errors of unreadable rows, answers to questions, and notes
+    (strings).
 
     Raises:
         InputError: if more than half of the trials' rows in a file are unreadable, if the codes of
             ratings seem to be shifted by one, if no answer belongs to a trial, or if `read` raises
-            it.
+            this error.
     """
     by_id = {trial.trial_id: trial for trial in trials}
     files = list(files)
@@ -157,7 +158,7 @@ def _read_file(
 ) -> list[_Part]:
     """Read a file; ratings outside the scale become errors of unreadable rows.
 
-    A file without trials contributes only a note, unless it is the only file.
+    For a file without trials, return only a note; if it is the only file, raise an error.
     """
     parts: list[_Part] = []
     outside: list[RecordedAnswer] = []
@@ -180,7 +181,7 @@ def _read_file(
     answers = [part for part in parts if isinstance(part, RecordedAnswer)]
     unreadable = [part for part in parts if isinstance(part, InputError)]
     if len(outside) > 1:
-        # If the codes are shifted by one, all ratings of the file are wrong
+        # If the codes are shifted by one, ratings on the scale are wrong too
         scale = by_id[outside[0].trial_id].scale.answers
         strays = {answer.rating for answer in outside}
         ratings = {answer.rating for answer in answers if answer.trial_id in by_id}
@@ -253,7 +254,7 @@ def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
         key = (response.participant, response.trial_id)
         if key in chosen:
             repeated[response.participant].append(response.trial_id)
-        # Reassigning a key keeps its position in the dictionary: that of the first rating
+        # Reassigning a key keeps its position in the dictionary, so order follows first ratings
         if which == "last" or key not in chosen:
             chosen[key] = response
     left_out = [

@@ -23,7 +23,8 @@ class Question:
 
     Attributes:
         name: identifier in the table of answers.
-        when: before the instructions, as a check of them, or after the last trial.
+        when: time of the question: before the instructions, as a check of the instructions, or
+            after the last trial.
         choices: response options of a choice.
         right: correct option of a check; otherwise empty.
         lowest: least valid number.
@@ -89,8 +90,8 @@ def _parse_options(when: str, kind: str, options: str) -> dict[str, Any]:
 def _parse_question(cells: Mapping[str, str], language: str) -> Question:
     """Parse a question from a row.
 
-    Displayed texts are translations into `language`, such as `de-AT`. If they are missing, those
-    into the language without region (`de`) are used, or else the untranslated texts.
+    Displayed texts are translations into `language`, such as `de-AT`. If there are none,
+    translations into the language without region (`de`) are used, or else the untranslated texts.
 
     Raises:
         ValueError: if a cell is invalid; `args` of the error are the column and the problem.
@@ -131,7 +132,7 @@ def questions_of(
         rows: rows with the columns `COLUMNS`. `when` is "before" (the instructions), "check" (of
             the instructions) or "after" (the last trial). `kind` of the answer is "choice",
             "number" or "text". `options` of a choice are separated by `|`, with `*` before the
-            correct option of a check; those of a number are the minimum and maximum, such as
+            correct option of a check; `options` of a number are the minimum and maximum, such as
             `18|99`. `optional` is "yes" if an answer may be omitted. Columns such as `question_de`
             and `options_de` contain translations; answers are stored as untranslated options.
         language: preferred language of the displayed texts.

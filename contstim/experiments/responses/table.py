@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 APOSTROPHE = "'"
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
-UNKNOWN = 0  # value of left and position if not recorded
+UNKNOWN = 0  # value of `left` and of `position` if they are not recorded
 UNRATED = -1  # rating of a trial that was shown but not rated; 0 is a valid slider rating
 OBSERVED = ("input", "blurs", "away_ms", "received")  # columns that few platforms provide
 SIMULATED = "simulated"  # column that only tables with artificial participants have
@@ -164,7 +164,7 @@ class Response:
 
 @dataclass(frozen=True)
 class ResponseOrigin:
-    """Numbers of participants without (`people`) and with simulated answers (`simulated`)."""
+    """Numbers of people (`people`) and of participants with simulated answers (`simulated`)."""
 
     people: int
     simulated: int
@@ -254,8 +254,8 @@ def read_responses(
     """Read a table that `write_responses` wrote; unknown columns are ignored, with a warning.
 
     The scale is the one named in the table's record (`responses.csv.meta.json`), else the argument
-    `scale`, else that of the trials. Ratings outside the scale are accepted here and reported by
-    `check_responses`.
+    `scale`, else the scale of the trials. Ratings outside the scale are accepted here and reported
+    by `check_responses`.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, has a row without participant or
@@ -299,8 +299,8 @@ def scale_of(source: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Sc
 
     Raises:
         InputError: if all ratings are 1 or 2, some are 2, and no trial has another scale than
-            confidence. As a rating of confidence, 2 prefers sentence_1; as a choice, it prefers
-            sentence_2.
+            confidence. Then 2 may be a rating of confidence, which prefers sentence_1, or a choice
+            of sentence_2.
     """
     if scales := {trial.scale for trial in trials} - {Scale.CONFIDENCE}:
         return scales.pop()

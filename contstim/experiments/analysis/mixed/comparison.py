@@ -67,9 +67,10 @@ class MixedAnalysis:
     def summaries(self) -> list[Row]:
         """Rows of the table of fits.
 
-        `gain` is the log-likelihood minus that of the fit without models. `trials_explained` is the
-        share of the variance of trials (in the fit without models) that the models explain; nan if
-        this variance is zero. `sided` counts the ratings with recorded sides of the sentences.
+        `gain` is the log-likelihood minus the log-likelihood of the fit without models.
+        `trials_explained` is the share of the variance of trials (in the fit without models) that
+        the models explain; nan if this variance is zero. `sided` counts the ratings with recorded
+        sides of the sentences.
         """
         variance = self.empty.parameters.trials**2
         return [
@@ -121,8 +122,8 @@ def compare_mixed(
 ) -> MixedAnalysis:
     """Fit a mixed model for each language model, and compare them on the same ratings.
 
-    With `together`, each pair of models, and all models, are also fitted together. This estimates
-    contributions of a model in addition to others.
+    With `together`, more models are fitted: one for each pair of language models, and one for all
+    of them. They estimate the contribution of a language model in addition to others.
 
     Raises:
         InputError: see `fit_mixed`. A model that cannot be fitted alone is left out, unless no

@@ -53,8 +53,8 @@ class ThresholdScheme:
             thresholds.
         level_of: rating → level, 0 to n_finite.
         first_step: index of the first threshold that is estimated as a positive step: 0 for
-            symmetric thresholds, which all are above zero; 1 for flexible ones, whose first may
-            have any value.
+            symmetric thresholds, which are all above zero; 1 for flexible thresholds, the first of
+            which may have any value.
     """
 
     names: tuple[str, ...]
@@ -129,8 +129,8 @@ def fit_blocks(
         return MixedParameters(thresholds, slopes, deviations[:n_effects], trials)
 
     def likelihood(point: FloatArray, from_zero: bool = False) -> _Value:
-        # Unless `from_zero`, the search for modes starts from those at the last point, which is
-        # close
+        # Unless `from_zero`, the search for modes starts from the modes at the last point, which is
+        # close to this one
         last_modes, modes[:] = [*modes], [None] * len(blocks)
         at, of_blocks = parameters_at(point), zip(blocks, last_modes, strict=True)
         results = tuple(
@@ -152,8 +152,8 @@ def fit_blocks(
     # BFGS stops close to the maximum; one Newton step then gives full precision
     point = point - np.linalg.lstsq(hessian, likelihood(point)[1], rcond=1e-10)[0]
     point[n_fixed:] = np.abs(point[n_fixed:])
-    # If a standard deviation was negative, its modes must change sign, so all are searched from
-    # zero
+    # If a standard deviation was negative, its modes must change sign. So all modes are searched
+    # again, from zero.
     _value, gradient, results = likelihood(point, from_zero=True)
     parameters = parameters_at(point)
     sizes = [*np.abs(parameters.slopes), *parameters.participants, parameters.trials]
@@ -169,7 +169,7 @@ _Value: TypeAlias = "tuple[float, FloatArray, tuple[BlockLikelihood, ...]]"
 """Log-likelihood, its gradient, and the likelihoods of groups, for one vector of parameters.
 
 The vector contains the estimated thresholds, the slopes, the standard deviations of participants'
-effects, and, if trials have intercepts, the standard deviation of these."""
+effects, and, if trials have random intercepts, the standard deviation of these intercepts."""
 
 
 def _starting_point(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> FloatArray:
@@ -235,7 +235,7 @@ def _second_derivatives(
 
 
 def _standard_errors(hessian: FloatArray, n_fixed: int) -> list[float]:
-    """Return standard errors of thresholds and slopes; estimating deviations increases them.
+    """Return standard errors of thresholds and slopes, given that deviations are estimated too.
 
     Raises:
         InputError: if the ratings do not determine the estimates.
@@ -263,9 +263,9 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
     """
     # Predictors separate the ratings if no rating becomes less likely along some direction of
     # slopes and thresholds, and some rating becomes more likely. A rating becomes more likely if
-    # the predictor lies further below its upper threshold and above its lower one. Of all ratings
-    # of a trial, the lowest has the strictest upper limit, and the highest has the strictest lower
-    # limit.
+    # the predictor lies further below the rating's upper threshold and further above the rating's
+    # lower threshold. Of all ratings of a trial, the lowest has the strictest upper limit, and the
+    # highest has the strictest lower limit.
     n_finite = len(scheme.matrix)
     lowest = np.concatenate(
         [np.where(b.levels < 0, n_finite, b.levels).min(axis=0) for b in blocks]

@@ -82,7 +82,7 @@ class BlockLikelihood:
     Attributes:
         log_likelihood: approximate log-likelihood, nats.
         gradient: derivatives of the log-likelihood by the finite thresholds, the fixed slopes, the
-            standard deviations of participants' effects, and that of trials.
+            standard deviations of participants' effects, and the standard deviation of trials.
         of_trials: (n_trials,), log-likelihood of each trial's ratings, integrated over the trial's
             effect, with participants' effects at the mode.
         of_participants: (n_participants,), log-likelihood of each participant's ratings, integrated
@@ -125,8 +125,8 @@ def block_likelihood(
     by_eta = of_eta[0] + half_change - weights * mode_shift  # (n_participants, n_trials)
     # Derivatives of missing ratings are 0, so any level is valid for them
     levels, n_levels = np.maximum(block.levels, 0).ravel(), len(parameters.thresholds) - 1
-    # The upper threshold of level y is the finite threshold y, the lower one is y - 1. The
-    # outermost are infinite, and have no derivative.
+    # The upper threshold of level y is the finite threshold y, the lower one is the finite
+    # threshold y - 1. The two outermost thresholds are infinite, and have no derivative.
     upper, lower = (
         np.bincount(levels, (by_end + 0.5 * spread * eta_2 + eta * mode_shift).ravel(), n_levels)
         for by_end, eta, eta_2 in of_ends
@@ -297,9 +297,9 @@ class _Curvature:
 CellDerivatives: TypeAlias = "tuple[FloatArray, list[FloatArray], list[list[FloatArray]]]"
 """Log P of each rating and its derivatives, all with the shape of the ratings.
 
-The second entry has the first, second and third derivative by eta. The third entry has, for the
-upper and for the lower threshold, the derivative by this threshold, and the first and second
-derivative of that by eta."""
+The second entry has the first, second and third derivative by eta. The third entry has three arrays
+for the upper threshold, and three for the lower one: the derivative d by this threshold, and the
+first and second derivative of d by eta."""
 
 
 def cell_derivatives(

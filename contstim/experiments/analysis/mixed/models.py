@@ -76,7 +76,7 @@ class MixedFit:
 
     Attributes:
         models: models whose ratios are predictors; may be empty.
-        rated: the ratings; those on a slider in groups, see `Scale.grouped`.
+        rated: the ratings; slider ratings are grouped (see `Scale.grouped`).
         sizes: for each model, the typical size of its ratios, by which ratios are divided; the
             number of infinite ratios; and the finite ratio that replaces infinite ones.
         parameters: parameters for predictors of unit size; see `fitting.Estimates`.

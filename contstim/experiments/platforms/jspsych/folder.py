@@ -68,9 +68,9 @@ def export_jspsych(
 
     Args:
         trials: trials of all groups.
-        folder: folder, created when missing; an existing one must be empty, an earlier export, or
-            contain only texts and tables for the page. All files are written at once: after an
-            error the folder is unchanged.
+        folder: folder, created when missing. An existing folder must be empty, be an earlier
+            export, or contain only texts and tables for the page. All files are written at once:
+            after an error the folder is unchanged.
         settings: the researcher's settings; None for the defaults.
 
     Raises:
@@ -212,8 +212,8 @@ def keep_texts(
         settings: settings of the page. If they name no table of practice pairs or questions,
             existing tables are kept.
         into: destination of new texts.
-        marks: the scale, then other properties of the page. Of the marked lines of a default text,
-            those with one of these marks are included.
+        marks: the scale, then other properties of the page. A marked line of a default text is
+            included if it has one of these marks.
 
     Raises:
         InputError: if a text cannot be read, or a table lacks a column or has an invalid cell.
@@ -267,8 +267,8 @@ def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[s
         return set()
     has = {"break": study.break_every, "deadline": study.deadline, "practice": PRACTICE in existing}
     known_marks = (study.scale, *(mark for mark, value in has.items() if value))
-    # study.json does not record all marks and the language, so texts are compared with the default
-    # texts for all combinations of the others
+    # study.json records neither the language nor all marks, so texts are compared with the default
+    # texts for all combinations of the unrecorded values
     unknown_marks = product(LANGUAGES, ("personal_code", "no_code"), ((), ("check",)))
     pages = [(language, (*known_marks, code, *check)) for language, code, check in unknown_marks]
     defaults = {name: {text_of(name, *page) for page in pages} for name in TEXTS}

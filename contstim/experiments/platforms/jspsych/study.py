@@ -1,4 +1,4 @@
-"""The researcher's settings of a page, and the study.json that page and server read."""
+"""The researcher's settings of a page; study.json for the server, and study.js for the page."""
 
 from __future__ import annotations
 
@@ -315,9 +315,10 @@ class PageStudy(BaseModel):
 
     @property
     def script(self) -> str:
-        """Content of study.js, which the page loads: opened from a disk, it cannot read study.json.
+        """Content of study.js, which the page loads.
 
-        If answers are saved to a server, the script has no code and redirect.
+        A page that is opened from a disk could not read study.json. If answers are saved to a
+        server, the script contains neither code nor redirect.
         """
         content = self.public if self.save["to"] == "server" else self.model_dump()
         script = json.dumps(content, indent=1)
