@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _GENERATOR, _RUNNING = "contstim run", "contstim-running"
 _KILLED = "the run was killed, or the machine stopped."
-_LONGEST = 600  # characters of a message; the terminal has all of it
+_LONGEST = 600  # maximum number of characters of a message; the terminal shows all of them
 _META = re.compile(r'<meta name="([\w-]+)" content="([^"]*)">')
 _WRITTEN = re.compile(r"page written [-\d]+ [:\d]+ UTC")
 _DAMAGED = (OSError, ValueError, TypeError, LookupError, AttributeError)
@@ -70,7 +70,7 @@ def write_page(
     Args:
         study: study that is in the current folder.
         states: states of its stages, in order.
-        running: running or stopped stage; None if no stage runs.
+        running: stage that runs, or at which a run stopped; None if there is no such stage.
         stopped: reason why this stage stopped; empty if it runs.
         so_far: preliminary results of this stage.
 

@@ -166,7 +166,7 @@ def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
     if begun_with(stage) != basis:
         # Remove partial output of an interrupted run that had other inputs or options
         for path in stage.writes:
-            # Keep exports: users may have edited texts in them, and the step replaces other files
+            # Keep exports: users may have edited texts in them. The step replaces other files
             if path.is_dir() and not stage.step.texts_to_edit():
                 _remove(path)
         text = json.dumps(basis, indent=2, ensure_ascii=False)

@@ -168,7 +168,7 @@ class StudyStage:
 
 @dataclass(frozen=True)
 class Study:
-    """Content of a study file. Its paths are relative to its folder.
+    """Content of a study file. Paths in the content are relative to the folder of the file.
 
     Attributes:
         seed: seed of random choices, for sections that do not set one.
@@ -268,8 +268,8 @@ def embedded_text(text: str | None) -> int | None:
 def check_links() -> None:
     """Check that no link in the page or the results leads out of the study's folder.
 
-    Users copy a study as a folder, so all results must be in this folder. It must be the current
-    folder.
+    Users copy a study as a folder, so all results must be in this folder. The current folder must
+    be the study's.
 
     Raises:
         InputError: if there is such a link.

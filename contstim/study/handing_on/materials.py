@@ -55,7 +55,7 @@ _FATES |= {"failed": ("failed",), "not found": ("missing",)}
 class MaterialFacts:
     """Facts of the materials of a study. A fact is empty if its output does not exist yet.
 
-    The current folder is the study's.
+    The current folder must be the study's.
 
     Attributes:
         model_pairs: names of the models of each pair, in the order of the study.
