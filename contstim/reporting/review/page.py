@@ -43,13 +43,14 @@ class ReviewPage:
     Attributes:
         stimuli: pairs, triplets or trials, of one kind.
         flags: flags to show; by default those of `flag_items` with rules for all languages.
-        scores: log-probabilities of the sentences, nats. Triplets contain those of their models.
-        review: earlier decisions. The page shows those of other reviewers. Those of `reviewer` are
-            its initial decisions.
+        scores: log-probabilities of the sentences, nats. Triplets contain the scores of their
+            models.
+        review: earlier decisions. The page shows the decisions of other reviewers. It starts with
+            the decisions of `reviewer`.
         reviewer: name of the reviewer, which can be changed on the page.
-        answers: identifier of an item → description of participants' answers; and the probability,
-            0.5 to 1, that people in general prefer the sentence which these answers favour (None
-            if unknown).
+        answers: identifier of an item → (description of participants' answers, probability). The
+            answers favour one sentence. The probability that people in general prefer this
+            sentence is 0.5 to 1, or None if unknown.
 
     Raises:
         InputError: if there are no stimuli or several kinds of them, or a pair has no texts.
@@ -146,7 +147,7 @@ class ReviewPage:
             "labels": _labels(stimulus, columns),
             "sentences": [sentence.text for sentence in item.sentences],
             "columns": [models.index(model) for model in columns],
-            # Texts, since JSON has no infinity
+            # Texts, because JSON has no infinity
             "log_probs": [[f"{n:.2f}".replace("-", "\N{MINUS SIGN}") for n in row] for row in rows],
             "preferred": preferred(columns, rejected_sentences(stimulus)),
             "controversiality": controversiality,
