@@ -73,8 +73,8 @@ def take_part(
 ) -> tuple[Response, ...]:
     """Let artificial participants join a study, answer every trial, and complete the study.
 
-    They join one after another, so that each participant gets the same group in every run. Then
-    they answer concurrently.
+    The participants join one after another, so that each of them gets the same group in every run.
+    Then they answer concurrently.
 
     The file `journal` stores acknowledged answers; an existing file resumes an interrupted run.
     `progress` receives the completed and the total number of participants.
