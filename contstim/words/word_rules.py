@@ -81,8 +81,8 @@ class Reason(StrEnum):
 class WordRules:
     """Rules that decide whether a string is a suitable word.
 
-    All sets except `single_letters` are in lower case. An empty set of vowels, onsets or short
-    words disables the check.
+    All sets except `single_letters` are in lower case. If the set of vowels, onsets or short words
+    is empty, the check that uses this set is omitted.
 
     Attributes:
         single_letters: one-letter words, spelled as inside a sentence; None if every letter may be
