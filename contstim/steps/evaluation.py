@@ -146,7 +146,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairEvaluation]:
         """Score the pairs, and write the findings."""
-        # Read pairs before models are loaded, so that a wrong folder or column is reported at once
+        # Read pairs before models are loaded, so that a wrong folder or column is reported early
         files = minimal_pairs.pair_files(self.data)
         found_columns: list[str] = []
         pairs = minimal_pairs.read_minimal_pairs(files, self.settings, found_columns.append)

@@ -159,7 +159,7 @@ def read_sentence_file(path: Path, reporter: Reporter) -> list[Sentence]:
 
 
 def report_sentences(path: Path, sentences: Iterable[Sentence], reporter: Reporter) -> None:
-    """Report sentences, such as those of a benchmark, that were normalised or are tokenised."""
+    """Report normalised and tokenised sentences, for example of a benchmark."""
     notes = TextNotes()
     for sentence in sentences:
         notes.normalise(sentence.text)

@@ -71,7 +71,7 @@ class ReviewSettings:
     judge: Judges = ()
 
     def flags(self) -> FlagSettings:
-        """Return the settings of flags, with loaded files. They do not contain the judge.
+        """Return the settings of flags, with loaded files and without the judge.
 
         Raises:
             InputError: if a file cannot be read.
@@ -242,7 +242,7 @@ def _answers(
 def report_changes(
     changed: Sequence[ChangedItem], item_name: str, reporter: Reporter
 ) -> list[dict[str, str]]:
-    """Warn about items that change although no reviewer rejected them; return facts about these."""
+    """Warn about changed items that no reviewer rejected; return the fields of each item."""
     if changed:
         reporter.warn(
             f"{quantity(len(changed), f'reviewed {item_name}')} that no reviewer rejected "

@@ -59,8 +59,8 @@ class ScoreSentences(
     """Score sentences under models: log-probabilities, a row per sentence, a column per model.
 
     Scores are saved during the run, so an interrupted run continues where it stopped. No sentence
-    with a saved score is scored again. With `--executor processes` or `ray`, the sentences
-    are divided among workers; the scores are the same.
+    with a saved score is scored again. With `--executor processes` or `ray`, the sentences are
+    divided among workers; the scores are the same.
 
     If contstim trained a model, the command prints how many of the sentences occur in the training
     text, and saves this number in the record.
@@ -199,8 +199,9 @@ def _measuring(
 def _tell(scored: ModelScores, reporter: Reporter) -> None:
     tell_vocabulary(scored.name, str(scored.convention["rule"]), scored.unknown, reporter)
     if scored.lower_bounds is not None and scored.log_probs is not None:
+        # The lower bound of a mixture is the mean log-probability over orders of words
         gap = (scored.log_probs - scored.lower_bounds).mean()
-        reporter.say(f"  {scored.name}: on average {gap:.2f} nats above the lower bounds.")
+        reporter.say(f"  {scored.name}: on average {gap:.2f} nats above the mean over orders.")
     if scored.n_sampled:
         reporter.say(
             f"  {scored.name}: {scored.n_sampled:,} scores are sampled; `standard_errors` "

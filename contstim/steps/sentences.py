@@ -167,9 +167,10 @@ class FoundSentences:
         return len(self.sentences) + self.left_out.total()
 
     def lines(self, needs: SentenceNeeds | None) -> Iterator[str]:
-        """Yield lines with the number of sentences in the text, and the rest after each rule.
+        """Yield a line for the whole text, and a line for each rule that excludes sentences.
 
-        If `needs` is set, each line also states whether a study has enough sentences.
+        Each line has the number of remaining sentences. If `needs` is set, the line also states
+        whether this number is enough for a study.
         """
 
         def shortage(count: int) -> str:

@@ -189,8 +189,8 @@ class SimulateResponses(
     participants: Annotated[
         int | None,
         Help(
-            "Number of participants in total; by default 10 per group or, in a study with the "
-            "section [power], the number planned there.",
+            "Number of participants in total; by default 10 per group, or in a study the number "
+            "of [power].",
             at_least=1,
             kind="planned participants",
         ),

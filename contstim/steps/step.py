@@ -12,7 +12,8 @@
 The class determines the command `contstim select triplets` with its options, the keys of a section
 of a study file, the stage of the study, the record next to the output, and the reference pages. The
 docstring is the help page. The annotation of a field marks an input, an output, models or an option
-(see `contstim.options`). If a field is a dataclass, all fields of this dataclass are options, too.
+(see `contstim.options`). If a field is a dataclass, the fields of this dataclass are also fields
+of the step.
 """
 
 from __future__ import annotations
@@ -274,7 +275,7 @@ class Step(Generic[Value]):
         return ()
 
     def further_reads(self) -> Iterable[Path]:
-        """Return files to read that are not values of fields, such as words named in `exclude`."""
+        """Return files to read that are not values of fields, such as word lists in `exclude`."""
         return ()
 
     def texts_to_edit(self) -> tuple[Path, ...]:
