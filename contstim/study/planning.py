@@ -322,7 +322,7 @@ def _analysis(study: Study) -> AnalyzeResponses | type[AnalyzeResponses]:
 
 
 def contrasts_of(study: Study) -> Sequence[ModelContrast]:
-    """Return the contrasts that the analysis tests: those of its table, or else all.
+    """Return the contrasts that the analysis tests: its table of contrasts or, without it, all.
 
     Raises:
         InputError: if the table cannot be read.

@@ -157,7 +157,7 @@ class StudyStage:
 
     @property
     def reads(self) -> tuple[Path, ...]:
-        """Files and folders that the stage reads, including those of earlier stages."""
+        """Files and folders that the stage reads, including outputs of earlier stages."""
         return tuple(dict.fromkeys((*self.step.reads(), *self.models)))
 
     @property
