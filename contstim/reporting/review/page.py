@@ -166,7 +166,7 @@ class ReviewPage:
         """Render a self-contained HTML page.
 
         Args:
-            decisions: initial decisions by identifier, instead of those in the review.
+            decisions: identifier of an item → initial decision; by default from `review`.
             file: file in which a server saves decisions. Without it, the page stores them in the
                 browser and offers a download.
         """
