@@ -68,10 +68,11 @@ class ScoreSentences(
     With `--per-word`, the columns are sentence, model, position, word, tokens, log_prob, surprisal
     (nats), surprisal_bits, entropy and frequency. `tokens` is the number of tokens of the word;
     with `--by token`, the column `token` has the token. Positions count from 0; the end of the
-    sentence has the position after the last word. The entropy (nats) is that of the next token or,
-    in word-level models, of the next word. It is empty for masked models, BiLSTMs, KenLM binary
-    files and servers. The frequency is the Zipf value of an English word. The log-probabilities of
-    a sentence's rows add up to its score. Scores of words are not saved for later runs.
+    sentence has the position after the last word. The entropy (nats) is that of the distribution
+    that predicts the first token of the row or, in word-level models, the word. The entropy is
+    empty for masked models, BiLSTMs, KenLM binary files and servers. The frequency is the Zipf
+    value of an English word. The log-probabilities of a sentence's rows add up to its score. Scores
+    of words are not saved for later runs.
 
     A model on an inference server is `--model 'NAME=server:http://HOST:8000/v1#MODEL'`; a key is
     read from the environment variable CONTSTIM_SERVER_KEY.
