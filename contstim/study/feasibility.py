@@ -1,8 +1,8 @@
 """Feasibility of a study: checks before a run, which take little time.
 
-They find missing or damaged files, and numbers that contradict each other: ten triplets for each
-pair of models cannot be divided evenly among four groups. Weights of models are not loaded. Each
-step checks its own options (`Step.check`).
+The checks find missing or damaged files, and numbers that contradict each other: ten triplets for
+each pair of models cannot be divided evenly among four groups. Weights of models are not loaded.
+Each step checks its own options (`Step.check`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of a study, `index.html` next to its file: states of stages, and results.
+"""The page of a study, `index.html` next to the study file: states of stages, and results.
 
     states of stages ---------------------+--> Report --> index.html
     results/… --> facts --> page_sections --+
@@ -69,7 +69,7 @@ def write_page(
 
     Args:
         study: study that is in the current folder.
-        states: states of its stages, in order.
+        states: states of all stages of the study, in order.
         running: stage that runs, or at which a run stopped; None if there is no such stage.
         stopped: reason why this stage stopped; empty if it runs.
         so_far: preliminary results of this stage.

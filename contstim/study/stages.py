@@ -216,7 +216,7 @@ class _Wiring:
             by_default: whether a stage that writes the kind may be added.
         """
         drafts = [w for w in self.drafts if kind in w.writes and w.section.step is not reader]
-        # If a stage reads and writes the kind, such as a selection, its output replaces its input
+        # If a stage reads and writes the kind, such as a selection, readers get only its output
         drafts = [draft for draft in drafts if kind in draft.reads] or drafts
         if drafts:
             return [draft.writes[kind] for draft in drafts]

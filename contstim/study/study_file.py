@@ -96,8 +96,8 @@ def new_study(
 
     Args:
         folder: folder of the study.
-        models: specifications of its models; by default two n-gram models that the study trains.
-        judges: specifications of its judges; by default an n-gram model that the study trains.
+        models: specifications of models; by default two n-gram models that the study trains.
+        judges: specifications of judges; by default an n-gram model that the study trains.
         natural: text of the natural sentences; the vocabulary consists of the words of this text.
             By default, sentences of the embedded English.
 
@@ -382,7 +382,10 @@ def _model(
 def _trained(
     model: StudyModel, table: Any, texts: TextsSection, seed: int, problems: Problems
 ) -> StudyModel:
-    """Return a model with the step that trains it, if any; the table has the step's options."""
+    """Return the model, with the step that trains it if `table` has the key `train`.
+
+    Other keys of `table` are options of this step.
+    """
     if not isinstance(table, dict) or "train" not in table:
         return model
     key, own_text = ("models", model.name), table.get("text")
