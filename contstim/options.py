@@ -156,7 +156,7 @@ class Writes(Help):
         name: path in the results of a study. `{}` is the last word of the command. `a|b` are the
             paths for two alternatives of the input. Without a name, the first output of a step has
             a default path, and other outputs are optional.
-        part: file in the output folder that has the content `kind`; by default, the folder has it.
+        part: file in the output folder with the content `kind`; by default the folder itself.
         when: name of a property of the step. A study has this output only if the property is true.
     """
 

@@ -1,7 +1,7 @@
 """Artificial participants who take part in a study concurrently, over the server's protocol.
 
-They test a study that `contstim collect` serves, from joining to the completion code. If the server
-or the network fails, they retry requests. A journal stores the acknowledged answers.
+The participants test a study that `contstim collect` serves, from joining to the completion code.
+If the server or the network fails, they repeat requests. A journal stores acknowledged answers.
 
     people = artificial_participants(trials, scores, "my model", seed=1)
     responses = take_part(people, RunSettings("http://127.0.0.1:8000", 20), Path("run.journal"))

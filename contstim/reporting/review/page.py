@@ -45,8 +45,8 @@ class ReviewPage:
         flags: flags to show; by default those of `flag_items` with rules for all languages.
         scores: log-probabilities of the sentences, nats. Triplets contain the scores of their
             models.
-        review: earlier decisions. The page shows the decisions of other reviewers. It starts with
-            the decisions of `reviewer`.
+        review: earlier decisions. The page shows the decisions of other reviewers. The decisions of
+            `reviewer` are the initial decisions on the page.
         reviewer: name of the reviewer, which can be changed on the page.
         answers: identifier of an item → (description of participants' answers, probability). The
             answers favour one sentence. The probability that people in general prefer this
@@ -213,7 +213,7 @@ def _digest(text: str) -> str:
 
 
 def _labels(stimulus: Stimulus, columns: Mapping[str, Sequence[float]]) -> list[list[str]]:
-    """Return the kind of each sentence, and the model that rejects it, or an empty text.
+    """Return for each sentence: its kind, and the name of the model that rejects it or "".
 
     No model is named if both models prefer the same sentence of a natural pair
     (`PairSettings.agreeing`). For trials of natural or minimal pairs, models are only named if the
