@@ -1,7 +1,8 @@
 """Artificial participants who take part in a study concurrently, over the server's protocol.
 
 The participants test a study that `contstim collect` serves, from joining to the completion code.
-If the server or the network fails, they repeat requests. A journal stores acknowledged answers.
+If the server or the network fails, the participants repeat requests. A journal stores the
+acknowledged answers.
 
     people = artificial_participants(trials, scores, "my model", seed=1)
     responses = take_part(people, RunSettings("http://127.0.0.1:8000", 20), Path("run.journal"))
