@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 
-# Name → order of the n-grams or architecture, epochs, learning rate. The models are small, because
-# the demo needs different models, not good ones
+# Name → (order of an n-gram model or architecture of a network, epochs, learning rate). The models
+# are small, because the demo needs different models, not good ones
 _SMALL: Any = {"width": 64, "layers": 2, "heads": 2, "window": 32, "dropout": 0}
 _RECURRENT: Any = {"embedding": 64, "hidden": 96, "min_count": 1}
 _MODELS: dict[str, tuple[int | RecurrentSettings | TransformerSettings, int, float]] = {
@@ -151,7 +151,7 @@ def run_demo(
     # Words that occur at least five times in the training text of the n-gram models. The networks
     # also know these words, except words that only occur in their validation sentences
     vocabulary = default_vocabulary([train_next(name) for name in NAMES[:2]])
-    # Sentences that are new to the models: another seed, and none of the training text
+    # Sentences that are new to the models: from another seed, without the training sentences
     rules = (distinct_words(vocabulary.repeatable), in_vocabulary(vocabulary), not_in(text))
     natural = _read_or_write(
         out / "natural.txt",
@@ -236,7 +236,7 @@ def train(
 
 
 def _claim_folder(out: Path, settings: Mapping[str, object]) -> None:
-    """Write the settings into the folder; refuse one with other settings, or with other files."""
+    """Write the settings into a folder; refuse a folder with other settings, or with only files."""
     path = out / _SETTINGS
     if path.is_file():
         stored = read_json_object(path)
@@ -266,7 +266,10 @@ def _search_duel(
     judge: LanguageModel,
     seed: int,
 ) -> list[Triplet]:
-    """Try each search on each sentence; return the first distinct triplet, or no triplet."""
+    """Return the first triplet whose three sentences are all different; empty if there is none.
+
+    Each search is tried on all natural sentences before the next search is tried.
+    """
     for search, sentence in product(_SEARCHES, natural):
         triplet, _, _ = synthesize_triplet(
             first,

@@ -71,7 +71,7 @@ class VerificationError(ContstimError):
 
 @contextmanager
 def needing(extra: str, feature: str) -> Iterator[None]:
-    """Replace a `ModuleNotFoundError` by a `WorkerError` that names the command to install.
+    """Replace a `ModuleNotFoundError` by a `WorkerError` with the command that installs the module.
 
     Args:
         extra: name of the optional dependencies that contain the package.

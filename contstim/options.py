@@ -150,13 +150,13 @@ class Writes(Help):
         beside: endings of further files written next to it, such as `.certificate.json`.
         record: file in the output folder; the record is written next to it. By default, the record
             is next to the output.
-        stem: whether the path is only the start of the file names, which end with `beside`. The
-            first of these files is the table with the record.
+        stem: whether the path is only the start of the file names, to which the endings of `beside`
+            are added. The first of these files is the table with the record.
         formats: allowed endings of the file name of a table.
         name: path in the results of a study. `{}` is the last word of the command. `a|b` are the
             paths for two alternatives of the input. Without a name, the first output of a step has
             a default path, and other outputs are optional.
-        part: file in the folder that contains the `kind`; by default the folder itself.
+        part: file in the output folder with the content `kind`; by default the folder itself.
         when: name of a property of the step. A study has this output only if the property is true.
     """
 

@@ -3,8 +3,8 @@
 Every function returns the axes of one figure, beginning at the upper left. A heat map has two axes:
 the map and its colour scale. Notebooks display the figure; in other programs, call
 `matplotlib.pyplot.show`. To write the figure, call `axes[0].figure.savefig`. If a report has
-several figures, `name` is the file name of one of them, without the suffix. Titles are on the
-left::
+several figures, `name` is the file name of one of them, without the suffix. To replace a title, set
+a new one on the left::
 
     bars, significance = contstim.plot.analysis(result, "accuracy-random-natural")
     bars.set_title("Random pairs", loc="left")

@@ -43,7 +43,7 @@ def p_text(p_value: float) -> str:
 
 
 def duration_range(shortest: float, longest: float) -> str:
-    """Format a range of durations, such as `8 to 30 min`; a narrow one as `about 15 min`."""
+    """Format two durations (seconds) as `8 to 30 min`, or as `about 15 min` if they are similar."""
     if longest <= 1.5 * shortest or longest < 10:
         return f"about {duration((shortest * longest) ** 0.5 if shortest else longest)}"
     low, high = duration(shortest), duration(longest)

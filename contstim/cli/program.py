@@ -62,7 +62,7 @@ _NAME = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
 def deferred(name: str, page: str, make: Callable[[], Any]) -> Any:
-    """Return a placeholder that makes the command when it is called.
+    """Return a placeholder for a command, which is made when it is called.
 
     Lists of commands need only the name and the help text, `page`.
     """

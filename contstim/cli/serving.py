@@ -153,7 +153,7 @@ def collect(
     warn(unfilled_warning(folder))
 
     def report_start(url: str, token_file: Path | None) -> None:
-        # The record is private: its command line may contain the completion code and the link
+        # The record is private: its command line may contain --code and --redirect
         facts = {"folder": str(folder), "dropout_minutes": dropout, "participants": participants}
         # No outputs, because a checksum of the database would soon be out of date
         Record.of(record_path(path), inputs={}, outputs=(), facts=facts).write(private=True)
@@ -198,7 +198,7 @@ def collect(
 
 
 def _public_address(url: str, host: str, port: int) -> str:
-    """Return the address of the page for participants: `url`, or one with host and port."""
+    """Return the address of the page for participants: `url` or, without it, host and port."""
     if url:
         return url
     if not port or host in ("0.0.0.0", "::"):

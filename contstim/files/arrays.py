@@ -56,8 +56,8 @@ def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
 def _read_member(archive: ZipFile, member: ZipInfo, path: Path | str) -> npt.NDArray[Any]:
     if not member.filename.endswith(_ENDING):
         raise ValueError(f"it contains {member.filename}, which is not an {_ENDING} file")
-    # Both sizes in the archive may be wrong, but a member is not longer than the archive. Deflate
-    # reduces a size at most by the factor 1,032
+    # The archive states two sizes of a member, and both may be wrong. But a compressed member is
+    # not longer than the archive, and Deflate reduces a size at most by the factor 1,032
     compressed_size = min(member.compress_size, Path(path).stat().st_size)
     if member.file_size > 1_100 * compressed_size:
         raise ValueError(f"{member.filename} has an impossible size")

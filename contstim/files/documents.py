@@ -172,7 +172,7 @@ def _source_errors(source: object, language: str) -> Iterator[None]:
         problem = f"lists and objects are nested more than {DEEPEST} levels deep"
         raise InputError(f"{source} is not readable {language}: {problem}.") from None
     except ValueError as error:
-        # Python's message about integers of more than 4,300 digits explains how to change the limit
+        # Python's message about integers of more than 4,300 digits is only useful to programmers
         problem = "an integer is too long" if "integer string" in str(error) else str(error)
         raise InputError(f"{source} is not readable {language}: {problem}.") from error
 

@@ -294,7 +294,7 @@ def _open_and_lock(path: Path) -> tuple[IO[str], bool]:
         file = path.open("a+", encoding="utf-8")
         if not _acquire(file):
             return file, False
-        # The previous holder may have removed the file since it was opened
+        # Between `open` and `_acquire`, the previous holder may have removed the file
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file, True

@@ -143,7 +143,9 @@ def table_kind(path: Path | str, kinds: Sequence[str] = TABLE_KINDS) -> str:
 
 
 def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, list[Any]]:
-    """Read a table as columns by name. Cells of CSV files are texts, numbers with decimal points.
+    """Read a table as columns by name.
+
+    Cells of CSV files are texts. Decimal commas of numbers are replaced by points.
 
     Raises:
         InputError: if the file is not a readable table, has no rows (unless `may_be_empty`), or has

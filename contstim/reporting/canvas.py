@@ -57,10 +57,10 @@ def new_figure(width: float, height: float) -> Figure:
 def panels(
     n: int, across: int, width: float, height: float, *, rows: int = 1, **shared: Any
 ) -> tuple[Figure, NDArray[Any]]:
-    """Make a figure with n columns of panels, `across` columns next to each other.
+    """Make a figure with n columns of panels, at most `across` columns next to each other.
 
-    Further columns continue below. Width and height of a panel are in inches. `shared` are options
-    of `Figure.subplots` about shared axes.
+    Further columns are below. Width and height of a panel are in inches. `shared` are options of
+    `Figure.subplots` about shared axes.
 
     Returns:
         Figure, and axes, (rows, n).
@@ -122,7 +122,7 @@ def _png(figure: Figure, part: Bbox | None) -> bytes:
 
 
 def write_figure(make: Callable[[], Figure], path: Path | str) -> None:
-    """Write a figure in the format of the suffix (.png, .pdf, .svg); call `make` within `styled`.
+    """Write a figure in the format of the suffix (.png, .pdf, .svg); `make` is called in `styled`.
 
     Raises:
         InputError: if the file cannot be written.
@@ -136,7 +136,7 @@ def write_figure(make: Callable[[], Figure], path: Path | str) -> None:
 def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
     """Write `path`.pdf and `path`.png, and return the content of the PNG file.
 
-    The figure must have been made within `styled`. A warning is printed above it.
+    The figure must have been made within `styled`. `warning` is printed above the figure.
 
     Raises:
         InputError: if a file cannot be written.
@@ -176,8 +176,8 @@ def _add_warning(figure: Figure, warning: str) -> Bbox | None:
 
 
 _SQUARE = 0.36  # side of a square cell of a heat map, inches
-_ACROSS, _DOWN = 0.42, 0.26  # width and height of another cell, inches
-_SCALE_WIDTH, _SCALE_SHARE = 0.15, 0.7  # width of the colour bar, inches; its height, share of map
+_ACROSS, _DOWN = 0.42, 0.26  # width and height of a cell that is not square, inches
+_SCALE_WIDTH, _SCALE_SHARE = 0.15, 0.7  # colour bar: width in inches; height relative to the map
 _MIN_HEIGHT = 0.9  # minimum height of a map, inches
 _SLOPE = 0.71  # height of a name at 45 degrees, relative to its length
 _LUMINANCE = (0.2126, 0.7152, 0.0722)  # luminance of red, green and blue (ITU-R BT.709)
@@ -201,7 +201,8 @@ def heat_map(
     diverging and symmetric about this value, such as chance. Otherwise, it is sequential, from the
     smallest value (rounded down to a tenth) to 1.
 
-    Values are at most 1, (n_rows, n_columns); nan leaves a cell empty. By `numbers`, 0.256 is
+    Values are at most 1, (n_rows, n_columns); nan leaves a cell empty. `numbers` is the format of
+    the numbers. For example, the value 0.256 is written as
 
     per cent      26 in a cell, 26% at the colour bar
     hundredths    26 in a cell, 0.26 at the colour bar
@@ -241,7 +242,8 @@ def heat_map(
         ax=axes,
         ticks=[low, (low + 1) / 2, 1],
         format="{x:.0%}" if numbers == "per cent" else "{x:g}",
-        # width / width of the map, height / height of the map, height / width
+        # Size of the colour bar: width relative to the map, height relative to the map, and
+        # height / width
         fraction=_SCALE_WIDTH / (across * len(columns)),
         shrink=_SCALE_SHARE,
         aspect=_SCALE_SHARE * down * len(rows) / _SCALE_WIDTH,

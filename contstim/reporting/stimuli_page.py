@@ -149,9 +149,8 @@ def arrows(triplets: Sequence[Triplet], scores: ScoreTable | None = None) -> lis
 def arrows_figure(triplets: Sequence[Triplet], scores: ScoreTable | None = None) -> Figure:
     """Draw arrows from natural to synthetic sentences, in a panel for each pair of models.
 
-    The axes are log-probabilities under the two models, nats. At most six pairs are shown.
-
-    Other sentences of `scores` are drawn as grey dots.
+    The axes are scores under the two models: log-probabilities in nats, or scores in other units.
+    At most six pairs are shown. All sentences of `scores` are drawn as grey dots.
     """
     pairs = grouped(((triplet.model_1, triplet.model_2), triplet) for triplet in triplets)
     shown = dict(islice(pairs.items(), _MAX_PANELS))
@@ -193,7 +192,7 @@ def _section_name(stimulus: Stimulus) -> str:
 def stimuli_table(
     stimuli: Sequence[Stimulus], scores: ScoreTable | None = None, changes: Changes | None = None
 ) -> report.Table:
-    """Make a table of sentences with marked changes and log-probabilities (nats).
+    """Make a table of sentences with marked changes, and log-probabilities or other scores.
 
     Stimuli must be of one kind and one pair of models. Pairs without scores are shown with ranks
     among all sentences. `changes` are by default computed without tags.
@@ -270,7 +269,7 @@ def _select_columns(
             stimulus.model_2: (stimulus.rank_1_model_2, stimulus.rank_2_model_2),
         }
     if scores.sentences and stimulus.sentence_1 and stimulus.sentence_2:
-        # By text, because row numbers may refer to another table, which was used for the selection
+        # Find rows by text, because `row_1` and `row_2` may be rows of another table of scores
         return log_probs(stimulus, scores, models)
     rows = [stimulus.row_1, stimulus.row_2]
     return {model: scores.column(model)[rows].tolist() for model in models}
@@ -279,7 +278,7 @@ def _select_columns(
 def log_probs(
     stimulus: Stimulus, scores: ScoreTable | None, models: Sequence[str]
 ) -> dict[str, list[float]]:
-    """Return model → log-probabilities of the stimulus's sentences, nats.
+    """Return model → scores of the stimulus's sentences, such as log-probabilities in nats.
 
     A triplet contains the scores of its two models; other scores come from `scores`.
 
@@ -298,7 +297,7 @@ def log_probs(
 
 
 def rejected_sentences(stimulus: Stimulus) -> dict[str, int]:
-    """Return model → index, from 0, of the sentence that it should reject."""
+    """Return model → index, from 0, of the sentence that the model is expected to reject."""
     first, second = stimulus.model_1, stimulus.model_2
     if isinstance(stimulus, Triplet):
         return {first: 1, second: 2}
@@ -312,8 +311,8 @@ def preferred(
 ) -> list[list[bool]]:
     """Return which numbers to print in bold: (n_sentences, n_models).
 
-    In a triplet, the bold sentences are those that a model prefers to the sentence that it should
-    reject. In a pair or trial, the bold sentence is the one that the model prefers.
+    In a triplet, a number is bold if the model prefers the sentence to the one in `rejected`. In a
+    pair or trial, the number of the sentence that the model prefers is bold.
     """
     n_sentences = max(map(len, columns.values()), default=0)
     return [

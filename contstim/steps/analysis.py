@@ -62,7 +62,10 @@ class OfAnswers(Step[Value], name=""):
     scale: AnswerScale = None
 
     def with_answers(self, exclusions: Excluding) -> Excluding:
-        """Return the rules with the answers that `require` needs; by default next to responses."""
+        """Return the rules, with a path of the table of answers if `require` needs this table.
+
+        By default, the table is next to the responses.
+        """
         if not exclusions.require or exclusions.participants is not None:
             return exclusions
         return replace(exclusions, participants=questions_beside(self.responses))
@@ -82,7 +85,10 @@ class OfAnswers(Step[Value], name=""):
     def ratings_of(
         self, exclusions: Exclusions, reporter: Reporter, *, unfinished: bool = False
     ) -> tuple[Admission, Ratings]:
-        """Admit participants, and return their ratings; `unfinished` includes partial sessions."""
+        """Return the admitted participants, and their ratings.
+
+        With `unfinished`, the ratings include those of participants who did not finish.
+        """
         design, responses, table = self.read_inputs()
         admission = admit(design, responses, exclusions=self.with_answers(exclusions))
         reporter.say(str(admission))

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from contstim.steps.step import Shown
 
 _N_SENTENCES, _MIN_SENTENCES = 200, 20  # maximum and minimum number of natural sentences
-_N_OFFERED = 1_000  # sentences of the embedded English to choose these from
+_N_OFFERED = 1_000  # generated sentences, from which the natural sentences are chosen
 _WORDS = range(3, 21)  # allowed numbers of words of a natural sentence
 _PER_PARADIGM = 10  # minimal pairs of each embedded paradigm
 _N_SHOWN = 10  # triplets of each pair of models that the command prints
@@ -178,7 +178,10 @@ class FindDifferences(
     def _natural(
         self, models: Sequence[Scorer], reporter: Reporter
     ) -> tuple[list[Sentence], Vocabulary]:
-        """Return distinct natural sentences of words that all models know, and all such words."""
+        """Return distinct natural sentences, and a vocabulary of words that all models know.
+
+        The sentences contain only words of the vocabulary.
+        """
         words = default_vocabulary(models)
         if self.text is None:
             offered = generate(_N_OFFERED, seed=self.seed)
@@ -213,7 +216,7 @@ class FindDifferences(
 
 
 def _minimal_pairs(models: Sequence[Scorer], seed: int) -> list[SentencePair]:
-    """Return the embedded minimal pairs of which all models know all words."""
+    """Return the embedded minimal pairs in which every model knows all words."""
     pairs = [
         SentencePair(p.UID, p.pairID, *map(Sentence.parse, (p.sentence_good, p.sentence_bad)))
         for p in generate_pairs(_PER_PARADIGM, seed=seed)

@@ -146,7 +146,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairEvaluation]:
         """Score the pairs, and write the findings."""
-        # Read pairs before models are loaded, so that a wrong folder or column is reported at once
+        # Read pairs before models are loaded, so that a wrong folder or column is reported early
         files = minimal_pairs.pair_files(self.data)
         found_columns: list[str] = []
         pairs = minimal_pairs.read_minimal_pairs(files, self.settings, found_columns.append)
@@ -308,7 +308,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
             words = [*counts.sample(self.words, seed=self.seed)]
         else:
             words = [*read_lines(self.word_list)]
-        # The frequencies of a model in a folder are in its table of counts
+        # If `frequencies` is the folder of a model, the counts are in a table in this folder
         of_folder = self.frequencies.is_dir()
         words_from = frequency_file(self.frequencies) if of_folder else self.frequencies
         # Each word is scored in each carrier sentence
@@ -320,7 +320,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
         ):
             tell_unknown_words(loaded, chosen, reporter)
             results = desiderata.evaluate_desiderata(
-                # If the reference is another model, it is loaded last. It is not evaluated
+                # A reference that is not in `models` is loaded last, and is not evaluated
                 loaded[: len(self.models)],
                 chosen,
                 words,
@@ -406,7 +406,7 @@ def _tell_slow(
         log_probs = store.log_probs(model.convention.fingerprint, texts)
         unscored = [*compress(distinct, np.isnan(log_probs))]
         sample = unscored[:: len(unscored) // 3 + 1]
-        # Only rules that average over orders can sample
+        # `sampling` is empty unless the rule averages over orders of words
         if not model.convention.sampling or len(unscored) < _MANY or any(model.unscorable(sample)):
             continue
         model.scores(sample)  # not timed, because the first call is slower

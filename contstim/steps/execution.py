@@ -82,7 +82,7 @@ class Execution:
 class ScoringExecution(Execution):
     """Options for executing the scoring of sentences."""
 
-    # Not interleaved: the batches are full, so sharing them would save no time
+    # No `interleaved`: searches share batches to fill them, but batches of scoring are full
     executor: Annotated[
         Literal["local", "processes", "ray"],
         Aside("Where tasks run: in this process, in several processes, or on Ray."),
@@ -155,7 +155,7 @@ class ScoringExecution(Execution):
         """
         together = not self.is_local
         done: Counter[str] = Counter()
-        names: set[str] = set()  # models with scores
+        names: set[str] = set()  # models that have scored a sentence
 
         def advance(model: Scorer, number: int) -> None:
             names.add(model.name)

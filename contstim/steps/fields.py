@@ -74,7 +74,8 @@ StoreBeside = Annotated[
     Path | None, Aside("Database of scores; by default contstim.sqlite in the folder of --out.")
 ]
 
-# Not the whole folder, because it can contain the store, which later commands change
+# The outputs are these two files. The whole folder can also contain the store, which later
+# commands change
 ReportFolder = Annotated[
     Path, Writes("The folder to write.", beside=("/report.md", "/report.html"), stem=True)
 ]
@@ -124,7 +125,7 @@ def files_of_words(limits: SearchSettings) -> list[Path]:
 
 
 def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str]:
-    """Return the words that are exempt from the cap on words.
+    """Return the words to which the cap on words does not apply.
 
     Raises:
         InputError: if a file is set without a cap, or cannot be read.
@@ -158,7 +159,7 @@ def read_sentence_file(path: Path, reporter: Reporter) -> list[Sentence]:
 
 
 def report_sentences(path: Path, sentences: Iterable[Sentence], reporter: Reporter) -> None:
-    """Report sentences, such as those of a benchmark, that were normalised or are tokenised."""
+    """Report normalised and tokenised sentences, for example of a benchmark."""
     notes = TextNotes()
     for sentence in sentences:
         notes.normalise(sentence.text)

@@ -65,7 +65,8 @@ class GenerateMinimalPairs(Step[None], name="generate minimal-pairs"):
         paradigms = [paradigm for path in self.paradigms for paradigm in read_paradigms(path)]
         chosen = choose_paradigms(paradigms or shipped_paradigms(), self.only)
         names = [paradigm.uid for paradigm in chosen]
-        # Check before generating, because benchmarks read all files of a folder
+        # Benchmarks read all files of a folder, so the output folder must not have files of other
+        # paradigms. Check this before the pairs are generated
         refuse_other_pairs(self.out, names)
         pairs = generate_pairs(
             self.per_paradigm,

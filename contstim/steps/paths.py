@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 def identity(path: Path | str) -> Path:
-    """Return a path that is equal for all names of a file: without links, `..` and upper case.
+    """Return the same path for all names of a file: a path without links, `..` and upper case.
 
     Many file systems ignore case, and do not distinguish an accented letter of one character from
-    one of two characters. The returned path has one character (NFC).
+    one of two characters. In the returned path, such a letter is one character (NFC).
     """
     return Path(unicodedata.normalize("NFC", os.path.realpath(path)).casefold())
 
@@ -139,7 +139,8 @@ _READERS = {
 def check_input(path: Path, note: Help, models: Sequence[str] = ()) -> None:
     """Check that an input exists and has the content that its field requires.
 
-    Tables of contrasts and of numbers of items may name only `models`.
+    A table of contrasts must compare `models`. A table of pair counts must have pairs of `models`,
+    each in the order of `models`.
 
     Raises:
         ContstimError: if the input is missing, or has another content.
@@ -164,7 +165,9 @@ def check_input(path: Path, note: Help, models: Sequence[str] = ()) -> None:
 
 
 def check_content(path: Path, content: str) -> None:
-    """Check the content of a file; of a text, the first 1,000 lines.
+    """Check the content of a file.
+
+    Of a text, only the first 1,000 lines are checked.
 
     Args:
         path: a file; for `minimal pair data`, also a folder.
@@ -184,7 +187,8 @@ def check_content(path: Path, content: str) -> None:
     elif content == "reviews":
         read_reviews([path])
     elif content == "responses":
-        # Without a record, the scale is unknown here. The check accepts any scale
+        # Without a record, the scale is unknown here, and ratings of 1 and 2 would be refused as
+        # unclear. If a scale is passed, `read_responses` accepts ratings on any scale
         scale = None if record_path(path).is_file() else Scale.CONFIDENCE
         with warnings.catch_warnings():
             # The step that reads the responses will print the warnings

@@ -40,7 +40,7 @@ class ExportTrials(Step[Exported], name="export", version=2):
 
     exporter: ClassVar[Exporter]
 
-    separate_fields: ClassVar[frozenset[str]] = frozenset({"seed"})  # not the study's seed
+    separate_fields: ClassVar[frozenset[str]] = frozenset({"seed"})  # never set to the study's seed
     trials: Annotated[Path, TRIALS]
     out: Annotated[Path, Writes("Output folder, or file for the platform.", name="export/{}")]
     settings: Any
@@ -147,7 +147,8 @@ class ImportResponses(Step[Imported], name="import", version=2):
         if self.duplicates != "all":
             imported = keep_one(imported, self.duplicates)
         if scale is None:
-            # Ratings as shown to participants: 2 becomes 5 if sentence_2 was on the left
+            # Ratings from left to right. On the scale from 1 to 6, a rating of 2 becomes 5 if
+            # sentence_2 was on the left
             ratings = (
                 r.scale.mirrored(r.rating) if r.left == 2 else r.rating for r in imported.responses
             )

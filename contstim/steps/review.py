@@ -71,7 +71,7 @@ class ReviewSettings:
     judge: Judges = ()
 
     def flags(self) -> FlagSettings:
-        """Return the settings of flags, with files loaded and without the judge.
+        """Return the settings of flags, with loaded files and without the judge.
 
         Raises:
             InputError: if a file cannot be read.
@@ -89,8 +89,9 @@ class ReviewSettings:
 def flags_of(stimuli: Iterable[Stimulus], **settings: Any) -> FlaggedItems:
     """Return the flags of stimuli, as `contstim review` shows them.
 
-    `settings` are fields of `ReviewSettings`. The rules for words are those of all languages if
-    `tags` is set, or if the table of English words lacks most words of the stimuli.
+    `settings` are fields of `ReviewSettings`. The flags use the rules for words of any language,
+    not those of English, in two cases: if `tags` is set, or if the table of English words lacks
+    most words of the stimuli.
 
     Raises:
         InputError: if a pair has no texts, or a file cannot be read.
@@ -200,10 +201,10 @@ def _decided(review: Review, n_items: int, kind: ItemKind) -> Iterator[str]:
 def _answers(
     table: Path, responses: Path, scale: Scale | None, reporter: Reporter
 ) -> dict[str, tuple[str, float | None]]:
-    """Return identifier of a trial → text about its answers, and how sure participants are.
+    """Return identifier of a trial → text about its answers, and `ItemReliability.sureness`.
 
-    Answers are those of participants who finished and passed the catch trials, as `analyze` has
-    them by default.
+    The sureness is a probability from 1/2 to 1; None if it cannot be estimated. As in `analyze` by
+    default, only participants who finished and passed the catch trials count.
     """
     import numpy as np
 
@@ -241,7 +242,7 @@ def _answers(
 def report_changes(
     changed: Sequence[ChangedItem], item_name: str, reporter: Reporter
 ) -> list[dict[str, str]]:
-    """Warn about reviewed items that change although no reviewer rejected them; return them."""
+    """Warn about changed items that no reviewer rejected; return the fields of each item."""
     if changed:
         reporter.warn(
             f"{quantity(len(changed), f'reviewed {item_name}')} that no reviewer rejected "

@@ -59,8 +59,8 @@ class ScoreSentences(
     """Score sentences under models: log-probabilities, a row per sentence, a column per model.
 
     Scores are saved during the run, so an interrupted run continues where it stopped. No sentence
-    with a saved score is scored again. With `--executor processes` or `ray`, workers share the
-    sentences of all models; the table is the same.
+    with a saved score is scored again. With `--executor processes` or `ray`, the sentences are
+    divided among workers; the scores are the same.
 
     If contstim trained a model, the command prints how many of the sentences occur in the training
     text, and saves this number in the record.
@@ -68,10 +68,11 @@ class ScoreSentences(
     With `--per-word`, the columns are sentence, model, position, word, tokens, log_prob, surprisal
     (nats), surprisal_bits, entropy and frequency. `tokens` is the number of tokens of the word;
     with `--by token`, the column `token` has the token. Positions count from 0; the end of the
-    sentence has the position after the last word. The entropy (nats) is that of the next token or,
-    in word-level models, of the next word. It is empty for masked models, BiLSTMs, KenLM binary
-    files and servers. The frequency is the Zipf value of an English word. The log-probabilities of
-    a sentence's rows add up to its score. Scores of words are not saved for later runs.
+    sentence has the position after the last word. The entropy (nats) is that of the distribution
+    that predicts the first token of the row or, in word-level models, the word. The entropy is
+    empty for masked models, BiLSTMs, KenLM binary files and servers. The frequency is the Zipf
+    value of an English word. The log-probabilities of a sentence's rows add up to its score. Scores
+    of words are not saved for later runs.
 
     A model on an inference server is `--model 'NAME=server:http://HOST:8000/v1#MODEL'`; a key is
     read from the environment variable CONTSTIM_SERVER_KEY.
@@ -109,11 +110,11 @@ class ScoreSentences(
     store: StoreBeside = None
 
     def store_path(self) -> Path | None:
-        """Return the path of the store of sentences' scores; scores of words are not stored."""
+        """Return the path of the store; None with `per_word` (scores of words are not stored)."""
         return None if self.per_word else self.store or self.out.parent / STORE_NAME
 
     def check(self) -> None:
-        """Check the options that need or exclude `per_word`, and those of `bounds`."""
+        """Check options that need or exclude `per_word`, and that `bounds` has a suitable model."""
         if not self.per_word and (self.by == "token" or self.boundary_correction):
             raise InputError(
                 "`by` and `boundary_correction` need `per_word`. Set it, or remove them."
@@ -199,6 +200,7 @@ def _measuring(
 def _tell(scored: ModelScores, reporter: Reporter) -> None:
     tell_vocabulary(scored.name, str(scored.convention["rule"]), scored.unknown, reporter)
     if scored.lower_bounds is not None and scored.log_probs is not None:
+        # The lower bound of a mixture is the mean log-probability over orders of words
         gap = (scored.log_probs - scored.lower_bounds).mean()
         reporter.say(f"  {scored.name}: on average {gap:.2f} nats above the mean over orders.")
     if scored.n_sampled:

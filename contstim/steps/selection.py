@@ -274,10 +274,11 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
 
     For every two models, only the first model prefers the acceptable sentence in half of the
     selected pairs, and only the second model in the other half. Each half is spread over the
-    paradigms as evenly as possible: as few paradigms as possible have no pair in it, then as few as
-    possible have one pair, and so on. Of all such selections, the command chooses one with the best
-    objective. No sentence is in two selected pairs. A second table (`….verdicts.csv`) counts the
-    pairs of each paradigm on which only one of two models prefers the acceptable sentence.
+    paradigms as evenly as possible. First, the number of paradigms without a pair in this half is
+    minimised, then the number of paradigms with one pair, and so on. Of all such selections, the
+    command chooses one with the best objective. No sentence is in two selected pairs. A second
+    table (`….verdicts.csv`) counts the pairs of each paradigm on which only one of two models
+    prefers the acceptable sentence.
 
     After a review, no sentence of a rejected item is selected. As many other reviewed minimal pairs
     as possible stay selected. If such a pair cannot stay, a warning names the pair and the rule

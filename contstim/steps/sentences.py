@@ -135,7 +135,7 @@ class FoundSentences:
 
     Attributes:
         sentences: distinct natural sentences.
-        left_out: reason → number of sentences excluded for it.
+        left_out: reason → number of sentences excluded for this reason.
         rules: rules in the order in which they were applied.
     """
 
@@ -147,7 +147,8 @@ class FoundSentences:
         """Return the result without the sentences that judges find unusual.
 
         A sentence is unusual if its mean log-probability per word is in the lowest tenth of all
-        sentences, or if the log-probability of one of its words is in the lowest hundredth.
+        sentences, or if the log-probability of one of its words is in the lowest hundredth of all
+        words.
         """
         words = mean_word_log_probs(load_models(judges, loading), self.sentences)
         means = np.array([values.mean() for values in words.values()])
@@ -166,9 +167,10 @@ class FoundSentences:
         return len(self.sentences) + self.left_out.total()
 
     def lines(self, needs: SentenceNeeds | None) -> Iterator[str]:
-        """Yield lines with the number of sentences in the text, and the number after each rule.
+        """Yield a line for the whole text, and a line for each rule that excludes sentences.
 
-        If `needs` is set, each line also states whether a study has enough sentences.
+        Each line has the number of remaining sentences. If `needs` is set, the line also states
+        whether this number is enough for a study.
         """
 
         def shortage(count: int) -> str:
@@ -235,7 +237,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
     catch_per_group: Annotated[int, _StudyNumber("Value of design --catch-per-group.")] = 12
 
     def check(self) -> None:
-        """Check the length of sentences, and that the numbers of a study have `for_models`."""
+        """Check `words`, and that numbers of a study are set only together with `for_models`."""
         self.settings.lengths()
         self.needs()
 

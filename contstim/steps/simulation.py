@@ -100,7 +100,7 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
     seed: Seed = 0
 
     def check(self) -> None:
-        """Check that the folder of a pilot has the required tables."""
+        """Check that the folder of `pilot`, if it is set, has the required tables."""
         self.measured()
 
     def further_reads(self) -> list[Path]:
@@ -145,9 +145,10 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
         return measured if self.ceiling is None else measured.with_random(self.ceiling)
 
 
-# Pairs needed to calibrate the noise. With 200 random draws of pairs from 343 or 1,485 natural
-# sentences, the 95th percentile of the noise was up to 2.8 times the 5th with 10 pairs, 6 to 7
-# times with 3 pairs, and twice with 20 pairs
+# Number of random pairs below which a warning says that the calibrated noise is inaccurate. In a
+# test, noise was calibrated on 200 random draws of pairs from 343 or 1,485 natural sentences. The
+# 95th percentile of the noise, divided by its 5th percentile, was 6 to 7 with draws of 3 pairs, up
+# to 2.8 with 10 pairs, and 2 with 20 pairs
 _MIN_PAIRS = 10
 
 

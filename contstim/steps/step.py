@@ -9,10 +9,11 @@
 
         def work(self, reporter: Reporter) -> Outcome[TripletSelection]: ...
 
-The command `contstim select triplets` with its options, the keys of a section of a study file, the
-stage of the study, the record next to the output and the reference pages follow from the class. The
+The class determines the command `contstim select triplets` with its options, the keys of a section
+of a study file, the stage of the study, the record next to the output, and the reference pages. The
 docstring is the help page. The annotation of a field marks an input, an output, models or an option
-(see `contstim.options`). A field that is a dataclass contributes all of its fields.
+(see `contstim.options`). If a field is a dataclass, the fields of this dataclass are also fields
+of the step.
 """
 
 from __future__ import annotations
@@ -64,10 +65,12 @@ _SECTION = re.compile(r"\n\n(Args|Returns|Raises|Yields|Attributes):\n")
 
 @dataclass(frozen=True)
 class ChangedSentences:
-    """Sentences with log-probabilities, which are printed with their new words highlighted.
+    """Sentences with scores, for printing with highlighted new words.
 
     Attributes:
-        rows: label, sentence and log-probability under each model, in nats.
+        natural: natural sentence, in which the new words replaced others.
+        rows: label, sentence, and score under each model. Scores of language models are
+            log-probabilities in nats.
         names: model name → short name for printing.
         roles: role of each model, printed before its name.
     """
@@ -86,7 +89,7 @@ class Outcome(Generic[Value]):
     """Result of a step, and additional facts for its record.
 
     Attributes:
-        value: what `run` returns.
+        value: return value of `Step.run`.
         facts: seed, conventions, counts and other facts.
         complete: False if fewer items were found than requested.
         writes: written files that `Step.writes` does not name.
@@ -152,7 +155,7 @@ class Step(Generic[Value]):
     version: ClassVar[int] = 1
     saved_results: ClassVar[str] = ""
     leave_out: ClassVar[frozenset[str]] = frozenset()  # names of fields that are no options
-    # Names of fields, such as `seed`, that keep their default when a study sets a key of this name
+    # Names of fields, such as `seed`, that do not get the value that the study has for all steps
     separate_fields: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, *, name: str, version: int = 0, saved_results: str = "") -> None:
@@ -180,7 +183,7 @@ class Step(Generic[Value]):
         self._move_contexts_to_models()
 
     def _move_contexts_to_models(self) -> None:
-        # Stores and workers identify a model by its specification, so this must have the context
+        # Stores and workers identify a model by its specification, which must include the context
         contexts = getattr(self, "context", ())
         if not contexts:
             return
@@ -224,7 +227,7 @@ class Step(Generic[Value]):
 
     @classmethod
     def of(cls: type[_Step], values: Mapping[str, Any]) -> _Step:
-        """Create a step from names of fields, of the step or of its groups, and their values."""
+        """Create a step from a mapping: name of a field of the step or of a group → value."""
         values_by_field: dict[str, Any] = {}
         for group, group_fields in _by_group(cls).items():
             chosen = {e.name: e.checked(values[e.name]) for e in group_fields if e.name in values}
@@ -272,7 +275,7 @@ class Step(Generic[Value]):
         return ()
 
     def further_reads(self) -> Iterable[Path]:
-        """Return files to read that are not values of fields, such as files that settings name."""
+        """Return files to read that are not values of fields, such as word lists in `exclude`."""
         return ()
 
     def texts_to_edit(self) -> tuple[Path, ...]:
@@ -325,7 +328,8 @@ class Step(Generic[Value]):
     def record_path(self) -> Path | None:
         """Return the path of the record, or None if there is no output or the output is a device.
 
-        The record is next to the main output or, if this is a folder, can be in it.
+        The record is next to the main output. If the main output is a folder with a file named by
+        `Writes.record`, the record is next to this file.
         """
         from contstim.files.records import record_path
 
@@ -371,7 +375,8 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
             if tokens := convention.get("context_tokens"):
                 reporter.say_once(f"{name} reads {' '.join(tokens)} before the first word.")
     if path is not None:
-        # The work may have written texts to edit, and downloaded models from the Hub
+        # Inputs without a current checksum: the work may have written texts to edit into the
+        # output folder, or downloaded models from the hub
         new = [
             file
             for file in step.reads()
@@ -438,9 +443,9 @@ def variant(
 ) -> type[_Step]:
     """Return a subclass of a step for one of several kinds, such as one platform.
 
-    `page` is the help of the command, and `leave_out` names fields that are no options of it.
-    `settings` are values of fields, or their types. A type without required parameters is
-    instantiated.
+    `page` is the help of the command. `leave_out` has names of fields that are no options of this
+    command. Each of the `settings` is a value of a field, or a type. If the type has no required
+    parameters, an instance becomes the default of the field.
     """
     for field, kind in settings.items():
         if isinstance(kind, type) and all(

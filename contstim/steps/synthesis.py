@@ -171,7 +171,7 @@ def _sds_of(models: Sequence[Scorer], reporter: Reporter) -> dict[str, float]:
     """Return model → standard deviation of its scores; empty if all units are nats."""
     if all(model.convention.is_log_probability for model in models):
         return {}
-    # A word that a model does not know would have the score of all unknown words
+    # Skip sentences with words that a model does not know: all unknown words have the same score
     generated = generate(2 * MAX_SENTENCES, seed=0)
     sentences = [s for s in generated if all(m.knows(s.words).all() for m in models)]
     sentences = sentences[:MAX_SENTENCES]
@@ -195,8 +195,8 @@ def words_offered(
 ) -> tuple[Vocabulary, int]:
     """Return the vocabulary, and the number of words excluded because a model does not know them.
 
-    Without a path, these are frequent words of the models' training text. Unknown words in the
-    sentences are reported.
+    Without a path, the vocabulary is that of `default_vocabulary`. Words of `sentences` that a
+    model does not know are reported.
 
     Raises:
         InputError: if the file cannot be read, or most of the words have no tags.
@@ -221,8 +221,8 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
     roles: tuple[str, ...] = ()
     if isinstance(result, SymmetricPair):
         climbs, about = result.climbs, f"Disagreement {result.disagreement:.2f} nats. "
-        # `log_probs` has a row for each model, but the table has a row for each sentence. The first
-        # search has the accepting model, model_2, before model_1
+        # `log_probs` has a row for each model, but the table has a row for each sentence. In the
+        # first search, model_2 accepts the new sentence, and its log-probability comes first
         of_1, of_2 = zip(*result.log_probs, strict=True)
         second, first = climbs[0].start.log_probs.tolist()
         model_1, model_2 = names.values()
@@ -244,7 +244,7 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
         yield from _costs(result)
         return
     n_steps = sum(len(climb.steps) for climb in climbs)
-    # A start counts if a word was replaced after it; the first start always counts
+    # Count the first start, and each later start after which a word was replaced
     starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)
     visits = sum(climb.visits for climb in climbs)
     yield (

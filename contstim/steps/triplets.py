@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class SearchesTriplets:
-    """Searches of a step for triplets between its models."""
+    """Base of steps that search triplets for each pair of models."""
 
     models: tuple[str, ...]
     out: Path

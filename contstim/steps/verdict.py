@@ -39,8 +39,7 @@ class FindVerdict(Step[Verdict], name="verdict"):
     model's name, or tie), and optionally list (participants who saw the same items). You may add
     lists and look again as often as you like: a model that is better than every other one is called
     beaten with a probability of at most --alpha. Lists must be complete, and the first look must
-    include all models. If no decision is possible yet, the exit
-    status is 3.
+    include all models. If no decision is possible yet, the exit status is 3.
 
     Writes a row for each match: the evidence for both models (E, in euros for a bet of one), the
     share of answers, and an interval of the difference of shares. A figure shows E by participants.
@@ -88,7 +87,7 @@ def write_matches(
 
 
 def evidence_figure(matches: Sequence[Match], verdict: Verdict, alpha: float) -> Figure:
-    """Draw E by number of participants, for the best model against each other model."""
+    """Draw E by number of participants: a line for each match of the best model."""
     of_best = matches_of_best(matches, verdict)
     figure = new_figure(4.2, 2.6)
     axes = figure.subplots()

@@ -133,7 +133,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
             write_table(left_out, columns_of(DroppedWord, text_words.dropped))
         if self.table is not None:
             write_table(self.table, tokens_of_words(scorers, offered))
-        # Counts are of all words, also excluded ones. The smallest shows which model excludes most
+        # Number of offered words that each model knows, including excluded words. The smallest
+        # number shows which model excludes the most words
         n_words = {m.name: int(m.knows(offered.words).sum()) for m in scorers}
         counts = {"initial": len(words.initial), "inner": len(words.inner), "dropped": len(dropped)}
         reporter.say(
@@ -187,7 +188,9 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         return make(names=keeps_names(self.names, self.language), zipf=band, **lists)
 
     def choose(self, sentences: Iterable[Sentence]) -> tuple[Vocabulary, TextWords | None]:
-        """Return the vocabulary of a text, and its words sorted by rules; None with `every_word`.
+        """Return the vocabulary of a text, and the words of the text sorted by rules.
+
+        With `every_word`, the second value is None.
 
         Raises:
             InputError: if `rules` raises it, or a list of words cannot be read.

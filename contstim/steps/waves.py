@@ -105,7 +105,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     leave_out = frozenset({"partial"})
 
     def check(self) -> None:
-        """Check the platform, and that catch trials and rules have their files."""
+        """Check rules and platform, and that catch trials and `require` have their files."""
         self.rules.check()
         record = Record.from_file(record_path(self.out))
         facts = record.facts if record and record.facts.get("history") else {}
@@ -157,8 +157,9 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             except InfeasibleError as error:
                 missing, needed = str(error), getattr(error, "needed", 0)
         write_table(self._beside("answers"), columns_of(Answer, answers))
-        # If the process is killed between the next two tables, the new wave is designed again: a
-        # wave without trials is ignored, and so is a first wave without a table of trials
+        # If the process is killed after the table of waves and before the table of trials, the next
+        # run designs the new wave again: it ignores a wave whose trials are not in the table, and a
+        # first wave if there is no table of trials
         if is_first:
             self.out.unlink(missing_ok=True)
         write_table(self._beside("waves"), columns_of(Wave, waves))
@@ -186,7 +187,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             "seed": self.seed,
         }
         if waves[-1] != last:
-            # A study is repeated from its data, wave by wave
+            # If a study is repeated, its data already have answers to the new wave
             rows = self._responses(trials, SILENT)
             if any(row.group in waves[-1].lists for row in rows):
                 return self.work(reporter)
@@ -281,8 +282,9 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     ) -> tuple[list[Answer], int]:
         """Return the answers that count, and the number of finished but excluded participants.
 
-        A list counts when it is complete, and does not change any more: otherwise, answers to a
-        list could decide whether further people see it, and the e-values would not be valid.
+        A list counts when enough participants have finished it, and no participant is added later.
+        Otherwise, answers to a list could decide whether further people see this list, and the
+        e-values would not be valid.
         """
         exclude = self.exclusions.exclude
         listed = {} if exclude is None else read_excluded(exclude)
@@ -325,7 +327,9 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         return [*counted, *added], len(excluded)
 
     def _responses(self, trials: Sequence[Trial], reporter: Reporter) -> Sequence[Response]:
-        """Return the answers so far; of several answers to a trial, the first.
+        """Return the answers so far, the first one of each participant to each trial.
+
+        Answers of a participant to a second list are left out.
 
         Raises:
             InputError: if the data cannot be read.
@@ -352,7 +356,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
 
 
 def _list_of_finished(trials: Iterable[Trial], responses: Iterable[Response]) -> dict[str, int]:
-    """Return participant → list, for participants who have answered all its trials."""
+    """Return participant → list, for participants who have answered all trials of the list."""
     sizes = Counter(trial.group for trial in trials)
     answered = Counter((response.participant, response.group) for response in responses)
     return {who: number for (who, number), n in answered.items() if n >= sizes[number]}
@@ -387,11 +391,14 @@ def history_of(
 
 
 def contradiction(out: Path, record: Mapping[str, Any]) -> str:
-    """Compute all verdicts again from the answers, and say what contradicts the record.
+    """Compute all verdicts again from the answers, and compare them with the record.
 
     Args:
         out: table of the trials of all waves.
-        record: its record.
+        record: facts in the record of this table.
+
+    Returns:
+        A clause about the first contradiction; empty if there is none.
     """
     rules = WaveRules(**{name: record[name] for name in vars(WaveRules())})
     waves, trials = read_waves(Path(f"{out}.waves.csv")), read_trials(out)

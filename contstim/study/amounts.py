@@ -95,7 +95,8 @@ class StudyNumbers:
             return None
         needs = sentences_needed(
             self.models,
-            # Searches of different pairs may share natural sentences; selected triplets do not
+            # Searches of different pairs of models may share natural sentences, but all selected
+            # triplets have different ones
             triplets_per_pair=-(-max(self.selected, self.searched_each) // self.model_pairs),
             pairs_per_pair=self.pairs_each,
             groups=self.groups,
@@ -130,7 +131,8 @@ def most_sentences(study: Study) -> int | None:
 def check_numbers(study: Study, problems: Problems) -> None:
     """Check that enough items can be selected, and that groups can get equal numbers of them."""
     numbers = StudyNumbers(study)
-    # An invalid number of groups is already reported; skip problems that its default would cause
+    # If the number of groups is invalid, this is already reported, and `numbers` has the default
+    # number. Do not check this default
     groups = 0 if problems.concern("design", "groups") else numbers.groups
     search, selection = study.step(SearchTriplets), study.step(SelectTriplets)
     quantiles = selection.settings.quantiles if selection and search else 0
@@ -243,13 +245,13 @@ class NaturalSupply:
 def natural_supply(
     study: Study, states: Sequence[StageState], reporter: Reporter, deadline: float = inf
 ) -> NaturalSupply | None:
-    """Return the natural sentences of a study, or those that its rules will find in its text.
+    """Return the natural sentences that a study has, or that its rules will find in its text.
 
     If earlier stages are not done, their outputs are made in memory: sentences of the embedded
     English, and a vocabulary that may include words that models do not know.
 
-    The current folder is the study's. Reading of texts stops with an error when `monotonic` reaches
-    `deadline`.
+    The current folder must be the study's. If `time.monotonic()` reaches `deadline` while a text is
+    read, an error is raised.
 
     Returns:
         None if the study has no natural sentences, or another stage has not written their text yet.

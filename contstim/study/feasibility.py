@@ -1,8 +1,8 @@
 """Feasibility of a study: checks before a run, which take little time.
 
-They find missing or damaged files, and numbers that contradict each other: ten triplets for each
-pair of models cannot be divided evenly among four groups. Weights of models are not loaded. Each
-step checks its own options (`Step.check`).
+The checks find missing or damaged files, and numbers that contradict each other: ten triplets for
+each pair of models cannot be divided evenly among four groups. Weights of models are not loaded.
+Each step checks its own options (`Step.check`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OF_BUTTONS = ("pcibex", "psychopy", "gorilla", "qualtrics")
 def check_study(study: Study, sections: Sequence[Section], problems: Problems) -> None:
     """Add the problems of a study whose keys and types are valid.
 
-    The current folder is the study's.
+    The current folder must be the study's.
     """
     _check_files(study, sections, problems)
     trained = {model.location for model in study.models if model.training is not None}
@@ -147,7 +147,7 @@ def _check_together(study: Study, problems: Problems) -> None:
 def _check_owners(study: Study, problems: Problems) -> None:
     """Check that each path has one owner: the study itself, or the stage that writes the path.
 
-    Paths are compared without links, `..` and upper case. The current folder is the study's.
+    Paths are compared without links, `..` and upper case. The current folder must be the study's.
     """
     claims: list[tuple[str, Path, Key]] = [  # owner, its path, and the key that names the path
         ("the study file", Path(study.path.name), ()),

@@ -1,4 +1,4 @@
-"""The page of a study, `index.html` next to its file: states of stages, and results.
+"""The page of a study, `index.html` next to the study file: states of stages, and results.
 
     states of stages ---------------------+--> Report --> index.html
     results/… --> facts --> page_sections --+
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _GENERATOR, _RUNNING = "contstim run", "contstim-running"
 _KILLED = "the run was killed, or the machine stopped."
-_LONGEST = 600  # characters of a message; the terminal has all of it
+_LONGEST = 600  # maximum number of characters of a message; the terminal shows all of them
 _META = re.compile(r'<meta name="([\w-]+)" content="([^"]*)">')
 _WRITTEN = re.compile(r"page written [-\d]+ [:\d]+ UTC")
 _DAMAGED = (OSError, ValueError, TypeError, LookupError, AttributeError)
@@ -69,8 +69,8 @@ def write_page(
 
     Args:
         study: study that is in the current folder.
-        states: states of its stages, in order.
-        running: running or stopped stage; None if no stage runs.
+        states: states of all stages of the study, in order.
+        running: stage that runs, or at which a run stopped; None if there is no such stage.
         stopped: reason why this stage stopped; empty if it runs.
         so_far: preliminary results of this stage.
 

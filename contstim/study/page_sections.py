@@ -1,6 +1,6 @@
 """Sections of a study's page: tables and figures of the results of its stages.
 
-Their text is in `page.md.jinja`.
+The notes below the tables and figures are in `page.md.jinja`.
 """
 
 from __future__ import annotations
@@ -240,14 +240,18 @@ def _best(items: Iterable[Any], value: Callable[[Any], float]) -> list[Any]:
 
 
 def _words_kept(triplet: Triplet) -> float:
-    """Return the negative number of new words in both synthetic sentences."""
+    """Return minus the number of new words in the two synthetic sentences."""
     return -sum(
         len(changed_positions(synthetic, triplet.natural)) for synthetic in triplet.sentences[1:]
     )
 
 
 def _rank_difference(pair: Pair) -> float:
-    """Return the smaller of both models' rank differences, accepted minus rejected sentence."""
+    """Return the smaller rank difference of the two models.
+
+    A model's rank difference is the rank of the sentence that it accepts, minus the rank of the
+    sentence that it rejects.
+    """
     return min(pair.rank_2_model_1 - pair.rank_1_model_1, pair.rank_1_model_2 - pair.rank_2_model_2)
 
 

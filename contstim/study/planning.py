@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from contstim.study.study import Study
 
 _MAX_SECONDS, _MAX_READING = 40.0, 20.0  # limits for a plan, and for its reading of texts, seconds
-_MIN_CANDIDATES = 2  # recommended number of searched triplets per selected one; 10 in 2023
+_MIN_CANDIDATES = 2  # recommended number of searched triplets per selected one
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def _contexts(study: Study, measured: Times) -> Iterator[str]:
 
 
 def _unjudged(study: Study) -> Iterator[str]:
-    """Recommend a judge for searches between two models that have none."""
+    """Recommend a judge if a study of two models searches triplets without a judge."""
     for step in study.steps(SearchTriplets):
         if step.settings.nats and not step.settings.judge and len(study.models) == 2:
             yield (
@@ -322,7 +322,7 @@ def _analysis(study: Study) -> AnalyzeResponses | type[AnalyzeResponses]:
 
 
 def contrasts_of(study: Study) -> Sequence[ModelContrast]:
-    """Return the contrasts that the analysis tests: those of its table, or else all.
+    """Return the contrasts that the analysis tests: its table of contrasts or, without it, all.
 
     Raises:
         InputError: if the table cannot be read.
@@ -332,13 +332,13 @@ def contrasts_of(study: Study) -> Sequence[ModelContrast]:
 
 
 def over_groups(study: Study, groups: int) -> Detectability:
-    """Return the effects that tests over this number of groups can detect."""
+    """Return the limits on the effects that tests over this number of groups can detect."""
     settings, contrasts = _analysis(study), contrasts_of(study)
     return detectability([groups] * len(contrasts), settings.fdr, settings.correction)
 
 
 def _hopeless(study: Study, numbers: StudyNumbers) -> Iterator[str]:
-    """Warn if the analysis requests tests over groups that cannot be significant."""
+    """Warn if the analysis requests tests over groups, but no such test can be significant."""
     settings = _analysis(study)
     if numbers.groups and numbers.models > 1 and settings.units == "groups":
         family = over_groups(study, numbers.groups)

@@ -56,7 +56,7 @@ _CONTEXTS, _CONTEXT_SECONDS = 4, 5.0  # usual number of contexts, and seconds to
 
 
 class _Over(Exception):  # noqa: N818
-    """End of a measurement after its time limit; not an error, because searches handle errors."""
+    """Raised at the time limit of a measurement; no `ContstimError`, which searches handle."""
 
 
 def print_measurement(key: str, units: float, seconds: float, rows: float = 0) -> None:
@@ -72,7 +72,7 @@ def probe(study: Study, folder: Path, seconds: float) -> None:
     """Measure training, scoring and searches for at most `seconds`.
 
     `folder` has the natural sentences and words that the study has not written yet. The current
-    folder is the study's.
+    folder must be the study's.
     """
     deadline = perf_counter() + seconds
     undone = [state.stage.step for state in stage_states(study) if state.state != "done"]
@@ -93,7 +93,10 @@ def probe(study: Study, folder: Path, seconds: float) -> None:
 
 
 def _embedded(study: Study) -> list[Sentence]:
-    """Return sentences of the embedded English, of the study's length if this is not a range."""
+    """Return sentences of the embedded English.
+
+    If the study requests natural sentences of one length, the returned sentences have this length.
+    """
     from contstim.english import generate
 
     finding = study.step(FindSentences)

@@ -63,7 +63,7 @@ class Problems:
         Args:
             key: key, such as `("select", "natural", "per_pair")`, or section. If the text names
                 keys of this section in backticks, and the file sets one of them, the problem is
-                reported there.
+                reported at the line of that key.
             text: problem and remedy.
         """
         # Messages may name options of commands, such as --per-pair; a study file has keys instead
@@ -127,7 +127,7 @@ class Problems:
         return any(name.startswith(self._show(key)) for _, name, _ in self._told)
 
     def raise_any(self) -> None:
-        """Raise an error that lists all problems in the order of lines, if there are any.
+        """If there are problems, raise an error that lists them in the order of lines.
 
         Raises:
             InputError: if there is a problem.

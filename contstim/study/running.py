@@ -63,9 +63,9 @@ def run_study(
 ) -> StudyRun:
     """Run every stage of a study that is not up to date.
 
-    A stage is up to date if its inputs, options and version are those in its record. An input that
-    was written again with the same content does not matter. During a run, the study's folder is the
-    current folder of the process. The page of the study, `index.html`, is updated when a stage
+    A stage is up to date if its record has the same inputs, options and version. A stage stays up
+    to date if an input is written again with the same content. During a run, the study's folder is
+    the current folder of the process. The page of the study, `index.html`, is updated when a stage
     begins, during searches for triplets, and at the end.
 
     Args:
@@ -166,7 +166,7 @@ def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
     if begun_with(stage) != basis:
         # Remove partial output of an interrupted run that had other inputs or options
         for path in stage.writes:
-            # Keep exports: users may have edited texts in them, and the step replaces other files
+            # Keep exports: users may have edited texts in them. The step replaces other files
             if path.is_dir() and not stage.step.texts_to_edit():
                 _remove(path)
         text = json.dumps(basis, indent=2, ensure_ascii=False)

@@ -68,7 +68,7 @@ def with_stages(study: Study, sections: Sequence[Section], problems: Problems) -
 
 
 def _texts_and_models(study: Study, sections: Sequence[Section]) -> Iterator[StudyStage]:
-    # Natural sentences get the length that [sentences] requests, and each text another seed
+    # Natural sentences have the length that [sentences] requests. Each text has another seed
     words = next((s.values.get("words") for s in sections if s.key == ("sentences",)), None) or "8"
     length = int(words) if words.isdecimal() else None
     texts = [
@@ -186,7 +186,7 @@ class _Wiring:
                 problems.add(section.key, f"no section writes any of {listed}: name a file.")
 
     def _items_of_waves(self) -> int | None:
-        """Return the number of triplets of a pair of models that the next wave needs, if any."""
+        """Return how many triplets per pair of models the next wave needs; None without [waves]."""
         section = next((s for s in self._sections if s.key == ("waves",)), None)
         if section is None:
             return None
@@ -196,7 +196,7 @@ class _Wiring:
         values = section.values
         rules = WaveRules(**{name: values[name] for name in vars(WaveRules()) if name in values})
         items = rules.items_per_match(max(1, comb(len(self._study.models), 2)))
-        return items if not values.get("review") else ceil(1.25 * items)  # some are rejected
+        return items if not values.get("review") else ceil(1.25 * items)  # reviewers reject some
 
     def find(
         self,
@@ -216,7 +216,7 @@ class _Wiring:
             by_default: whether a stage that writes the kind may be added.
         """
         drafts = [w for w in self.drafts if kind in w.writes and w.section.step is not reader]
-        # If a stage reads and writes the kind, such as a selection, its output replaces its input
+        # If a stage reads and writes the kind, such as a selection, readers get only its output
         drafts = [draft for draft in drafts if kind in draft.reads] or drafts
         if drafts:
             return [draft.writes[kind] for draft in drafts]
@@ -237,7 +237,10 @@ class _Wiring:
         return self._add_default(kind)
 
     def _add_default(self, kind: str) -> list[Path]:
-        """Add a stage that writes a kind, if its step needs no section; return the path, if any."""
+        """Add a stage that writes a kind, if its step needs no section (`BY_DEFAULT`).
+
+        Return a list with the path of the kind; the list is empty if no stage was added.
+        """
         for step in filter(None, map(step_named, BY_DEFAULT)):
             empty = Section(step.name, (step.name,), step, {})
             section = next((section for section in self._sections if section.step is step), empty)
@@ -330,7 +333,7 @@ class _Wiring:
 
 
 def _sort_stages(stages: Sequence[StudyStage]) -> tuple[StudyStage, ...]:
-    """Sort the stages: each is after the stages whose files it reads; otherwise, keep the order."""
+    """Sort the stages: a stage is after all stages whose files it reads; ties keep their order."""
     ordered: dict[str, StudyStage] = {}
     written = [(stage, path) for stage in stages for path in stage.writes]
     begun: set[str] = set()  # prevents infinite recursion if stages read each other's files

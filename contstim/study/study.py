@@ -157,7 +157,7 @@ class StudyStage:
 
     @property
     def reads(self) -> tuple[Path, ...]:
-        """Files and folders that the stage reads, including those of earlier stages."""
+        """Files and folders that the stage reads, including outputs of earlier stages."""
         return tuple(dict.fromkeys((*self.step.reads(), *self.models)))
 
     @property
@@ -168,7 +168,7 @@ class StudyStage:
 
 @dataclass(frozen=True)
 class Study:
-    """Content of a study file. Its paths are relative to its folder.
+    """Content of a study file. Paths in the content are relative to the folder of the file.
 
     Attributes:
         seed: seed of random choices, for sections that do not set one.
@@ -240,8 +240,8 @@ class Study:
     def loaded_by(self, step: Step[Any]) -> tuple[Path, ...]:
         """Return the local files of the models that a step loads.
 
-        For a model of the study, these are its files. For any other model in the folder of results,
-        such as a judge that another section trains, it is the path of the model.
+        For a model of the study, return all of its files. For another model, such as a judge that a
+        section trains, return the path of the model if this path is in the folder of results.
         """
         loaded = {parse_model(text, text).location for text in step.specifications()}
         models = [model for model in self.models if model.location in loaded]
@@ -268,8 +268,8 @@ def embedded_text(text: str | None) -> int | None:
 def check_links() -> None:
     """Check that no link in the page or the results leads out of the study's folder.
 
-    Users copy a study as a folder, so all results must be in this folder. It must be the current
-    folder.
+    Users copy a study as a folder, so all results must be in this folder. The current folder must
+    be the study's.
 
     Raises:
         InputError: if there is such a link.

@@ -78,7 +78,7 @@ def read_study(path: Path | str) -> Study:
     problems = Problems(path, text)
     problems.refuse_null_characters(tables)
     problems.raise_any()  # before texts become paths, which cannot contain null characters
-    # Paths in the file are relative to its folder, also through links
+    # Paths in the file are relative to its folder
     with chdir(path.parent):
         study = _study(path, tables, problems)
     problems.raise_any()
@@ -96,10 +96,10 @@ def new_study(
 
     Args:
         folder: folder of the study.
-        models: specifications of its models; by default two n-gram models that the study trains.
-        judges: specifications of its judges; by default an n-gram model that the study trains.
-        natural: text of the natural sentences, whose words are the vocabulary; by default sentences
-            of the embedded English.
+        models: specifications of models; by default two n-gram models that the study trains.
+        judges: specifications of judges; by default an n-gram model that the study trains.
+        natural: text of the natural sentences; the vocabulary consists of the words of this text.
+            By default, sentences of the embedded English.
 
     Raises:
         InputError: if the folder has a study file, or the file cannot be written.
@@ -113,7 +113,7 @@ def new_study(
     if models:
         if len(models) < 2:
             raise InputError(f"model must name at least 2 models, got {len(models)}.")
-        text = re.sub(r"\nenough = [^\n]*", "", text)  # for the models of the template
+        text = re.sub(r"\nenough = [^\n]*", "", text)  # for the toy models only
         lines = "".join(_model_lines(parse_models(models), folder))
         text = re.sub(r"(?<=\[models\]).*?\n\n", lambda _: f"\n{lines}\n", text, flags=re.DOTALL)
     if judges:
@@ -127,7 +127,7 @@ def new_study(
     if natural is not None:
         source = json.dumps(os.path.relpath(natural, folder), ensure_ascii=False)
         text = re.sub(r"(?m)^natural = .*", lambda _: f"natural = {source}", text)
-        # As a training text, it would exclude its own sentences
+        # Natural sentences must not be in the training text, so the text cannot have both uses
         text = re.sub(r"(?m)^training = .*\n", "", text)
         text = re.sub(r"(?m)^\[vocabulary\].*", lambda line: f"{line[0]}\ntext = {source}", text)
     write_text(path, text.replace('"TITLE"', title))
@@ -257,7 +257,10 @@ def _read_values(
     problems: Problems,
     further: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Return key → value of a table, without invalid values and values of `further` keys."""
+    """Return key → value of a table, without invalid values.
+
+    Keys of `further` are allowed, but their values are left out.
+    """
     from pydantic import ValidationError
 
     fields = {field.name: field for field in fields_of(kind)}
@@ -266,8 +269,8 @@ def _read_values(
     for name in (n for n in table if n in fields and n not in {*further}):
         value = fields[name].as_list(table[name])
         try:
-            # Validate as JSON, because pydantic's strict rules for JSON suit TOML: a list can be a
-            # tuple, but the text "10" is not a number
+            # Validate as JSON, because pydantic's strict rules for JSON suit TOML: they accept a
+            # list as a tuple, but not the text "10" as a number
             text = json.dumps(value, default=str)
             values[name] = adapter(fields[name].hint).validate_json(text, strict=True)
         except ValidationError as error:
@@ -307,7 +310,9 @@ def _models(
 
 
 def _judges(value: Any, texts_of: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the specifications of judges: names of models of the study, or other models.
+    """Return the specifications of judges.
+
+    The value names models of the study (keys of `texts_of`), or specifies other models.
 
     Raises:
         InputError: if a judge is neither a text nor a table of a model and its context.
@@ -377,7 +382,10 @@ def _model(
 def _trained(
     model: StudyModel, table: Any, texts: TextsSection, seed: int, problems: Problems
 ) -> StudyModel:
-    """Return a model with the step that trains it, if any; the table has the step's options."""
+    """Return the model, with the step that trains it if `table` has the key `train`.
+
+    Other keys of `table` are options of this step.
+    """
     if not isinstance(table, dict) or "train" not in table:
         return model
     key, own_text = ("models", model.name), table.get("text")

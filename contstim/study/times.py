@@ -7,7 +7,8 @@
     seconds per triplet    seconds of all searches, also unsuccessful ones / number of triplets
 
 If no triplet was found in time, seconds per triplet = seconds per row x usual number of rows per
-triplet. A row is a sequence that a network processes.
+triplet. A row is a sequence that a network processes. A floor is a score of a model. Searches skip
+natural sentences with scores below the floor.
 """
 
 from __future__ import annotations
@@ -61,13 +62,16 @@ _NGRAM_BYTES = (0.3e6, 3e6)  # bytes of a training text per second
 _EMBEDDED_BYTES = 1e6  # assumed size of a text of the embedded English that does not exist yet
 _GENERATED = (5e-5, 5e-4)  # seconds per sentence of the embedded English
 _ROWS = {1: (1_000.0, 4_000.0), 2: (6_000.0, 24_000.0)}
-"""Number of networks in a pair → half and twice the usual number of rows per triplet. The numbers
-include unsuccessful searches (sentences of eight words, a vocabulary of 9,000, 3 to 5 nats)."""
+"""Number of networks in a pair → half and twice the usual number of rows per triplet.
+
+The usual numbers include rows of unsuccessful searches. They were measured with sentences of eight
+words, a vocabulary of 9,000 words, and `enough` from 3 to 5 nats.
+"""
 _OVERHEAD = 2e-3  # seconds per row of a search, in addition to the time of the network
 _ROW_SHARE = 0.75  # time of a network for a row, relative to its time for scoring a sentence
 _SMALL_ROW = (2e-4, 5e-3)  # seconds per row of a small network that is not trained yet
 _NGRAM_SEARCH = (0.1, 5.0)  # seconds per triplet of two n-gram models
-_DOUBT = 1.7  # error factor of a mean over fewer than `SURE` triplets
+_DOUBT = 1.7  # factor by which a mean over fewer than `SURE` triplets may be wrong
 SURE = 3
 """Minimum number of triplets for a mean time that counts as measured."""
 _TO_END = 3.0  # seconds between the planned end of the measuring process and the time limit
@@ -91,7 +95,7 @@ def is_ngram(specification: str) -> bool:
 class TimeEstimates:
     """Estimates of the durations of stages that are not done.
 
-    The current folder is the study's.
+    The current folder must be the study's.
     """
 
     def __init__(
@@ -245,7 +249,7 @@ def measure_study(
 
     Another process measures, and is killed after `seconds`. It receives the natural sentences and
     words that no stage has written yet. If the study is running, the times are returned but not
-    stored, because the run writes to the same file. The current folder is the study's.
+    stored, because the run writes to the same file. The current folder must be the study's.
 
     Returns:
         All times, and one sentence for each failed measurement.

@@ -83,8 +83,8 @@ class FolderCheck:
 
     Attributes:
         files: all files, sorted by state, the most urgent first, and by path.
-        done_again: for an archive that was run again, name of a result → whether it equals that of
-            the archive. Certificates are left out, because they contain durations.
+        done_again: for an archive that was run again, name of a result → whether the new result
+            equals the archived one. Certificates are left out, because they contain durations.
     """
 
     files: tuple[CheckedFile, ...]
@@ -387,7 +387,10 @@ def group_files(files: Iterable[CheckedFile]) -> list[CheckedFile]:
 
 
 def summary(check: FolderCheck) -> str:
-    """Return a sentence about the files and, after a new run, one that compares its results."""
+    """Return a sentence about the files.
+
+    After a new run of an archive, a second sentence compares the new with the archived results.
+    """
     numbers = Counter(file.state for file in check.files)
     counts = ", ".join(f"{state} {number:,}" for state, number in numbers.items())
     files, again = quantity(len(check.files), "file"), check.done_again

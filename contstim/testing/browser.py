@@ -36,8 +36,8 @@ def take_part_in_browser(
 ) -> tuple[Response, ...]:
     """Let artificial participants use the page of a served study, one after another.
 
-    One participant may take `patience` seconds. `progress` receives the completed and the total
-    number of participants.
+    `patience` is the maximum time for one participant, seconds. `progress` receives the completed
+    and the total number of participants.
 
     Returns:
         The acknowledged responses.
@@ -49,7 +49,7 @@ def take_part_in_browser(
     _check_address(url)
     with needing("browser", "A browser"):
         from playwright import sync_api as playwright
-    # If no Chromium is installed, None selects that of Playwright
+    # If no Chromium is installed, None selects the browser that Playwright has downloaded
     chromium = next(filter(None, map(shutil.which, _CHROMIUM)), None)
     responses: list[Response] = []
     with playwright.sync_playwright() as driver:
@@ -101,7 +101,7 @@ def _visit(
 
     try:
         page = context.new_page()
-        # In an object literal, a trial id __proto__ would set the prototype
+        # Parse JSON, because in an object literal a trial id __proto__ would set the prototype
         ratings = json.dumps(json.dumps(people.ratings(number)))
         page.add_init_script(f"window.contstimSimulation = JSON.parse({ratings})")
         page.route("**/*", lambda route: _handle(route, urlsplit(url).netloc))

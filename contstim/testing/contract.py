@@ -40,7 +40,7 @@ WORDS = ("dog", "house", "quickly", "the", "zyzzyva", "reads")
 
 
 def tolerance(scores: FloatArray) -> float:
-    """Return the larger of 1e-4 nats and a millionth of the largest score."""
+    """Return the larger of 1e-4 nats and a millionth of the largest absolute score."""
     finite = np.abs(scores[np.isfinite(scores)])
     return max(1e-4, 1e-6 * float(finite.max(initial=0)))
 
@@ -94,7 +94,7 @@ class ScorerContract:
         assert model.unscorable([]) == []
 
     @pytest.mark.parametrize("text", ODD)
-    # `unscorable` must predict the error of `scores` for this sentence alone
+    # `unscorable` must predict the error that `scores` raises, and only for the odd sentence
     def test_odd_sentences_have_an_answer_or_a_clear_error(self, model: Scorer, text: str) -> None:
         sentence = Sentence.parse(text)
         reasons = model.unscorable([SENTENCES[0], sentence, SENTENCES[1]])
@@ -157,8 +157,8 @@ class ScorerContract:
             require_language_model(model, "A test")
 
     # Shortcuts of adapters, such as cached keys and values, must give the scores of the complete
-    # sentences. Searches discard words with low upper bounds, so that a bound that is too low would
-    # discard the best word. Long sentences are tested at every fourth position
+    # sentences. Searches discard words with low upper bounds. If a bound were below the score, a
+    # search could discard the best word. Long sentences are tested at every fourth position
     def test_candidates_are_judged_as_the_rewritten_sentences(self, model: Scorer) -> None:
         for sentence in SENTENCES[:3]:
             for position in range(0, len(sentence), 4 if len(sentence) > 5 else 1):
@@ -174,7 +174,7 @@ class ScorerContract:
                 assert (results.upper_bound >= fresh - limit).all()
                 assert not np.isnan(results.estimate).any()
 
-    # Costs of a search are only reproducible if it cannot use caches of an earlier search
+    # Costs of a search are only reproducible if the search cannot use caches of an earlier one
     def test_what_has_been_forgotten_costs_as_much_again(self, model: Scorer) -> None:
         costs = []
         for _ in range(2):

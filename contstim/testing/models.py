@@ -26,7 +26,7 @@ SAYS = ("exact", "estimate", "bound")
 LETTERS = string.ascii_letters + string.digits + "'-"
 _OTHER, _SPACE, _BOUNDARY = len(LETTERS), len(LETTERS) + 1, len(LETTERS) + 2
 _NUMBERS = {letter: number for number, letter in enumerate(LETTERS)}
-# Typical probability that a word ends after a letter, and that a sentence ends after a letter
+# Typical probability that a space follows a letter; the same is true of the boundary
 _END_PROBABILITY = 0.15
 
 
@@ -83,8 +83,9 @@ class TableModel(LanguageModel):
 
     Args:
         seed: seed of the numbers; models with different seeds disagree.
-        says: information about replacements. `exact`: exact scores. `estimate`: the number of the
-            new word. `bound`: the sum up to the new word, as in left-to-right models.
+        says: information about replacements. `exact`: exact scores. `estimate`: the random number
+            of the new word. `bound`: the sum of the random numbers up to the new word, as in
+            left-to-right models.
         draft_error: maximum error of the scores of a draft with effort 0, nats; None for no draft.
 
     Attributes:
@@ -163,8 +164,8 @@ class ToyModel(LanguageModel):
     """Letter bigram model with random probabilities, which add up to 1 over all sentences.
 
     It scores letters, spaces between words, and a boundary at the end instead of the end mark. All
-    characters outside `LETTERS` count as the same letter. Replacements get an upper bound from the
-    words before the position, as in left-to-right models.
+    characters outside `LETTERS` count as the same letter. The upper bound of a replacement is the
+    log-probability of the words up to the new word, as in left-to-right models.
 
     Args:
         seed: seed of the probabilities; models with different seeds disagree.

@@ -1,7 +1,8 @@
 """Artificial participants who take part in a study concurrently, over the server's protocol.
 
-They test a study that `contstim collect` serves, from joining to the completion code. If the server
-or the network fails, they retry requests. A journal stores the acknowledged answers.
+The participants test a study that `contstim collect` serves, from joining to the completion code.
+If the server or the network fails, the participants repeat requests. A journal stores the
+acknowledged answers.
 
     people = artificial_participants(trials, scores, "my model", seed=1)
     responses = take_part(people, RunSettings("http://127.0.0.1:8000", 20), Path("run.journal"))
@@ -73,8 +74,8 @@ def take_part(
 ) -> tuple[Response, ...]:
     """Let artificial participants join a study, answer every trial, and complete the study.
 
-    They join one after another, so that each participant gets the same group in every run. Then
-    they answer concurrently.
+    The participants join one after another, so that each of them gets the same group in every run.
+    Then they answer concurrently.
 
     The file `journal` stores acknowledged answers; an existing file resumes an interrupted run.
     `progress` receives the completed and the total number of participants.

@@ -94,7 +94,8 @@ class PlantedAnswers:
     """Random ratings of participants, stored to compare them with the answers that are read back.
 
     Attributes:
-        responses: answers with ratings from sentence_1 to sentence_2, in the order of the presses.
+        responses: answers in the order of calls of `press`. Ratings range from sentence_1 to
+            sentence_2.
     """
 
     def __init__(self, trials: Sequence[Trial], seed: int = 5) -> None:
@@ -123,7 +124,7 @@ class PlantedAnswers:
 
 
 def read_html(markup: str) -> tuple[str, list[str]]:
-    """Return the visible text and the start tags of HTML, by the standard library."""
+    """Return the visible text and the start tags of HTML, parsed by the standard library."""
     text: list[str] = []
     tags: list[str] = []
     parser: Any = HTMLParser(convert_charrefs=True)
@@ -134,7 +135,7 @@ def read_html(markup: str) -> tuple[str, list[str]]:
 
 
 def read_csv_rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV file, by the standard library."""
+    """Return the rows of a CSV file, parsed by the standard library."""
     csv.field_size_limit(10_000_000)
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
@@ -197,7 +198,10 @@ class ExportContract:
         return left_text.removeprefix(NO_BREAK_SPACE), right_text.removeprefix(NO_BREAK_SPACE)
 
     def check_shown(self, trials: Sequence[Trial], folder: Path) -> None:
-        """Check that each list has all trials of a group, and the sentences of each row."""
+        """Check that each list has all trials of one group.
+
+        Also check that each row has the sentences of its trial, on the correct sides.
+        """
         by_id = {trial.trial_id: trial for trial in trials}
         lists = self.lists(folder)
         assert {trial.group for trial in trials} == {

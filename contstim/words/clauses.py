@@ -31,8 +31,8 @@ _BEFORE_NOUN = frozenset("AJ0 AJC AJS CRD ORD".split()) | _DETERMINER
 _NOMINAL = _NOUN | _BEFORE_NOUN | {"PNP", "PNI", "PNX", "EX0"}
 _ADVERB = frozenset({"AV0", "XX0"})
 
-# Not verbs: words with a hyphen, except after a prefix (re-register, co-occurs), and words with
-# endings of nouns, adjectives and adverbs
+# Words that are not verbs: words with endings of nouns, adjectives and adverbs, and words with a
+# hyphen. Words with a hyphen after a prefix may be verbs: re-register, co-occurs
 _NO_VERB = re.compile(
     r"^(?!(?:co|re|de|pre|out|over|under)-).+-"
     r"|(?:[st]ion|ic|al|ity|ness|ism|ist|logy|ous|ive|[ai]ble|ly)s?$"

@@ -59,7 +59,7 @@ def is_tokenised(line: str) -> bool:
 
 @dataclass
 class TextNotes:
-    """Counts of changed and tokenised lines of a text, or cells of a table.
+    """Counts of lines of a text (or of cells of a table) that were changed or are tokenised.
 
     Attributes:
         examined: number of lines examined for tokenisation.
@@ -97,7 +97,7 @@ class TextNotes:
     def facts(self) -> dict[str, float]:
         """Facts for a record: number of normalised lines, and share of tokenised lines.
 
-        Each is omitted if it does not apply: no line was changed, or `is_tokenised` is False.
+        The number is omitted if no line was changed, and the share if `is_tokenised` is False.
         """
         facts: dict[str, float] = {"normalised": self.normalised} if self.normalised else {}
         return facts | ({"tokenised": self.tokenised / self.examined} if self.is_tokenised else {})
@@ -155,7 +155,7 @@ def read_sentences(
     tokenised lines.
 
     Raises:
-        CorpusError: see `read_lines`; also if no line has a letter or digit (not for prose).
+        CorpusError: see `read_lines`; without `prose`, also if no line has a letter or digit.
     """
     lines = read_lines(path, notes)
     return _split_prose(lines) if prose else _parse_lines(lines, path)

@@ -201,7 +201,7 @@ def unlike_earlier() -> SentenceRule:
 def whole_sentence_rules(
     rules: WordRules, names: Iterable[str], *, most_names: int = 1, tags: TagTable | None = None
 ) -> list[SentenceRule]:
-    """Return rules that accept only whole sentences; keep their order.
+    """Return rules that accept only whole sentences, in the order in which they must be applied.
 
     For `names`, see `TextWords.names`. Without `tags`, rules about verbs are omitted.
     """

@@ -129,7 +129,8 @@ class TagTable:
     def shares(self, word: str, *, initial: bool = False) -> Mapping[str, float]:
         """Return the share of each tag among a word's occurrences; empty for an unlisted word.
 
-        At the start of a sentence (`initial`), a capital does not indicate a name.
+        At the start of a sentence (`initial`), a capital does not indicate a name. Occurrences of
+        the word in lower case then count, too.
         """
         key = word, initial
         if key in self._shares:

@@ -81,12 +81,12 @@ class Reason(StrEnum):
 class WordRules:
     """Rules that decide whether a string is a suitable word.
 
-    All sets except `single_letters` are in lower case. An empty set of vowels, onsets or short
-    words disables the check.
+    All sets except `single_letters` are in lower case. If the set of vowels, onsets or short words
+    is empty, the check that uses this set is omitted.
 
     Attributes:
-        single_letters: one-letter words, spelled as inside a sentence; None if every letter may be
-            a word.
+        single_letters: one-letter words, spelled as inside a sentence, such as `a` and `I`; None if
+            every letter may be a word.
         vowels: vowels without accents. A word in the script of the vowels must have a vowel.
         onsets: pairs of consonants that may begin a word in lower case. Other pairs indicate a
             fragment, such as `ndez` from a name with an accent.
@@ -173,7 +173,7 @@ class WordRules:
         return self._address.search(sentence.bare) is not None
 
     def unwanted(self, word: str) -> Reason | None:
-        """Return the reason why a word is unwanted: the list that contains it or a part of it."""
+        """Return a reason if a list of unwanted words has the word or a part of it; else None."""
         parts = {word.lower(), *_parts(word.lower())}
         if parts & self.excluded:
             return Reason.EXCLUDED

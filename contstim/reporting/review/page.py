@@ -43,13 +43,14 @@ class ReviewPage:
     Attributes:
         stimuli: pairs, triplets or trials, of one kind.
         flags: flags to show; by default those of `flag_items` with rules for all languages.
-        scores: log-probabilities of the sentences, nats. Triplets contain those of their models.
-        review: earlier decisions. The page shows those of other reviewers. Those of `reviewer` are
-            its initial decisions.
+        scores: log-probabilities of the sentences, nats. Triplets contain the scores of their
+            models.
+        review: earlier decisions. The page shows the decisions of other reviewers. The decisions of
+            `reviewer` are the initial decisions on the page.
         reviewer: name of the reviewer, which can be changed on the page.
-        answers: identifier of an item → description of participants' answers; and the probability,
-            0.5 to 1, that people in general prefer the sentence which these answers favour (None
-            if unknown).
+        answers: identifier of an item → (description of participants' answers, probability). The
+            answers favour one sentence. The probability that people in general prefer this
+            sentence is 0.5 to 1, or None if unknown.
 
     Raises:
         InputError: if there are no stimuli or several kinds of them, or a pair has no texts.
@@ -146,7 +147,7 @@ class ReviewPage:
             "labels": _labels(stimulus, columns),
             "sentences": [sentence.text for sentence in item.sentences],
             "columns": [models.index(model) for model in columns],
-            # Texts, since JSON has no infinity
+            # Texts, because JSON has no infinity
             "log_probs": [[f"{n:.2f}".replace("-", "\N{MINUS SIGN}") for n in row] for row in rows],
             "preferred": preferred(columns, rejected_sentences(stimulus)),
             "controversiality": controversiality,
@@ -165,7 +166,7 @@ class ReviewPage:
         """Render a self-contained HTML page.
 
         Args:
-            decisions: initial decisions by identifier, instead of those in the review.
+            decisions: identifier of an item → initial decision; by default from `review`.
             file: file in which a server saves decisions. Without it, the page stores them in the
                 browser and offers a download.
         """
@@ -212,7 +213,7 @@ def _digest(text: str) -> str:
 
 
 def _labels(stimulus: Stimulus, columns: Mapping[str, Sequence[float]]) -> list[list[str]]:
-    """Return the kind of each sentence, and the model that rejects it, or an empty text.
+    """Return for each sentence: its kind, and the name of the model that rejects it or "".
 
     No model is named if both models prefer the same sentence of a natural pair
     (`PairSettings.agreeing`). For trials of natural or minimal pairs, models are only named if the

@@ -172,7 +172,9 @@ def archive_study(
 def _without_identities(
     study: Study, text: str, inputs: Mapping[str, Path]
 ) -> tuple[str, dict[str, Path]]:
-    """Replace the database of a server by a table of responses, in a study file and its inputs.
+    """Return the text of a study file and its inputs, without the database of a server.
+
+    If a section imports the database, a table of responses replaces it.
 
     The database identifies participants, and the record of the server may contain payment codes.
     """
@@ -205,7 +207,7 @@ def _write_texts(texts: Mapping[str, str], folder: Path) -> dict[str, Path]:
 
 
 def _doubts(stages: Sequence[StudyStage]) -> list[str]:
-    """Return a sentence for each stage that is not up to date, and each file changed by hand."""
+    """Return a sentence for each stage that is not up to date and each file changed by hand."""
     doubts = []
     for stage in stages:
         now = examine(stage)
@@ -220,7 +222,7 @@ def _doubts(stages: Sequence[StudyStage]) -> list[str]:
 
 
 def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
-    """Return name in the archive → file that a stage wrote, and other files of the results."""
+    """Return name in the archive → file that a stage wrote, and files that no stage wrote."""
     records = [stage.step.record_path() for stage in stages]
     written = {*records, *(path for stage in stages for path in stage.writes)}
     # Stages declare only the main files of a report; records name all files

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 class StudyFacts(MaterialFacts):
     """Facts of a study for templates. A fact is empty if its output does not exist yet.
 
-    The current folder is the study's.
+    The current folder must be the study's.
 
     Attributes:
         power: step of [power]; None if the study has no such section.
@@ -272,7 +272,7 @@ class StudyFacts(MaterialFacts):
 
     @property
     def exclusions(self) -> Exclusions | None:
-        """Rules of [waves] or else of [analyze] that exclude participants; None without both."""
+        """Rules that exclude participants, from [waves] or else [analyze]; None without them."""
         step = self.wave_step or self.planned_analysis
         return None if step is None else step.exclusions
 
@@ -314,7 +314,7 @@ class StudyFacts(MaterialFacts):
 
     @property
     def exclusion_rules(self) -> list[str]:
-        """Rules that exclude participants, except for catch trials."""
+        """Descriptions of the rules in `Exclusions.rules`, which exclude participants."""
         return [rule for rule, _ in self.exclusions.rules()] if self.exclusions else []
 
     @property
@@ -325,7 +325,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def simulation(self) -> Row:
-        """Row of power-sizes.csv for all trials and planned numbers; empty without this file."""
+        """Row of power-sizes.csv for all trials and the planned size; empty without this file."""
         step = self.study.step(SimulatePower)
         table, path, *_ = step.writes() if step else (Path(), Path())
         if not path.is_file():

@@ -187,11 +187,11 @@ TEXTS = (
 
 
 def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
-    """Return the inputs of a study for an archive, and the study file with their paths there.
+    """Return the text of a study file for an archive, and the inputs of the study.
 
-    Inputs are files that stages read and no stage writes. In the archive, files of the study's
-    folder keep their paths. Other files are in the folder `inputs`, and the study file gets their
-    new paths. The current folder is the study's.
+    Inputs are files that stages read and no stage writes. In the archive, inputs from the study's
+    folder keep their paths. Other inputs are in the folder `inputs`, and the study file gets their
+    new paths. The current folder must be the study's.
 
     Returns:
         The text of the study file with the paths in the archive; and name in the archive → current
@@ -231,7 +231,7 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
 def _paths(study: Study) -> list[Path]:
     stages = study.stages
     written = {path for stage in stages for path in stage.writes}
-    # If the study comes from an archive, the results in it are no inputs
+    # If the study comes from an archive, the archived results are no inputs
     written.add(Path(ARCHIVED_RESULTS))
     model_files = [file for model in study.models if model.training is None for file in model.files]
     read = [*(path for stage in stages for path in stage.reads), *model_files]

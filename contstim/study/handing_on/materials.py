@@ -55,7 +55,7 @@ _FATES |= {"failed": ("failed",), "not found": ("missing",)}
 class MaterialFacts:
     """Facts of the materials of a study. A fact is empty if its output does not exist yet.
 
-    The current folder is the study's.
+    The current folder must be the study's.
 
     Attributes:
         model_pairs: names of the models of each pair, in the order of the study.
@@ -344,8 +344,8 @@ class MaterialFacts:
 def for_each(items: Sequence[Pair | Triplet]) -> str:
     """Return a text such as `6 for each of 3 pairs of models`.
 
-    If the numbers differ, the text has a range, such as `4 to 6`. For a single pair of models, it
-    has no number.
+    If the numbers differ, the text has a range, such as `4 to 6`. For a single pair of models, the
+    text has no number.
     """
     counts = Counter(frozenset((item.model_1, item.model_2)) for item in items).values()
     if len(counts) == 1:

@@ -8,8 +8,8 @@ analysis.md.jinja          sentences on the planned analysis, for methods and pr
 preregistration.md.jinja   a draft with the fields of OSF's standard template
 readme.md.jinja            README of an archive
 
-All numbers come from tables, records, certificates and the study file. The current folder is the
-study's.
+All numbers come from tables, records, certificates and the study file. The current folder must be
+the study's.
 """
 
 from __future__ import annotations
