@@ -159,8 +159,8 @@ def check_input(path: Path, note: Help, models: Sequence[str] = ()) -> None:
     if note.content == "pair counts":
         for pair in read_pair_counts(path).keys() - set(combinations(models, 2)):
             raise InputError(
-                f"{path} has a number for {', '.join(pair)}, which are not two models of the study "
-                f"in its order: {', '.join(models)}."
+                f"{path} has a number for {', '.join(pair)}. Name two models of the study, in the "
+                f"order of its models: {', '.join(models)}."
             )
 
 

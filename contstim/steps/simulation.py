@@ -189,8 +189,8 @@ class SimulateResponses(
     participants: Annotated[
         int | None,
         Help(
-            "Number of participants in total; by default 10 per group, or in a study the number "
-            "of [power].",
+            "Total number of participants. By default 10 for each group; in a study with a "
+            "section [power], as many as it plans.",
             at_least=1,
             kind="planned participants",
         ),

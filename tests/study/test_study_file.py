@@ -175,7 +175,7 @@ BAD = [
     (
         SELECTED,
         'counts = "other.csv"',
-        "counts: other.csv has a number for lstm, bigram, which are not two models",
+        "counts: other.csv has a number for lstm, bigram.",
     ),
     (
         SELECTED,

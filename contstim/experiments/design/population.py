@@ -72,10 +72,10 @@ PUBLISHED_FOLLOWING = 0.297
 WORTH = (
     "In experiment 1 of Golan et al. (2023), one answer on two synthetic sentences gave .76 nats "
     "of evidence (log Bayes factor) for one of two models. An answer gave .52 nats on a natural "
-    "controversial pair, .18 on a natural and a synthetic sentence, and .04 on a random pair. This "
-    "is for a choice rule fitted to random pairs; a rule fitted to all trials of other pairs of "
-    "models gives .48, .23, .17 and .05. With more than about five answers to an item, more items "
-    "give more information than more people."
+    "controversial pair, .18 on a natural and a synthetic sentence, and .04 on a random pair. "
+    "These four values come from a choice rule that was fitted to random pairs. A rule fitted to "
+    "all trials of other pairs of models gives .48, .23, .17 and .05. With more than about five "
+    "answers to an item, more items give more information than more people."
 )
 ANSWERS = 5  # answers to each item, hence the default number of participants in a group
 SECONDS_PER_TRIAL = 8.5  # the median participant took 23.3 minutes for 165 trials

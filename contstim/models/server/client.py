@@ -173,7 +173,7 @@ class Client:
                     raise ModelError(
                         f"{self.address.url} has given no usable answer for {patience:g} seconds: "
                         f"{problem} Finished scores are stored. Run the command again when the "
-                        "server works, or raise patience among the address's options."
+                        "server works, or raise `patience` in the address."
                     ) from None
             await sleep(wait)
             pause = min(2 * pause, _MAX_PAUSE)
