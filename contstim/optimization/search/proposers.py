@@ -110,10 +110,9 @@ class ScreeningProposer(Proposer):
         self, position: Position, objective: Objective, state: SearchState
     ) -> ScoredSentence | None:
         """Return a better sentence or None; see `Proposer.propose`."""
-        # N-gram models have exact scores of all words, so their visits end here
         words, evaluator = position.words, objective.evaluator
         estimates = PositionEstimates(position, objective, state)
-        if not estimates.spread.any():
+        if not estimates.spread.any():  # all scores are exact, as between n-gram models
             log_probs = np.where(estimates.open, estimates.mean, np.nan)
             return rank_exactly(position, objective, words, log_probs)
 
@@ -191,8 +190,8 @@ class RegressionProposer(Proposer):
         if not np.isnan(exact).any():
             return rank_exactly(position, objective, words, exact)
 
-        # The line of each other model starts with three points: the candidates with the highest and
-        # the lowest estimate, and the current word
+        # Fit a line for each model without exact scores. The line starts with three points: the
+        # candidates with the highest and the lowest estimate, and the current word
         current_column = position.column
         estimates = np.stack([screening.estimate[chosen] for screening in screenings])
         current = np.array([screening.estimate[current_column] for screening in screenings])

@@ -278,7 +278,7 @@ class Calibration:
 _SAMPLES = 16  # antithetic pairs of draws for an expected improvement
 _MIN_WORDS_TO_FILTER = 2048  # filtering fewer words saves little time
 _ROUNDING = 1e-9  # relative rounding error of a mean of equal numbers
-_BATCH_SIZE = 4096  # so many improvements fit into a processor's cache
+_BATCH_SIZE = 4096  # this number of improvements fits into a processor's cache
 
 
 def most_improving(
@@ -303,8 +303,8 @@ def most_improving(
 
     candidates = np.flatnonzero(among)
     if len(candidates) > _MIN_WORDS_TO_FILTER:
-        # For speed, exclude most words before computing expected improvements. Upper bound of a
-        # word: its improvement with the most favourable error under every model
+        # For speed, exclude most words before computing expected improvements. The upper bound of a
+        # word is its improvement with the most favourable error under every model
         signs = np.where(objective.accepting, 1.0, -1.0)[:, None]
         favourable = signs * np.abs(_draw_normal(len(mean))).max() * spread
         favourable += mean
@@ -313,7 +313,7 @@ def most_improving(
         n_first = 4 * limit + 64
         if len(candidates) > max(n_first, _MIN_WORDS_TO_FILTER):
             # Compute expected improvements of the words that improve most at their means. Exclude
-            # words whose upper bound is below the `limit` best of these
+            # words whose upper bound is below the `limit`-th best of these expected improvements
             at_means = _compute_improvement(objective, loss, mean.take(candidates, axis=1))
             first = candidates[np.argpartition(at_means, -n_first)[-n_first:]]
             least = np.partition(compute_expected(first), -limit)[-limit]

@@ -387,7 +387,7 @@ class SymmetricPair(SearchResult):
         """Result, costs and accepted steps as plain values for JSON."""
         names = self.models
         first, second = zip(*self.log_probs, strict=True)
-        # The first model of each climb is the model that should prefer its sentence
+        # The first model of each climb should prefer the sentence of the climb
         names_reversed = (names[1], names[0])
         return {
             "changed": self.changed,
@@ -439,7 +439,7 @@ def _search_pair(
     models, candidates = problem.models, problem.candidates
     natural = candidates.natural
     # Side 0 is sentence_1, which model_2 should prefer. Side 1 is sentence_2, which model_1 should
-    # prefer. The first model of a side is the model that should prefer its sentence
+    # prefer. The evaluator of a side has the model first that should prefer the side's sentence
     evaluators = [Evaluator((models[1 - side], models[side])) for side in (0, 1)]
     rng = np.random.default_rng(seed)
     states = [recipe.proposer.start(evaluator, rng.spawn(1)[0]) for evaluator in evaluators]

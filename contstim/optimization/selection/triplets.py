@@ -69,7 +69,7 @@ def select_triplets(
 
     Raises:
         InputError: if the triplets or the question are invalid.
-        InfeasibleError: if no set satisfies the rules; names violated rules.
+        InfeasibleError: if no set satisfies the rules; the message names violated rules.
         VerificationError: if the time limit was reached without any set, or the result failed
             `verify_triplets`.
     """
@@ -258,8 +258,8 @@ def triplet_costs(
 def as_bound(cost: float, value: float, objective: Objective) -> float:
     """Convert a lower bound on the summed cost to a bound on the summed value.
 
-    `cost` is in the unit of the values. `value` is the summed value of the selected set. A bound
-    that contradicts it because of rounding errors is replaced by it.
+    `cost` is in the unit of the values. `value` is the summed value of the selected set. If the
+    bound contradicts `value` because of rounding errors, return `value`.
     """
     if objective == "controversiality":
         return max(-cost, value)
@@ -321,8 +321,8 @@ def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
     """Forbid that a synthetic sentence is similar to a sentence of another triplet.
 
     Sentences are similar if they differ at no more than one position. Each rule is about sentences
-    that are equal except at a certain position. It allows one triplet with such a synthetic
-    sentence, or any number of triplets with only such a natural sentence.
+    that are equal except at a certain position. The rule allows one triplet with such a synthetic
+    sentence, or any number of triplets in which only the natural sentence is such a sentence.
     """
     with_synthetic, natural = defaultdict[Any, set[int]](set), defaultdict[Any, set[int]](set)
     for index, triplet in enumerate(triplets):
@@ -349,8 +349,8 @@ def _quantile_rules(
 ) -> Iterator[LinearRule]:
     """Yield rules on the number of triplets of two models, in all or in each quantile group.
 
-    `indices` are the triplets of the pair that have enough nats. If `quantiles` is 0, yield one
-    rule.
+    `indices` are the triplets of the pair for which `has_enough` is True. If `quantiles` is 0,
+    yield one rule.
     """
     if not quantiles or not count:
         name = f"triplets for {'-'.join(pair)}"
