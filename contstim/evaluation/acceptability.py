@@ -141,8 +141,8 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
             `dataset` and `discard` (0, false, no or empty keeps the pair).
 
     Raises:
-        InputError: if a file or a column is missing (names it and the existing ones), a value has
-            the wrong type, or pairs are invalid (see `Judgements`).
+        InputError: if a file or a column is missing (the message names the missing and the existing
+            ones), a value has the wrong type, or pairs are invalid (see `Judgements`).
     """
     data, pairs = judgement_files(data, pairs)
     table = read_table(data)
@@ -249,7 +249,7 @@ def _pairs_of_table(path: Path, table: Table) -> tuple[JudgedPair, ...]:
     good, bad = parsed_columns(path, table, readers)
     nothing = [""] * len(good)
     optional_columns = (table.get(name, nothing) for name in ("phenomenon", "dataset", "discard"))
-    # By default, the phenomenon is named by the two sentence types of the pair
+    # By default, the name of the phenomenon consists of the pair's two sentence types
     return tuple(
         JudgedPair(
             acceptable=a,

@@ -66,7 +66,8 @@ def gather(
         progress: see `score_sentences`.
 
     Returns:
-        Joined scores of the common sentences; and text of another sentence → why it is left out.
+        Joined scores of the sentences that all tables share; and text of each excluded sentence →
+            reason.
 
     Raises:
         InputError: if there are fewer than two models in all, or no sentences for the models.
@@ -135,9 +136,9 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
 def model_agreements(table: ScoreTable) -> list[Row]:
     """Compute how much every two models agree on the ranks of the sentences.
 
-    Each row is a pair of models. `spearman` and `pearson` are correlations of ranks and of finite
-    scores, nan if these are constant. `agreement` is the share of pairs of sentences that both
-    models order in the same way; a tie counts one half. `kendall` is tau-a.
+    Each row is a pair of models. `spearman` is the correlation of ranks, and `pearson` that of
+    finite scores; nan if a model's values are constant. `agreement` is the share of pairs of
+    sentences that both models order in the same way; a tie counts one half. `kendall` is tau-a.
 
     Raises:
         ScoreError: if there are fewer than two sentences.

@@ -1,7 +1,7 @@
 """Where models part: on natural sentences, one-word changes, minimal pairs and synthetic sentences.
 
 A change replaces a word of a natural sentence by a random word of the same part of speech. Two
-models part on a change if one prefers the natural and the other one the changed sentence:
+models part on a change if one prefers the natural sentence and the other the changed sentence:
 
     The dog sleeps soundly  →  The idea sleeps soundly    both prefer the first: they do not part
     The dog sleeps soundly  →  The dog sleeps badly       only one prefers the first: they part
@@ -104,8 +104,10 @@ class Parting:
         """Compute the share and its interval from the preferences of two models.
 
         The interval is Wilson's (1927). It uses the effective sample size (Korn & Graubard 1998),
-        because comparisons of the same sentence are not independent. All arguments have shape
-        (n_comparisons,): preferences (`_preferences`), and indices of natural sentences.
+        because comparisons in the same cluster are not independent.
+
+        All arguments have shape (n_comparisons,). `one` and `other` are preferences of the models
+        (see `_preferences`). `clusters` are indices of natural sentences or of minimal pairs.
         """
         from statsmodels.stats.proportion import proportion_confint
 
@@ -116,7 +118,7 @@ class Parting:
         n_parted, n = n_parted[n > 0], n[n > 0]
         share, k, total = float(parted.mean()), len(n), len(parted)
         variance = ((n_parted - share * n) ** 2).sum() * k / max(k - 1, 1) / total**2
-        # Without variance, each sentence counts as one observation
+        # Without variance, each cluster counts as one observation
         effective = min(share * (1 - share) / variance if variance else k, total)
         low, high = proportion_confint(share * effective, effective, method="wilson")
         return cls(share, float(low), float(high), total, correct)
@@ -137,8 +139,9 @@ class Difference:
         where: property → value → share of changes on which they part, highest share first.
         paradigms: paradigm → share of minimal pairs on which they part, highest share first;
             without paradigms on which they do not part.
-        ratio: `changes.share`, divided by the share for the first model and the baseline; and its
-            95 % bootstrap interval over sentences. None without a baseline.
+        ratio: (ratio, low, high); None without a baseline. The ratio is `changes.share`, divided by
+            the share of changes on which the first model and the baseline part. `low` and `high`
+            are its 95 % bootstrap interval over sentences.
         triplets: triplets of the two models, sorted by the smaller of their drops, largest first.
     """
 
@@ -178,7 +181,8 @@ def find_differences(
 ) -> list[Difference]:
     """Compute where every two models part.
 
-    The baseline, if any, is only compared with the first model; this difference is the last one.
+    The baseline, if any, is only compared with the first model. This comparison is the last
+    element of the result.
     There must be at least two natural sentences, all different, and at least one change of them.
     `scores` has a row for each sentence in the arguments, and a column for each model. The seed is
     that of the bootstrap.
@@ -228,7 +232,7 @@ def _with_first(triplet: Triplet, model: str) -> Triplet:
     """Return the triplet with `model` as model_1."""
     if triplet.model_1 == model:
         return triplet
-    # The names of all fields of a model, or of the sentence that it rejects, have its number
+    # Names of fields contain the number (1 or 2) of a model or of the sentence that it rejects
     values = vars(triplet).items()
     return replace(triplet, **{name.translate(_SWAPPED): value for name, value in values})
 
@@ -267,7 +271,7 @@ def _ratio(
     sums = np.vstack([np.ones(n_sentences), draws]) @ np.transpose(counts)  # (1 + draws, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, *of_draws = (sums[:, 0] / sums[:, 1]).tolist()
-    # Interpolation would fail, because the ratio of a bootstrap sample may be infinite
+    # Do not interpolate, because the ratio of a bootstrap sample may be infinite
     drawn = [value for value in of_draws if not isnan(value)] or [nan]
     low, high = np.quantile(drawn, (0.025, 0.975), method="inverted_cdf").tolist()
     return ratio, low, high

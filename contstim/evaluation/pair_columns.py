@@ -65,8 +65,8 @@ def find_pairs(file: Path, rows: Sequence[Row]) -> PairTable | None:
     if there are neither two columns of sentences, nor a column of sentences and one of verdicts.
 
     Raises:
-        InputError: if several columns are candidates for the same content (names them), or rows of
-            single sentences cannot be joined to pairs of a good and a bad sentence.
+        InputError: if several columns are candidates for the same content (the message names them),
+            or rows of single sentences cannot be joined to pairs of a good and a bad sentence.
     """
     paradigm = next(iter(_matching_columns(rows, _PARADIGM)), "")
     phenomenon = next(iter(_matching_columns(rows, _PHENOMENON)), "")
