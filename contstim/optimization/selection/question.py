@@ -151,13 +151,13 @@ class TripletRules:
 
     @property
     def floor(self) -> float:
-        """Required size of both drops of a triplet, nats; -inf for objectives except `readable`."""
+        """Minimum for each drop of a triplet, nats; -inf if the objective is not `readable`."""
         if self.objective != "readable":
             return -inf
         return ENOUGH if self.enough is None else self.enough
 
     def least_drop(self, triplet: Triplet) -> float:
-        """Return the required size of both drops of a triplet, in their unit; see `floor`."""
+        """Return the minimum for each drop of a triplet, in the unit of its drops; see `floor`."""
         in_sds = self.enough is None and not triplet.in_nats
         return ENOUGH_SDS if in_sds and self.objective == "readable" else self.floor
 
