@@ -150,7 +150,7 @@ class _Thread:
     """A thread that runs only while `run` waits for it.
 
     Attributes:
-        message: next input of the thread, a task or the answer to its network call; None if the
+        message: next input of the thread: a task, or the answer to its network call. None if the
             thread is idle or waits for an answer.
         call: network call without an answer; None if there is none.
     """

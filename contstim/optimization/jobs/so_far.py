@@ -170,8 +170,8 @@ def costs_of(
 ) -> dict[ModelPair, float]:
     """Return pair of models → seconds for a triplet.
 
-    For a pair without measurements, this is the mean of the pairs that share a model with it, or
-    the mean of all pairs.
+    For a pair without measurements, this is the mean of the pairs that share a model with it. If
+    these have no measurements either, it is the mean of all pairs, or else `_DEFAULT_SECONDS`.
     """
     seconds_of = {pair: seconds for pair in pairs if (seconds := expected(pair))}
     of_model: defaultdict[str, list[float]] = defaultdict(list)

@@ -161,8 +161,8 @@ def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> C
 
     A word of the natural sentence that the table does not list cannot be replaced.
 
-    The function `uses` returns 0-based position → kind of the word in this sentence, for words
-    whose main kind does not apply; see `contstim.english.words.verb_uses`.
+    A word may have another kind in this sentence than its main kind. For these words, the function
+    `uses` returns 0-based position → kind; see `contstim.english.words.verb_uses`.
     """
     tags = table.tags(natural)
     kinds = dict(enumerate(map(table.main_kind, natural.words, tags)))

@@ -9,9 +9,9 @@
 
 Proposals have one or two new words; if none is feasible, three. Models with cheap scores, such as
 n-gram models, score all proposals exactly. For other models, the search estimates how much each
-word changes the score of the natural sentence, and adds the changes of a proposal's new words. A
-regression of exact scores on estimates orders the proposals (Golan et al. 2023, Eq. 3). It is
-fitted again after each batch of scores.
+new word changes the score of the natural sentence. The estimate for a proposal is the sum of the
+changes by its new words. A regression of exact scores on estimates orders the proposals (Golan et
+al. 2023, Eq. 3). The regression is fitted again after each batch of exact scores.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class FewChanges:
             pair scores at most max(40, n * f / k) sentences. k is the network's number of passes
             for a score. f is the work for a score under the largest network or judge, divided by
             the work under this network, but at most 10.
-        chooser: name of the network of the pair that chooses if there is no judge; None for the
-            network that finds the natural sentence likelier.
+        chooser: name of the network that chooses if there is no judge, one of the pair's networks.
+            None means the network under which the natural sentence is likelier.
 
     Raises:
         InputError: if a number is out of range.

@@ -1,9 +1,9 @@
 """The new word for which two models disagree most about which of two sentences is likelier.
 
 The gain of a word is log p(sentence with the word) - log p(natural sentence), in nats. If a model
-has another unit, the gains under each model are divided by the standard deviation of its scores of
-natural sentences. If one model's gain is positive and the other's negative, the models disagree.
-The size of the disagreement is the smaller absolute gain:
+has another unit, all gains are divided by the standard deviation of their model's scores of natural
+sentences. If one model's gain is positive and the other's negative, the models disagree. The size
+of the disagreement is the smaller absolute gain:
 
     The dog sleeps           cat    boy    idea
     gain under model 1        +3     +1      -9

@@ -89,9 +89,10 @@ class ScreeningProposer(Proposer):
     """The default strategy: screen all words, draft promising words, score the best words exactly.
 
     Attributes:
-        draft_share: network passes for the drafts of a visit under each model, divided by the
-            passes of one exact score under all models.
-        min_draft_passes: minimum number of passes for the drafts of a visit under each model.
+        draft_share: maximum number of passes for the drafts of a visit under each model, as a share
+            of the passes for one exact score under all models together.
+        min_draft_passes: number of passes that the drafts may take even if `draft_share` allows
+            fewer.
         draft_covers: effort of a draft; see `Scorer.draft`.
         min_expected_improvement: a word is scored exactly if it has a larger expected improvement,
             nats.

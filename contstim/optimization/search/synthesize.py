@@ -165,8 +165,8 @@ def synthesize(
             sentences (`opponents.natural_sd`). Needed if the unit of a scorer is not nats; it is
             then the unit of `few_changes.enough`.
         seed: seed of the order of positions and of all random choices.
-        restarts: budget of the searches, each with another seed, of which the best result is
-            returned; None for the budget of the recipe.
+        restarts: budget of searches with different seeds; the best result is returned. None means
+            the budget of the recipe.
         few_changes: goal of a search for few new words; None to minimise the loss. If the search
             does not reach the goal, the result is the natural sentence.
         on_step: callback for each accepted step.

@@ -8,9 +8,10 @@ cell       the candidates of one half and one paradigm
 share      the number of selected candidates of a cell
 
 Shares are as even as possible (leximin): as few cells as possible have a share of 0, then as few as
-possible have a share of 1, and so on. For each k = 1, 2, …, the program has a column with the value
-0 or 1 for every cell: its level k. The sum of the levels of a cell is at most its share. The
-program maximises the number of cells with level 1, then the number with level 2, and so on.
+possible have a share of 1, and so on. For each k = 1, 2, …, the program has a column for every
+cell: level k of the cell, 0 or 1. The sum of a cell's levels is at most the cell's share. The
+program maximises the number of cells whose level 1 is 1, then the number whose level 2 is 1, and so
+on.
 """
 
 from __future__ import annotations

@@ -217,9 +217,9 @@ def least_violations(
 def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution | None:
     """Minimise one goal by its linear relaxation, or by branch and bound if values are not whole.
 
-    A large program with `order` is first solved for a part of the candidates. Then candidates are
-    added whose reduced cost is below the gap between objective and bound, because only they can
-    improve the choice.
+    A large program with `order` is first solved for a part of the candidates. Then more candidates
+    are added: those with a reduced cost below the gap between objective and bound. Other candidates
+    cannot improve the choice.
     """
     n_candidates, first, limits = len(costs), _FIRST, (program.lower, program.upper, seconds)
     order = program.order if n_candidates > _MAX_COLUMNS else None

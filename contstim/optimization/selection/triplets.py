@@ -320,9 +320,10 @@ def build_rules(
 def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
     """Forbid that a synthetic sentence is similar to a sentence of another triplet.
 
-    Sentences are similar if they differ at no more than one position. Each rule is about sentences
-    that are equal except at a certain position. The rule allows one triplet with such a synthetic
-    sentence, or any number of triplets in which only the natural sentence is such a sentence.
+    Sentences are similar if they differ at no more than one position. Each rule is about a set of
+    sentences that are equal except at one position. If a triplet has a synthetic sentence in the
+    set, no other selected triplet may have a sentence in the set. Natural sentences in the set may
+    be in any number of triplets without such a synthetic sentence.
     """
     with_synthetic, natural = defaultdict[Any, set[int]](set), defaultdict[Any, set[int]](set)
     for index, triplet in enumerate(triplets):
