@@ -129,16 +129,16 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
     acceptable sentence of an item forms a pair with each unacceptable one. Labels are experts'
     verdicts, such as 1 or 0, acceptable or unacceptable, g or *.
 
-    Without `pairs`, `data` may also have plain ratings, which form no pairs. Ratings are plain if
-    `data` lacks both `item` and `label`. They are also plain if `data` lacks one of these, and the
-    column of ratings has another name than `judgement` (see `JUDGEMENT`). Plain ratings without
-    `id` are averaged for each sentence.
+    Without `pairs`, `data` may also have plain ratings, which form no pairs. Ratings are plain in
+    two cases. First, `data` lacks both columns, `item` and `label`. Second, `data` lacks one of
+    these two columns, and the column of ratings has another name than `judgement` (see
+    `JUDGEMENT`). Plain ratings without `id` are averaged for each sentence.
 
     Args:
         data: LI-Adger's folder (or its folder `data`), or a table with the columns `sentence` and
             `judgement`, optionally `id`. Unknown judgements are empty or #N/A.
         pairs: table with the columns `gramm_id` and `ungramm_id`, optionally `phenomenon`,
-            `dataset` and `discard` (0, false, no or empty keeps the pair).
+            `dataset` and `discard`. Pairs are discarded unless `discard` is 0, false, no or empty.
 
     Raises:
         InputError: if a file or a column is missing (the message names the missing and the existing
@@ -173,7 +173,8 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
 def judgement_files(data: Path | str, pairs: Path | str | None = None) -> tuple[Path, Path | None]:
     """Return the paths of the tables of judged sentences and of pairs.
 
-    If `data` is a folder, these are LI-Adger's files in it; `pairs` replaces its table of pairs.
+    If `data` is a folder, these are LI-Adger's files in this folder. If `pairs` is given, it
+    replaces LI-Adger's table of pairs.
 
     Raises:
         InputError: if `data` is a folder without LI-Adger's files.

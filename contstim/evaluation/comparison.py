@@ -61,7 +61,7 @@ def gather(
     Args:
         tables: tables of scores, by name.
         models: further models, which score the sentences.
-        sentences: sentences to score with these models; by default those of the tables.
+        sentences: sentences that the models score; by default all sentences of the tables.
         store: see `score_sentences`.
         progress: see `score_sentences`.
 

@@ -247,8 +247,8 @@ def score_words(
     The store caches each block of scores, so that an interrupted run continues with the next block.
 
     Returns:
-        Scores, (n_words, n_carriers), nats; and number of tokens of each word in the first carrier,
-        (n_words,), 1 for models without subword tokens.
+        Scores, (n_words, n_carriers), nats; and numbers of tokens of the words in the first
+        carrier, (n_words,). For models without subword tokens, these numbers are 1.
 
     Raises:
         ModelError: if the model only scores whole sentences, or cannot score a sentence.

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from contstim.words.vocabulary import Vocabulary
 
 _RARE, _FREQUENT = 4.0, 5.0  # limits of the classes of word frequency, on the Zipf scale
-_MIN_SENTENCES = 10  # a value of a property is reported if it occurs in this number of sentences
-_MIN_PAIRS = 5  # a paradigm is reported if it has this number of minimal pairs
+_MIN_SENTENCES = 10  # number of sentences in which a reported value of a property must occur
+_MIN_PAIRS = 5  # number of minimal pairs that a reported paradigm must have
 _DRAWS = 2_000  # bootstrap samples
 _SWAPPED = str.maketrans("12", "21")
 
@@ -137,8 +137,8 @@ class Difference:
         changes: share of changes on which they part.
         pairs: share of minimal pairs on which they part.
         where: property → value → share of changes on which they part, highest share first.
-        paradigms: paradigm → share of minimal pairs on which they part, highest share first;
-            without paradigms on which they do not part.
+        paradigms: paradigm → share of minimal pairs on which they part, highest share first.
+            Paradigms on which they do not part are omitted.
         ratio: (ratio, low, high); None without a baseline. The ratio is `changes.share`, divided by
             the share of changes on which the first model and the baseline part. `low` and `high`
             are its 95 % bootstrap interval over sentences.
@@ -267,7 +267,7 @@ def _ratio(
     rng = np.random.default_rng(seed)
     draws = rng.multinomial(n_sentences, [1 / n_sentences] * n_sentences, size=_DRAWS)
     counts = [np.bincount(clusters, mask) for mask in (parted, baseline)]
-    # The first row has each sentence once, so its ratio is that of the sample
+    # The first row has each sentence once, so it gives the ratio of the sample itself
     sums = np.vstack([np.ones(n_sentences), draws]) @ np.transpose(counts)  # (1 + draws, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, *of_draws = (sums[:, 0] / sums[:, 1]).tolist()

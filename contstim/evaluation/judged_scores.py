@@ -229,7 +229,7 @@ def _scores_by_key(
 
 
 def _matching_keys(path: Path, table: Table, judgements: Judgements) -> tuple[list[str], list[str]]:
-    """Return the key of each row and of each judged sentence: its identifier or its text."""
+    """Return the keys of the rows and of the judged sentences: all identifiers, or all texts."""
     judged = judgements.sentences
     row_ids = [str(value) for value in table.get("id", ())]
     if judgements.has_ids and set(row_ids) & set(judged):

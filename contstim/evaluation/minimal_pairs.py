@@ -276,7 +276,7 @@ def _refuse_second_version(
 
 
 def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]) -> MinimalPair:
-    """Parse a pair; `default` is its paradigm and identifier if there are no columns for them."""
+    """Parse a pair; `default` has the paradigm and identifier for rows without such columns."""
 
     def parse_field(field: str, parse: Callable[[Any], Any] = lambda c: str(c).strip()) -> Any:
         cell = row.get(field)
@@ -328,7 +328,8 @@ def published_files(
 ) -> tuple[Path | None, Path | None]:
     """Return the files of people's answers (`people`) and of published accuracies (`published`).
 
-    By default, these are BLiMP's files in the folder `data`; None if they do not exist.
+    Instead of an argument that is None, return BLiMP's file in the folder `data`, or None if this
+    file does not exist.
     """
     defaults = (data / _ANSWERS, data / _SUMMARY)
     answers, summary = (path if path.is_file() else None for path in defaults)

@@ -383,7 +383,7 @@ def _similar_flags(
 def _select_table(
     sentences: Iterable[Sentence], table: TagTable | None
 ) -> tuple[TagTable | None, dict[FlagKind, str]]:
-    """Return the table, or None if it lists too few words; and explanations of its flags."""
+    """Return the table and explanations of its flags; no table if it lists too few words."""
     kinds = (FlagKind.SPEECH, FlagKind.SEQUENCE, FlagKind.FREQUENCY)
     words = {word for sentence in sentences for word in sentence.words}
     if table is None or not table.fits(words):

@@ -540,8 +540,8 @@ def read_stimulus_table(
     """Read a table of pairs, triplets or trials; recognise the kind by its columns.
 
     Raises:
-        InputError: if it contains none of these; see also `read_pairs`, `read_triplets` and
-            `read_trials`.
+        InputError: if the table contains no stimuli of these kinds; see also `read_pairs`,
+            `read_triplets` and `read_trials`.
     """
     columns = read_table(path, may_be_empty=True)
     if "triplet_id" in columns:
