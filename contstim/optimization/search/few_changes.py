@@ -79,7 +79,7 @@ class FewChanges:
 
 ENOUGH = "the best of the sentences with enough nats was chosen"
 TOO_FEW = "no sentence with few new words that has enough nats was found"
-"""Reasons why such a search ended, as messages for the user."""
+"""Reasons why a search for few new words ended, as messages for the user."""
 
 _MAX_CHANGES = 3  # default maximum number of new words
 _FIRSTS = 25  # for each position, number of sentences with one new word that get a second one
@@ -88,8 +88,9 @@ _KEPT = 60  # maximum number of proposals for each position of a sentence with n
 _MIN_SCORED = 40  # every network may score this number of sentences
 _BATCHES = 10  # a network scores its sentences in this number of batches
 _MAX_BATCH = 36  # maximum number of sentences that judges score at once
-_PATIENCE = 2  # scoring ends after this many batches in a row without a better sentence
-_FIRST_SHARE = 0.7  # before a third word is tried, this share of the sentences is scored
+# When a feasible sentence is known, scoring ends after this many batches in a row without gain
+_PATIENCE = 2
+_FIRST_SHARE = 0.7  # before a third word is tried, at most this share of the sentences is scored
 _ERROR = 3.0  # standard deviation of estimates before any calibration, nats
 # Prior standard deviations of intercept, slope, effect of a new word, other slopes
 _PRIOR_SD = (5.0, 0.3, 2.0, 0.2)
@@ -201,7 +202,7 @@ class FewChangesSearch:
         self._n_visits = 0
 
     def _find_choosers(self) -> list[int]:
-        """Return the number of the network of the pair that chooses; empty without networks.
+        """Return the index of the network that chooses, in a list; no index without networks.
 
         N-gram models do not choose, because they do not see whether a sentence makes sense.
         """

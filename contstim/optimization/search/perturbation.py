@@ -1,7 +1,7 @@
 """New starts for a climb at a local optimum (iterated local search).
 
-A local optimum is usually just above the floor, so most replacements fall below it. There are two
-methods for a new start.
+A local optimum is usually just above the floor, so most replacements fall below the floor. There
+are two methods for a new start.
 
 `Perturbation` replaces some words and stays above the floor. It prefers words with a high
 log p(accept model) - log p(reject model), even if the loss increases. The new sentence is further

@@ -103,7 +103,7 @@ class PositionEstimates:
             Mask of the open words that may be scored exactly now, (n_words,). Their estimates are
             refined under every model for which `passes` suffice for `_MIN_WORDS` words.
         """
-        # Number of a model with unrefined words → passes for a word. A draft takes about two passes
+        # Index of a model with unrefined words → passes for a word. A draft takes about two passes
         # for each word of the sentence
         costs = {}
         for number in np.flatnonzero((self.open & ~self.refined).any(axis=1)).tolist():
@@ -174,7 +174,7 @@ class PositionEstimates:
     def _set_expected(
         self, number: int, columns: IntArray | slice, differences: FloatArray, stage: int
     ) -> None:
-        # Errors about the rest of the sentence cancel in differences from the current word
+        # In differences from the current word, errors about the rest of the sentence cancel out
         calibration = self._state.calibrations[number][stage]
         current = self._position.current.log_probs[number]
         expected = calibration.predict(differences)

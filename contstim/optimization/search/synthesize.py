@@ -54,7 +54,7 @@ class Synthesis(SearchResult):
     Attributes:
         evaluations: exactly scored candidates, in order. If all models score all words of a
             position exactly, only the accepted word is listed.
-        roles: role of each model: first all `accept`, then all `reject`, then all `judge`.
+        roles: role of each model. All `accept` come first, then all `reject`, then all `judge`.
         choice: how the sentence was chosen, in a search for few new words; None in other searches.
     """
 
@@ -147,9 +147,9 @@ def synthesize(
     """Replace words until one model rejects a sentence that the other still accepts.
 
     With several reject models, the search minimises the maximum of log p(result) - log p(natural)
-    over these models (Golan et al. 2023, Eq. 2). The result is scored again, and all constraints
-    are checked. If a model computes with less precision than float32, only this check uses float32
-    scores.
+    over these models (Golan et al. 2023, Eq. 2). At the end, the result is scored again, and all
+    constraints are checked. If a model computes with less precision than float32, this final check
+    uses float32 scores, but the search does not.
 
     Args:
         accept: one or several models, or specifications such as `kenlm:trigram.arpa`. Each model

@@ -43,7 +43,7 @@ class Problem:
     """A search, checked before it begins.
 
     Attributes:
-        roles: role of each model: first all `accept`, then all `reject`, then all `judge`.
+        roles: role of each model. All `accept` come first, then all `reject`, then all `judge`.
         units: for each model, the difference in score that counts as a nat; 1 for log-probabilities
             in nats.
         in_sds: whether accept and reject models are compared in standard deviations.

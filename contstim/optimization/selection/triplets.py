@@ -53,8 +53,9 @@ def select_triplets(
 ) -> TripletSelection:
     """Select the best triplets for every pair of models under the rules of a question.
 
-    This is an integer linear program. With rules on quantiles alone, it is an assignment problem,
-    whose linear relaxation has a whole solution. Other rules may need branch and bound.
+    This is an integer linear program. If all rules are about quantiles, it is an assignment
+    problem, and its linear relaxation has a solution in whole numbers. Other rules may need branch
+    and bound.
 
     After a review, rejected triplets are excluded. As many kept triplets as possible are selected
     again, even if the objective becomes worse. Rejected triplets still count for quantiles and
