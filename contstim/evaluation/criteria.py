@@ -289,7 +289,7 @@ def models_apart(evaluation: AcceptabilityEvaluation) -> Apart:
     """Find pairs that meet a criterion under one model and not under another.
 
     Returns:
-        (criterion, model with the criterion met, other model) → row numbers of pairs.
+        (criterion, model under which it is met, other model) → indices in `evaluation.pairs`.
     """
     models = tuple(enumerate(evaluation.models))
     return {
@@ -303,7 +303,7 @@ def criteria_apart(evaluation: AcceptabilityEvaluation) -> Apart:
     """Find pairs that meet the BLiMP criterion and not the ADC, or vice versa.
 
     Returns:
-        (model, criterion that is met, other criterion) → row numbers of pairs.
+        (model, criterion that is met, other criterion) → indices in `evaluation.pairs`.
     """
     met = evaluation.met
     return {

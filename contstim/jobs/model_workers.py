@@ -36,7 +36,7 @@ def remote_scorers(
     """Provide scorers whose models are loaded by workers, not by this process.
 
     Requests are split into chunks of sentences. `score_sentences` submits the chunks of all models
-    at once. A worker prefers chunks of a model that it has loaded. If a worker dies or hangs, its
+    together. A worker prefers chunks of a model that it has loaded. If a worker dies or hangs, its
     chunk is repeated. Results do not depend on such failures, the executor or the number of
     workers.
 

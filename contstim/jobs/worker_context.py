@@ -108,7 +108,7 @@ class WorkerContext:
         for name in names:
             if name not in self._models:
                 self._make_room(for_models=names)
-                if self.folder.is_dir():  # another machine may not have the folder
+                if self.folder.is_dir():  # on another machine, it may be missing
                     os.chdir(self.folder)
                 model_name = self.names.get(name, name)
                 self._models[name] = load_scorer(name, self.loading, name=model_name)

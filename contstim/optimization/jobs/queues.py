@@ -158,7 +158,7 @@ def search_key(question: SearchQuestion, model_1: str, model_2: str) -> str:
 
 
 class TripletQueue(TaskQueue[TripletTask]):
-    """The searches for the triplets of every pair of models; each outcome is stored at once.
+    """The searches for the triplets of every pair of models; each outcome is stored immediately.
 
     Each pair uses its natural sentences in the order of its walk. A pair starts another search if
     its triplets and running searches together are fewer than `per_pair`. So the results that count

@@ -87,7 +87,7 @@ _EXTENDED = 150  # number of sentences with two new words that get a third one
 _KEPT = 60  # maximum number of proposals for each position of a sentence with new words
 _MIN_SCORED = 40  # every network may score this number of sentences
 _BATCHES = 10  # a network scores its sentences in this number of batches
-_MAX_BATCH = 36  # maximum number of sentences that judges score at once
+_MAX_BATCH = 36  # maximum number of sentences that judges score in a batch
 # When a feasible sentence is known, scoring ends after this many batches in a row without gain
 _PATIENCE = 2
 _FIRST_SHARE = 0.7  # before a third word is tried, at most this share of the sentences is scored

@@ -15,7 +15,7 @@ words. It replaces a few words at random, and then minimises
 
 A low price leads to sentences far below the floor, which are unlikely under the reject model. Each
 higher price leads back towards the floor. If no single word lowers the sum, two neighbouring words
-are replaced at once, because n-gram models score words together with their neighbours.
+are replaced together, because n-gram models score words together with their neighbours.
 
 Example with a floor of -20 nats: `The dog sleeps` has a loss of -18 and is at the floor. The prices
 0.5, 1 and 2 lead to

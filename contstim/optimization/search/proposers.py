@@ -97,7 +97,7 @@ class ScreeningProposer(Proposer):
         min_expected_improvement: a word is scored exactly if it has a larger expected improvement,
             nats.
         patience: the visit ends after this many exact scores in a row without gain.
-        max_batch: maximum number of words scored exactly at once.
+        max_batch: maximum number of words scored exactly in a batch.
     """
 
     draft_share: float = 0.25

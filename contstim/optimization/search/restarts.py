@@ -191,5 +191,5 @@ def best_of(
 
 
 def seed_of_search(seed: int, number: int) -> int:
-    """Return the seed of a search with a 0-based number; the first uses `seed` itself."""
+    """Return the seed of search `number`, from 0; search 0 uses `seed` itself."""
     return seed if number == 0 else int(np.random.SeedSequence((seed, number)).generate_state(1)[0])

@@ -219,7 +219,7 @@ class SearchState:
         self._words[number] += words
 
     def batch_size(self, limit: int) -> int:
-        """Return the number of words to score exactly at once: (batches + 2) / (improvements + 2).
+        """Return the number of words in the next exact batch: (batches + 2) / (improvements + 2).
 
         The number is rounded, and at most `limit`.
         """

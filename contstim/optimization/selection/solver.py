@@ -353,7 +353,7 @@ def _model(
 
 
 def _run(model: Model, seconds: float | None, presolve: Emphasis) -> SolveResult | None:
-    """Run HiGHS; return None if it failed, as its presolve does for some infeasible programs."""
+    """Run HiGHS; None if it failed, because presolve fails for some infeasible programs."""
     from ortools.math_opt.python import mathopt
 
     parameters = mathopt.SolveParameters(
