@@ -178,8 +178,8 @@ def item_rows(
 ) -> Iterator[dict[str, str | float]]:
     """Yield a row of diff.csv for each synthetic sentence.
 
-    `scores` has the scores of the synthetic sentences under all models. `columns` are the names of
-    these scores' columns in diff.csv.
+    `scores` has the scores of the synthetic sentences under all models. `columns` has the name of
+    each model's column of scores in diff.csv.
     """
     for triplet in difference.triplets:
         roles = ((triplet.model_2, triplet.model_1), (triplet.model_1, triplet.model_2))

@@ -108,7 +108,8 @@ class MinimalPair(SentencePair):
         one_prefix: sides for `Method.ONE_PREFIX`; None if the method does not apply. The sides are
             the critical words of the good and of the bad sentence, after the same prefix.
         two_prefix: sides for `Method.TWO_PREFIX`; None if the method does not apply. The sides are
-            the same critical words, after the prefix of the good and of the bad sentence.
+            the same critical words after two prefixes: one from the good sentence, one from the bad
+            sentence.
     """
 
     phenomenon: str
@@ -328,8 +329,8 @@ def published_files(
 ) -> tuple[Path | None, Path | None]:
     """Return the files of people's answers (`people`) and of published accuracies (`published`).
 
-    Instead of an argument that is None, return BLiMP's file in the folder `data`, or None if this
-    file does not exist.
+    If an argument is None, return BLiMP's file in the folder `data` instead. If this file does not
+    exist, return None.
     """
     defaults = (data / _ANSWERS, data / _SUMMARY)
     answers, summary = (path if path.is_file() else None for path in defaults)

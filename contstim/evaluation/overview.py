@@ -55,7 +55,7 @@ class ModelOverview:
 
 
 def model_overview(scorer: Scorer) -> ModelOverview:
-    """Score generated sentences, also with shuffled words, and after other contexts.
+    """Score generated sentences: as they are, with shuffled words, and after other contexts.
 
     Raises:
         ModelError: if the model can score none of the sentences; or see `Scorer.scores`.
@@ -115,7 +115,7 @@ def context_scores(
 
     Keys are conventions of the model, each with one of the contexts. The current context of the
     model and the default context are candidates, too. After `seconds`, no further context is
-    scored, except that at least two contexts are always scored.
+    scored, but the first two contexts always are.
     """
     scores: dict[Convention, float] = {}
     began, candidates = perf_counter(), scorer.candidate_contexts()
@@ -163,7 +163,7 @@ def context_caution(specification: str, *, own: str, best: str, nats: float) -> 
 
 
 def _shuffle(sentence: Sentence) -> Sentence:
-    """Shuffle the words until their order differs; return unchanged if all words are identical."""
+    """Shuffle the words until their order differs, unless all words are identical."""
     words, rng = list(sentence.words), random.Random(0)
     while tuple(words) == sentence.words and len(set(words)) > 1:
         rng.shuffle(words)

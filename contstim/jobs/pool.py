@@ -79,7 +79,7 @@ class Executor(ABC):
     """Number of workers, known after `start`; workers are numbered from 0."""
 
     shares_models: bool = False
-    """Whether workers share loaded models; tasks of one model are then faster at the same time."""
+    """Whether workers share loaded models. If so, concurrent tasks of one model are faster."""
 
     silence: float = inf
     """A worker without a sign of life for this many seconds is assumed to hang."""

@@ -202,7 +202,7 @@ class FewChangesSearch:
         self._n_visits = 0
 
     def _find_choosers(self) -> list[int]:
-        """Return the index of the network that chooses, in a list; no index without networks.
+        """Return the index of the network that chooses; an empty list without networks.
 
         N-gram models do not choose, because they do not see whether a sentence makes sense.
         """
@@ -212,14 +212,14 @@ class FewChangesSearch:
         return sorted(self._networks, key=lambda number: -self._start.log_probs[number])[:1]
 
     def run(self) -> tuple[Climb, tuple[ScoredSentence, ...], Choice]:
-        """Search with one and two new words, and with more if no such sentence is feasible.
+        """Search for sentences with one or two new words; if none is feasible, with more new words.
 
-        Without networks and judges, search with two new words only if no sentence with one is
-        feasible.
+        Without networks and judges, search for sentences with two new words only if no sentence
+        with one new word is feasible.
 
         Returns:
-            Start and result, without steps; the feasible sentences, best first; and how the result
-            was chosen.
+            A `Climb` from the natural sentence to the result, without steps; the feasible sentences
+            that the judges allow, best first; and how the result was chosen.
         """
         natural, log_probs = self._natural, self._start.log_probs
         most = min(
