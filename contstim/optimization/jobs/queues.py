@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _ATTEMPTS = 3
 
 MAX_UNSUCCESSFUL_SEARCHES = 3
-"""A pair of models ends after this number times `per_pair` unsuccessful searches.
+"""The walk of a pair of models ends after this number times `per_pair` unsuccessful searches.
 
 Unsuccessful searches take longest. If many searches are unsuccessful, the words allow hardly any
 change, so further searches would hardly ever succeed.

@@ -1,7 +1,7 @@
 """The new word for which two models disagree most about which of two sentences is likelier.
 
 The gain of a word is log p(sentence with the word) - log p(natural sentence), in nats. If a model
-has another unit, all gains are divided by the standard deviation of their model's scores of natural
+has another unit, each gain is divided by the standard deviation of the model's scores of natural
 sentences. If one model's gain is positive and the other's negative, the models disagree. The size
 of the disagreement is the smaller absolute gain:
 

@@ -159,7 +159,7 @@ class PositionEstimates:
 
         `exact` are log-probabilities of the words `columns`, (n_models, n_columns), nats; nan if
         not scored. `improved` is True if a word of the batch is better than the best sentence
-        before.
+        before this batch.
         """
         self._state.record_batch(improved=improved)
         for number, scores in enumerate(exact):
@@ -235,13 +235,13 @@ class SearchState:
 class Calibration:
     """Regression line of exact differences y between sentences on estimated differences x.
 
-    It is fitted to all pairs so far, with a ridge prior towards y = x.
+    The line is fitted to all pairs so far, with a ridge prior towards y = x.
 
     Args:
         spread: prior standard deviation of the residuals, nats.
     """
 
-    _OFFSET, _SLOPE, _SPREAD = 4.0, 100.0, 6.0  # weights of the priors, in pairs
+    _OFFSET, _SLOPE, _SPREAD = 4.0, 100.0, 6.0  # each prior has the weight of this many pairs
 
     def __init__(self, spread: float) -> None:
         # Normal equations of y = offset + slope * x: moments @ (offset, slope) = products
@@ -293,8 +293,8 @@ def most_improving(
     """Return columns of the words with the largest expected improvement, best first.
 
     `mean` and `spread` are means and standard deviations of log-probabilities, (n_models, n_words),
-    nats. Words are chosen from the mask `among`, (n_words,). Each must improve on `loss` by more
-    than `min_expected_improvement`, nats.
+    nats. At most `limit` words of the mask `among`, (n_words,), are returned. Their expected
+    improvement on `loss` is above `min_expected_improvement`, nats.
     """
 
     def compute_expected(words: IntArray) -> FloatArray:

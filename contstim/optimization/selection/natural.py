@@ -79,8 +79,8 @@ class Stratum:
     def admits(self, rejecting: IntArray, accepting: IntArray) -> BoolArray:
         """Return a mask of the sentences that one model may reject and another accept.
 
-        The accepting model must rank a sentence at or above its median. Unless `agreeing`,
-        the rejecting model must rank it below its median. Then each of two models prefers
+        The accepting model must rank the sentence at or above the median. Unless `agreeing`, the
+        rejecting model must rank the sentence below the median. Then each of two models prefers
         the sentence that the other model rejects. The arguments are doubled ranks, (n,).
         """
         below = 2 * len(self.rows) + 1 if self.agreeing else len(self.rows)

@@ -220,7 +220,7 @@ def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
 def triplet_costs(
     triplets: Sequence[Triplet], question: TripletQuestion, n_chosen: int
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Compute costs to minimise, (n_triplets,), values, (n_triplets,), and the unit of the costs.
+    """Return costs to minimise, values of the triplets (both (n_triplets,)), and the costs' unit.
 
     The objective is the sum of the values over a set of `n_chosen` triplets. A cost is value / unit
     plus a small term, which decides only between sets with equal sums of values.
@@ -323,8 +323,8 @@ def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
 
     Sentences are similar if they differ at no more than one position. Each rule is about a set of
     sentences that are equal except at one position. If a triplet has a synthetic sentence in the
-    set, no other selected triplet may have a sentence in the set. Natural sentences in the set may
-    be in any number of triplets without such a synthetic sentence.
+    set, no other selected triplet may have a sentence in the set. If no selected triplet has such a
+    synthetic sentence, any number of triplets may have natural sentences in the set.
     """
     with_synthetic, natural = defaultdict[Any, set[int]](set), defaultdict[Any, set[int]](set)
     for index, triplet in enumerate(triplets):
