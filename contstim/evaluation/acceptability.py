@@ -129,20 +129,20 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
     acceptable sentence of an item forms a pair with each unacceptable one. Labels are experts'
     verdicts, such as 1 or 0, acceptable or unacceptable, g or *.
 
-    Without `pairs`, `data` may also have plain ratings, which form no pairs. Ratings are plain if
-    `data` lacks both `item` and `label`. They are also plain if `data` lacks one of these, and the
-    column of ratings has another name than `judgement` (see `JUDGEMENT`). Plain ratings without
-    `id` are averaged for each sentence.
+    Without `pairs`, `data` may also have plain ratings, which form no pairs. Ratings are plain in
+    two cases. First, `data` lacks both columns, `item` and `label`. Second, `data` lacks one of
+    these two columns, and the column of ratings has another name than `judgement` (see
+    `JUDGEMENT`). Plain ratings without `id` are averaged for each sentence.
 
     Args:
         data: LI-Adger's folder (or its folder `data`), or a table with the columns `sentence` and
             `judgement`, optionally `id`. Unknown judgements are empty or #N/A.
         pairs: table with the columns `gramm_id` and `ungramm_id`, optionally `phenomenon`,
-            `dataset` and `discard` (0, false, no or empty keeps the pair).
+            `dataset` and `discard`. Pairs are discarded unless `discard` is 0, false, no or empty.
 
     Raises:
-        InputError: if a file or a column is missing (names it and the existing ones), a value has
-            the wrong type, or pairs are invalid (see `Judgements`).
+        InputError: if a file or a column is missing (the message names the missing and the existing
+            ones), a value has the wrong type, or pairs are invalid (see `Judgements`).
     """
     data, pairs = judgement_files(data, pairs)
     table = read_table(data)
@@ -173,7 +173,8 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
 def judgement_files(data: Path | str, pairs: Path | str | None = None) -> tuple[Path, Path | None]:
     """Return the paths of the tables of judged sentences and of pairs.
 
-    If `data` is a folder, these are LI-Adger's files in it; `pairs` replaces its table of pairs.
+    If `data` is a folder, these are LI-Adger's files in this folder. If `pairs` is given, it
+    replaces LI-Adger's table of pairs.
 
     Raises:
         InputError: if `data` is a folder without LI-Adger's files.
@@ -249,7 +250,7 @@ def _pairs_of_table(path: Path, table: Table) -> tuple[JudgedPair, ...]:
     good, bad = parsed_columns(path, table, readers)
     nothing = [""] * len(good)
     optional_columns = (table.get(name, nothing) for name in ("phenomenon", "dataset", "discard"))
-    # By default, the phenomenon is named by the two sentence types of the pair
+    # By default, the name of the phenomenon consists of the pair's two sentence types
     return tuple(
         JudgedPair(
             acceptable=a,

@@ -117,8 +117,8 @@ class Accuracies:
     def interval(self, paradigms: Sequence[str] | None = None) -> FloatArray:
         """Compute the 95 % interval of `mean`, (2, n_columns).
 
-        It generalises to other pairs of these paradigms. The method of variance estimates recovery
-        combines Wilson's intervals of the paradigms (Newcombe 1998; Zou & Donner 2008).
+        The interval generalises to other pairs of these paradigms. The method of variance estimates
+        recovery combines Wilson's intervals of the paradigms (Newcombe 1998; Zou & Donner 2008).
         """
         rows = self._rows(paradigms)
         # SD(mean) = √(Σ SD²) / k, with the distance of a limit from the accuracy in place of SD

@@ -61,12 +61,13 @@ def gather(
     Args:
         tables: tables of scores, by name.
         models: further models, which score the sentences.
-        sentences: sentences to score with these models; by default those of the tables.
+        sentences: sentences that the models score; by default all sentences of the tables.
         store: see `score_sentences`.
         progress: see `score_sentences`.
 
     Returns:
-        Joined scores of the common sentences; and text of another sentence → why it is left out.
+        Joined scores of the sentences that all tables share; and text of each excluded sentence →
+            reason.
 
     Raises:
         InputError: if there are fewer than two models in all, or no sentences for the models.
@@ -135,9 +136,9 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
 def model_agreements(table: ScoreTable) -> list[Row]:
     """Compute how much every two models agree on the ranks of the sentences.
 
-    Each row is a pair of models. `spearman` and `pearson` are correlations of ranks and of finite
-    scores, nan if these are constant. `agreement` is the share of pairs of sentences that both
-    models order in the same way; a tie counts one half. `kendall` is tau-a.
+    Each row is a pair of models. `spearman` is the correlation of ranks, and `pearson` that of
+    finite scores; nan if a model's values are constant. `agreement` is the share of pairs of
+    sentences that both models order in the same way; a tie counts one half. `kendall` is tau-a.
 
     Raises:
         ScoreError: if there are fewer than two sentences.

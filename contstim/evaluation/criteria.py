@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     Apart = Mapping[tuple[str, str, str], IntArray]
 
 
-PEOPLE = "people"  # name of people next to models in the table of correlations
+PEOPLE = "people"  # name of the row and column of people in the table of correlations
 _EXCLUDED = (
     "discarded by the authors of the collection",
     "a judgement is missing",
@@ -94,10 +94,10 @@ class AcceptabilityEvaluation:
 
     Attributes:
         scores: original scores of the sentences.
-        sentence_scores: z-scores, (n_sentences, n_models); with the setting `scores_as_given` the
-            original scores; nan if missing.
-        sentence_judgements: original judgements, (n_sentences,); with the setting `human_z_scores`
-            their z-scores; nan if missing.
+        sentence_scores: z-scores of the sentences, (n_sentences, n_models); nan if missing. If
+            `scores_as_given` is set, these are the original scores.
+        sentence_judgements: original judgements, (n_sentences,); nan if missing. If
+            `human_z_scores` is set, these are z-scores.
         pairs: evaluated pairs.
         excluded: excluded pairs, with the reason.
         people: deltas of human judgements, (n_pairs,).
@@ -170,8 +170,8 @@ def evaluate_acceptability(
     """Compute the deltas of people and models for all pairs, and the criteria that models meet.
 
     Unless `scores_as_given` is set, scores are standardized over all sentences with a score,
-    including those of excluded pairs. Excluded are pairs that the authors of the collection
-    discarded, and pairs with a sentence that lacks a judgement or a score under any model.
+    including sentences of excluded pairs. A pair is excluded if the authors of the collection
+    discarded it, or if one of its sentences lacks a judgement or a score under any model.
     LI-Adger's judgements need no `human_z_scores`.
 
     Raises:
@@ -289,7 +289,7 @@ def models_apart(evaluation: AcceptabilityEvaluation) -> Apart:
     """Find pairs that meet a criterion under one model and not under another.
 
     Returns:
-        (criterion, model with the criterion met, other model) → row numbers of pairs.
+        (criterion, model under which it is met, other model) → indices in `evaluation.pairs`.
     """
     models = tuple(enumerate(evaluation.models))
     return {
@@ -303,7 +303,7 @@ def criteria_apart(evaluation: AcceptabilityEvaluation) -> Apart:
     """Find pairs that meet the BLiMP criterion and not the ADC, or vice versa.
 
     Returns:
-        (model, criterion that is met, other criterion) → row numbers of pairs.
+        (model, criterion that is met, other criterion) → indices in `evaluation.pairs`.
     """
     met = evaluation.met
     return {
@@ -392,8 +392,8 @@ def _difference_rows(
 ) -> Columns:
     """Build the columns of models_apart.csv or criteria_apart.csv, with a row for each pair.
 
-    `at` is the content of the keys' first element: `criterion` or `model`. `deltas_of` are columns
-    that name models; the deltas of these models are further columns.
+    `at` names the first element of the keys: `criterion` or `model`. `deltas_of` are columns that
+    name models, such as `passes`; the deltas of these models are further columns.
     """
     rows: list[dict[str, Any]] = []
     for kind, pairs in pairs_by_kind.items():

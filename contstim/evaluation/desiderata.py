@@ -2,8 +2,8 @@
 
 Longer sentences should be less likely, and frequent words more likely. The scores of masked models
 should correlate with those of causal models. Splitting a word into several tokens should not raise
-its score. A word is scored in a neutral sentence, the carrier. Its score is the sum of the
-log-probabilities of its own tokens, without those of the carrier's words and end mark.
+the word's score. A word is scored in a neutral sentence, the carrier. The word's score is the sum
+of the log-probabilities of its own tokens, without the carrier's other words and end mark.
 
 Source: Kauf & Ivanova (2023), *A Better Way to Do Masked Language Model Scoring*, ACL.
 """
@@ -247,8 +247,8 @@ def score_words(
     The store caches each block of scores, so that an interrupted run continues with the next block.
 
     Returns:
-        Scores, (n_words, n_carriers), nats; and number of tokens of each word in the first carrier,
-        (n_words,), 1 for models without subword tokens.
+        Scores, (n_words, n_carriers), nats; and numbers of tokens of the words in the first
+        carrier, (n_words,). For models without subword tokens, these numbers are 1.
 
     Raises:
         ModelError: if the model only scores whole sentences, or cannot score a sentence.
@@ -337,10 +337,10 @@ def _split_in_text(model: Scorer, sentences: Sequence[Sentence]) -> float:
 def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
     """Test the findings of Kauf & Ivanova (2023) about the rules `pll-original` and `pll-word-l2r`.
 
-    Checkpoints that were evaluated under both rules are tested. The paper reports that scores under
-    `pll-original` correlate less with length, word frequency and the scores of a causal model than
-    scores under `pll-word-l2r`. It also reports that `pll-original` assigns higher scores to words
-    of several tokens.
+    Only checkpoints that were evaluated under both rules are tested. The paper reports two
+    findings. Scores under `pll-original` correlate less with length, word frequency and the scores
+    of a causal model than scores under `pll-word-l2r`. Words of several tokens have higher scores
+    under `pll-original`.
 
     Yields:
         `original` and `adapted` are the values under `pll-original` and `pll-word-l2r`. `low` and

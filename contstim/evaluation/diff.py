@@ -1,7 +1,7 @@
 """Where models part: on natural sentences, one-word changes, minimal pairs and synthetic sentences.
 
 A change replaces a word of a natural sentence by a random word of the same part of speech. Two
-models part on a change if one prefers the natural and the other one the changed sentence:
+models part on a change if one prefers the natural sentence and the other the changed sentence:
 
     The dog sleeps soundly  →  The idea sleeps soundly    both prefer the first: they do not part
     The dog sleeps soundly  →  The dog sleeps badly       only one prefers the first: they part
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from contstim.words.vocabulary import Vocabulary
 
 _RARE, _FREQUENT = 4.0, 5.0  # limits of the classes of word frequency, on the Zipf scale
-_MIN_SENTENCES = 10  # a value of a property is reported if it occurs in this number of sentences
-_MIN_PAIRS = 5  # a paradigm is reported if it has this number of minimal pairs
+_MIN_SENTENCES = 10  # number of sentences in which a reported value of a property must occur
+_MIN_PAIRS = 5  # number of minimal pairs that a reported paradigm must have
 _DRAWS = 2_000  # bootstrap samples
 _SWAPPED = str.maketrans("12", "21")
 
@@ -102,8 +102,9 @@ class Parting:
     def of(cls, one: FloatArray, other: FloatArray, clusters: IntArray) -> Parting:
         """Compute the share and its precision from the preferences of two models.
 
-        Comparisons of the same sentence are not independent. All arguments have shape
-        (n_comparisons,): preferences (`_preferences`), and indices of natural sentences.
+        Comparisons in the same cluster are not independent. All arguments have shape
+        (n_comparisons,). `one` and `other` are preferences of the models (see `_preferences`).
+        `clusters` are indices of natural sentences or of minimal pairs.
         """
         from scipy.stats import t
 
@@ -114,9 +115,9 @@ class Parting:
         n_parted, n = n_parted[n > 0], n[n > 0]
         share, k, total = float(parted.mean()), len(n), len(parted)
         variance = ((n_parted - share * n) ** 2).sum() * k / max(k - 1, 1) / total**2
-        # Without variance, each sentence counts as one observation
+        # Without variance, each cluster counts as one observation
         effective = min(share * (1 - share) / variance if variance else k, total)
-        if 1 < k < total:  # few sentences determine the variance less precisely
+        if 1 < k < total:  # few clusters determine the variance less precisely
             effective *= (t.ppf(0.975, total - 1) / t.ppf(0.975, k - 1)) ** 2
         return cls(share, float(effective), total, correct)
 
@@ -148,10 +149,11 @@ class Difference:
         changes: share of changes on which they part.
         pairs: share of minimal pairs on which they part.
         where: property → value → share of changes on which they part, highest share first.
-        paradigms: paradigm → share of minimal pairs on which they part, highest share first;
-            without paradigms on which they do not part.
-        ratio: `changes.share`, divided by the share for the first model and the baseline; and its
-            95 % bootstrap interval over sentences. None without a baseline.
+        paradigms: paradigm → share of minimal pairs on which they part, highest share first.
+            Paradigms on which they do not part are omitted.
+        ratio: (ratio, low, high); None without a baseline. The ratio is `changes.share`, divided by
+            the share of changes on which the first model and the baseline part. `low` and `high`
+            are its 95 % bootstrap interval over sentences.
         triplets: triplets of the two models, sorted by the smaller of their drops, largest first.
     """
 
@@ -191,7 +193,8 @@ def find_differences(
 ) -> list[Difference]:
     """Compute where every two models part.
 
-    The baseline, if any, is only compared with the first model; this difference is the last one.
+    The baseline, if any, is only compared with the first model. This comparison is the last
+    element of the result.
     There must be at least two natural sentences, all different, and at least one change of them.
     `scores` has a row for each sentence in the arguments, and a column for each model. The seed is
     that of the bootstrap.
@@ -241,7 +244,7 @@ def _with_first(triplet: Triplet, model: str) -> Triplet:
     """Return the triplet with `model` as model_1."""
     if triplet.model_1 == model:
         return triplet
-    # The names of all fields of a model, or of the sentence that it rejects, have its number
+    # Names of fields contain the number (1 or 2) of a model or of the sentence that it rejects
     values = vars(triplet).items()
     return replace(triplet, **{name.translate(_SWAPPED): value for name, value in values})
 
@@ -276,11 +279,11 @@ def _ratio(
     rng = np.random.default_rng(seed)
     draws = rng.multinomial(n_sentences, [1 / n_sentences] * n_sentences, size=_DRAWS)
     counts = [np.bincount(clusters, mask) for mask in (parted, baseline)]
-    # The first row has each sentence once, so its ratio is that of the sample
+    # The first row has each sentence once, so it gives the ratio of the sample itself
     sums = np.vstack([np.ones(n_sentences), draws]) @ np.transpose(counts)  # (1 + draws, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, *of_draws = (sums[:, 0] / sums[:, 1]).tolist()
-    # Interpolation would fail, because the ratio of a bootstrap sample may be infinite
+    # Do not interpolate, because the ratio of a bootstrap sample may be infinite
     drawn = [value for value in of_draws if not isnan(value)] or [nan]
     low, high = np.quantile(drawn, (0.025, 0.975), method="inverted_cdf").tolist()
     return ratio, low, high

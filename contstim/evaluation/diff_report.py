@@ -179,7 +179,8 @@ def item_rows(
 ) -> Iterator[dict[str, str | float]]:
     """Yield a row of diff.csv for each synthetic sentence.
 
-    `scores` are those of the synthetic sentences under all models, in `columns` of the table.
+    `scores` has the scores of the synthetic sentences under all models. `columns` has the name of
+    each model's column of scores in diff.csv.
     """
     for triplet in difference.triplets:
         roles = ((triplet.model_2, triplet.model_1), (triplet.model_1, triplet.model_2))

@@ -89,7 +89,7 @@ def model_scores(
     store: Store | None = None,
     progress: Callable[[Scorer, int], None] | None = None,
 ) -> JudgedScores:
-    """Score judged sentences; nan if a model cannot read one, or assigns it probability zero.
+    """Score judged sentences; nan if a model cannot read a sentence, or gives it probability zero.
 
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
@@ -106,10 +106,11 @@ def published_scores(
 ) -> JudgedScores:
     """Read the scores of judged sentences from a table with a column for each model.
 
-    If at least one identifier of the column `id` is an identifier of a judged sentence, rows are
-    matched with judged sentences by `id`. Otherwise, they are matched by the column `sentence`. If
-    rows are matched by `id` and the table also has the column `sentence`, the texts must be equal
-    to the judged sentences, except for white space and end marks.
+    If the judged sentences have identifiers and the column `id` contains at least one of them, rows
+    are matched with judged sentences by `id`. Otherwise, rows are matched by the column `sentence`.
+    If rows are matched by `id` and the table also has the column `sentence`, the texts must be
+    equal to the judged sentences, except for white space and end marks.
+
     Scores of -inf count as missing. The format of LI-Adger's authors is also read: a row for each
     pair, with the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and `NAME_ungramm`.
 
@@ -221,14 +222,14 @@ def _scores_by_key(
         if score == np.inf:
             cell = shortened(values[row])
             raise ScoreError(f"{path}, row {row}: {cell} under {name} is not a score.")
-        # `equal_nan` allows keys without a score in any row
+        # `equal_nan`, because a key may lack a score in all of its rows
         if not np.isclose(scores.setdefault(key, score), score, rtol=1e-9, equal_nan=True):
             raise ScoreError(f"{path}, row {row}: {key!r} has two scores under {name}.")
     return scores
 
 
 def _matching_keys(path: Path, table: Table, judgements: Judgements) -> tuple[list[str], list[str]]:
-    """Return the key of each row and of each judged sentence: its identifier or its text."""
+    """Return the keys of the rows and of the judged sentences: all identifiers, or all texts."""
     judged = judgements.sentences
     row_ids = [str(value) for value in table.get("id", ())]
     if judgements.has_ids and set(row_ids) & set(judged):

@@ -105,10 +105,11 @@ class MinimalPair(SentencePair):
 
     Attributes:
         phenomenon: phenomenon of the paradigm.
-        one_prefix: sides for `Method.ONE_PREFIX`: the critical words of the good and of the bad
-            sentence after their common prefix; None if the method does not apply.
-        two_prefix: sides for `Method.TWO_PREFIX`: the same critical words after the prefix of the
-            good and after that of the bad sentence; None if the method does not apply.
+        one_prefix: sides for `Method.ONE_PREFIX`; None if the method does not apply. The sides are
+            the critical words of the good and of the bad sentence, after the same prefix.
+        two_prefix: sides for `Method.TWO_PREFIX`; None if the method does not apply. The sides are
+            the same critical words after two prefixes: one from the good sentence, one from the bad
+            sentence.
     """
 
     phenomenon: str
@@ -133,7 +134,7 @@ def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[Min
     rows = grouped((pair.paradigm, row) for row, pair in enumerate(pairs))
     chosen: list[int] = []
     for paradigm, paradigm_rows in rows.items():
-        # A checksum of the name, because Python's hash of a text differs between processes
+        # Use a checksum, because Python's hash of a text differs between processes
         order = np.random.default_rng([seed, crc32(paradigm.encode())]).permutation(paradigm_rows)
         chosen += order[:size].tolist()
     return [pairs[row] for row in sorted(chosen)]
@@ -142,8 +143,8 @@ def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[Min
 def pair_files(path: Path | str) -> list[Path]:
     """Return the sorted paths of tables of minimal pairs.
 
-    `path` is a table; or a folder with tables, which may be in its folder `data`, or in subfolders
-    (such as one for each language).
+    `path` is a table or a folder. In a folder, tables may be in the folder `data`, in the folder
+    itself, or in subfolders of either (such as one for each language).
 
     Raises:
         InputError: if there is no such file or folder, or it contains no table.
@@ -276,7 +277,7 @@ def _refuse_second_version(
 
 
 def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]) -> MinimalPair:
-    """Parse a pair; `default` is its paradigm and identifier if there are no columns for them."""
+    """Parse a pair; `default` has the paradigm and identifier for rows without such columns."""
 
     def parse_field(field: str, parse: Callable[[Any], Any] = lambda c: str(c).strip()) -> Any:
         cell = row.get(field)
@@ -328,7 +329,8 @@ def published_files(
 ) -> tuple[Path | None, Path | None]:
     """Return the files of people's answers (`people`) and of published accuracies (`published`).
 
-    By default, these are BLiMP's files in the folder `data`; None if they do not exist.
+    If an argument is None, return BLiMP's file in the folder `data` instead. If this file does not
+    exist, return None.
     """
     defaults = (data / _ANSWERS, data / _SUMMARY)
     answers, summary = (path if path.is_file() else None for path in defaults)
@@ -348,8 +350,8 @@ def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
         are correct. `items`: number of pairs. `answers`: number of choices.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column (names it), has an unknown condition,
-            or has no choices.
+        InputError: if the file cannot be read, lacks a column (the message names it), has an
+            unknown condition, or has no choices.
     """
     if path is None:
         return {}

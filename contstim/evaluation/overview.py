@@ -36,7 +36,7 @@ class ModelOverview:
         n_parameters: number of weights, or of n-grams; None if unknown.
         contexts: result of `context_scores`; empty if the model reads no context.
         n_sentences: number of scored sentences, at most `N_SENTENCES`; see `MAX_SECONDS`.
-        mean: mean score of these sentences.
+        mean: mean score of these sentences, in the unit of the model.
         n_better: number of sentences with a higher score than their shuffled words.
         n_words: number of distinct words of the sentences.
         unknown: words that the model does not know.
@@ -55,7 +55,7 @@ class ModelOverview:
 
 
 def model_overview(scorer: Scorer) -> ModelOverview:
-    """Score generated sentences, their shuffled words, and the sentences after other contexts.
+    """Score generated sentences: as they are, with shuffled words, and after other contexts.
 
     Raises:
         ModelError: if the model can score none of the sentences; or see `Scorer.scores`.
@@ -115,7 +115,7 @@ def context_scores(
 
     Keys are conventions of the model, each with one of the contexts. The current context of the
     model and the default context are candidates, too. After `seconds`, no further context is
-    scored, but at least two are.
+    scored, but the first two contexts always are.
     """
     scores: dict[Convention, float] = {}
     began, candidates = perf_counter(), scorer.candidate_contexts()
@@ -163,7 +163,7 @@ def context_caution(specification: str, *, own: str, best: str, nats: float) -> 
 
 
 def _shuffle(sentence: Sentence) -> Sentence:
-    """Shuffle the words until their order differs; identical words stay as they are."""
+    """Shuffle the words until their order differs, unless all words are identical."""
     words, rng = list(sentence.words), random.Random(0)
     while tuple(words) == sentence.words and len(set(words)) > 1:
         rng.shuffle(words)

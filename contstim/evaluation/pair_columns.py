@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
     PairTable = tuple[Sequence[Row], tuple[str, ...], str]
-    """Rows, one for each pair; names of columns in the order of `COLLECTIONS`, each empty if there
-    is no such column; and the name of the collection, or a description of the columns."""
+    """Rows, names of their columns, and the name of the collection or a description of the columns.
+
+    Each row is a pair. Names of columns are in the order of `COLLECTIONS`; the name of a missing
+    column is empty.
+    """
     _Pairs = list[tuple[str, int, int]]  # identifier, row of the good and of the bad sentence
 
 _ADJECTIVES = (
@@ -62,11 +65,11 @@ def find_pairs(file: Path, rows: Sequence[Row]) -> PairTable | None:
     """Find the pairs of a table by the names and values of its columns.
 
     Without a column of paradigms, all pairs of the file belong to one paradigm. The result is None
-    if there are neither two columns of sentences, nor a column of sentences and one of verdicts.
+    if there are neither two columns of sentences, nor one column of sentences and one of verdicts.
 
     Raises:
-        InputError: if several columns are candidates for the same content (names them), or rows of
-            single sentences cannot be joined to pairs of a good and a bad sentence.
+        InputError: if several columns are candidates for the same content (the message names them),
+            or rows of single sentences cannot be joined to pairs of a good and a bad sentence.
     """
     paradigm = next(iter(_matching_columns(rows, _PARADIGM)), "")
     phenomenon = next(iter(_matching_columns(rows, _PHENOMENON)), "")

@@ -94,8 +94,9 @@ def summarise_correlations(labels: BoolArray, probabilities: FloatArray) -> Row:
     `JudgedSet` describes the arguments.
 
     Returns:
-        `sentences`: number of sentences. `mean`, `sd` (of the sample; nan for one classifier),
-        `maximum`: of the correlations. `majority`: correlation of the majority vote.
+        `sentences`: number of sentences. `mean`, `sd`, `maximum`: statistics of the correlations;
+        `sd` is that of the sample, nan for one classifier. `majority`: correlation of the majority
+        vote.
     """
     correlations = [matthews(labels, column > 0.5) for column in probabilities.T]
     return {
@@ -155,7 +156,7 @@ def restart_findings(sets: Sequence[JudgedSet], classifiers: Sequence[Classifier
     summary      mean, standard deviation and maximum of the Matthews correlations on each set, and
                  the correlation of the majority vote
     features     a summary for the sentences with each feature; not written without features
-    predictions  probability of acceptable under each classifier, and the majority vote
+    predictions  probability of the label acceptable by each classifier, and the majority vote
     left_out     sentences that a classifier cannot read, with reasons
     """
     tables = restart_tables(sets, [model.name for model in classifiers])

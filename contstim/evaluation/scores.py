@@ -119,7 +119,7 @@ class PairScoring:
     """Scores of pairs by every method.
 
     Attributes:
-        by_method: scores of each method that at least one model and pair support.
+        by_method: scores of each method that at least one model and one pair support.
         refusals: model and method → reason why the model does not support the method.
         left_out: sentences that a model cannot read.
     """
@@ -181,7 +181,7 @@ def score_pairs(
         columns = (tuple(readable), names, both_sides)
         by_method.append(PairScores(*columns, method=method, unread=all_pairs - read))
     if not by_method:
-        # Only one reason, because the others are usually the same
+        # Report only one reason, because the others are usually the same
         reasons = [*refusals.values(), *(omission.reason for omission in left_out)]
         reason = next(iter(reasons), "No pair has the fields that the method needs.")
         raise InputError(f"No pair could be compared. {reason}")
@@ -195,7 +195,7 @@ def pair_scores_from_table(
 
     Raises:
         InputError: if a method other than full sentences is requested.
-        ScoreError: if the table lacks sentences (lists the first ones).
+        ScoreError: if the table lacks sentences (the message lists the first ones).
     """
     if set(methods) - {Method.FULL_SENTENCE}:
         raise InputError("A table has scores of full sentences only. Use models for other methods.")

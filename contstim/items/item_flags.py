@@ -37,7 +37,7 @@ _MIN_MISFITS = 3
 # Maximum difference from the natural sentence: two standard deviations of natural sentences of
 # eight words
 _MAX_CHARACTERS, _MAX_ZIPF = 12, 0.7
-_QUANTILE = 0.05  # quantile over natural sentences of the log-probability of the least likely word
+_QUANTILE = 0.05  # of the log-probabilities of each natural sentence's least likely word
 _SMALL_DROP, _SMALL_DROP_SDS = 1.0, 0.1  # nats; standard deviations of natural sentences
 
 
@@ -250,12 +250,13 @@ def _find_names(
     """Return the words that are names, and the explanation of the flag."""
     # Every first word has a capital, so only later words show which words are names
     inner = [_strip_punctuation(word) for s in sentences for word in s.words[1:]]
-    # A text's counts include first words, but `is_name` tolerates a share of 5 % in lower case
+    # Counts of a text include first words, which have capitals. They do not turn a common word into
+    # a name, because `is_name` requires that nearly all occurrences have capitals
     inside = Counter(inner)
     if settings.frequencies is not None:
         inside.update(settings.frequencies.counts)
     rules = settings.rules
-    # `is_name` would count words that only begin sentences as names
+    # Skip words that only begin sentences, because `is_name` would count them as names
     candidates = [word for word in words if inside[word] and rules.misspelled(word) is None]
     names = {word for word in candidates if rules.is_name(word, inside)}
     share = sum(word in names for word in inner) / max(1, len(inner))
@@ -352,7 +353,7 @@ _Entry = tuple[int, tuple[int, tuple[str, ...]]]  # group, element of `all_but_o
 def _similar_flags(
     items: Sequence[ReviewedItem], sentences: dict[str, tuple[Sentence, ...]]
 ) -> Iterable[Flag]:
-    # Sentences of equal length that differ by one word, or are equal, share an entry
+    # Two sentences share an entry if they are equal, or have equal length and differ by one word
     holders: dict[_Entry, list[tuple[ReviewedItem, Sentence]]] = defaultdict(list)
     entries_of: dict[str, list[_Entry]] = defaultdict(list)
     for item in items:
@@ -382,7 +383,7 @@ def _similar_flags(
 def _select_table(
     sentences: Iterable[Sentence], table: TagTable | None
 ) -> tuple[TagTable | None, dict[FlagKind, str]]:
-    """Return the table, or None if it lists too few words; and explanations of its flags."""
+    """Return the table and explanations of its flags; no table if it lists too few words."""
     kinds = (FlagKind.SPEECH, FlagKind.SEQUENCE, FlagKind.FREQUENCY)
     words = {word for sentence in sentences for word in sentence.words}
     if table is None or not table.fits(words):

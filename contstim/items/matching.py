@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contstim.words.tags import TagTable
 
 MISFIT = 0.05
-"""A new word is a misfit if less than this share of its occurrences have the replaced tag."""
+"""A new word is a misfit if it has the replaced word's tag in less than this share of its uses."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Match:
         misfits: positions of new words with another part of speech than the replaced word; see
             `MISFIT`. An unlisted new word is a misfit. If the replaced word is unlisted, the new
             word is not a misfit.
-        characters: number of characters of the synthetic minus natural sentence, without ends.
-        zipf: mean Zipf frequency of the words of the synthetic minus natural sentence.
+        characters: difference in characters, synthetic minus natural sentence, without end marks.
+        zipf: difference in mean Zipf frequency of the words, synthetic minus natural sentence.
     """
 
     changed: frozenset[int]
@@ -67,16 +67,19 @@ def _tag_share(position: int, sentence: Sentence, tag: str, table: TagTable) -> 
 
 
 Changes = dict[str, tuple[dict[int, str], ...]]
-"""Identifier of a stimulus → one dictionary for each sentence: position of a new word → text."""
+"""Identifier of a stimulus → a dictionary for each sentence; see `changes_of`.
+
+A dictionary maps the 0-based position of a new word to the description of the change.
+"""
 
 
 def changes_of(stimuli: Iterable[Stimulus], table: TagTable | None = None) -> Changes:
     """Find the new words of each sentence, and describe the changes, such as `on (IN) → was (VBD)`.
 
-    New words are the differences of a synthetic sentence from its natural sentence. If the natural
-    sentence is unknown, they are the differences between a trial's two synthetic sentences. Other
-    sentences have no new words. Without a table of tags or natural sentence, descriptions are
-    empty.
+    New words are the words that differ between a synthetic sentence and its natural sentence. If
+    the natural sentence is unknown, they are the words that differ between a trial's two synthetic
+    sentences. Other sentences have no new words. Descriptions are empty without a table of tags,
+    and if the natural sentence is unknown.
     """
     stimuli_list = list(stimuli)
     naturals, changes = naturals_of(stimuli_list), {}
@@ -109,15 +112,17 @@ def _describe_changes(
 
 
 ENOUGH = 5.0
-"""Default minimum of both `Triplet.drops`, nats.
+"""Default minimum for each of the two `Triplet.drops`, nats.
 
 In a reanalysis of the study of 2023, triplets with drops of at least 5 or 10 nats identified models
 best.
 """
 
 ENOUGH_SDS = 0.5
-"""Default minimum of both `Triplet.drops` if the unit of a model's scores is not nats, in standard
-deviations of natural sentences."""
+"""Default minimum for each of the two `Triplet.drops`, if a model's scores are not in nats.
+
+The unit is the standard deviation of a model's scores over natural sentences.
+"""
 
 
 def figures_of(
@@ -132,8 +137,8 @@ def figures_of(
         triplets: triplets with the same unit of drops, at least one.
         flagged: share of triplets with flags; None to omit its row.
         table: table of tags; None to omit comparisons of synthetic with natural sentences.
-        enough: minimum of both drops for the row "share with … on both sides"; 0 for the default,
-            None to omit the row.
+        enough: minimum for each of the two drops in the row "share with … on both sides"; 0 for the
+            default, None to omit the row.
     """
     smaller = [min(triplet.drops) for triplet in triplets]
     unit, kind = triplets[0].drop_unit, "log-probability" if triplets[0].in_nats else "score"

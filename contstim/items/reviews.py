@@ -97,7 +97,7 @@ class ReviewedItem:
 
     @property
     def about(self) -> ItemKind | None:
-        """Kind of the item; for a trial, kind of its source, or None if it has no source."""
+        """Kind of the item, or of a trial's source; None for a trial without a source."""
         return _SOURCE_KINDS.get(self.condition) if self.kind is ItemKind.TRIAL else self.kind
 
     @property
@@ -186,10 +186,10 @@ class Review:
         return {item.item_id: item for item in self.decisions if item.kind is kind}
 
     def kept_items(self, kind: ItemKind) -> list[dict[str, ReviewedItem]]:
-        """Return the items that are not rejected, in one dictionary for each file, the last first.
+        """Return the items of a kind that are not rejected, by file; the last file comes first.
 
-        Each dictionary maps identifiers to rows. An item belongs to the last file that lists it. A
-        row about a trial is also a row about the trial's source.
+        A dictionary for each file maps identifiers to rows. An item belongs to the last file that
+        lists it. A row about a trial is also a row about the trial's source.
         """
         files: list[dict[str, ReviewedItem]] = []
         listed_later: set[str] = set()
@@ -215,7 +215,7 @@ class Review:
         return _words(trial for trial in trials if not self.rejects(trial))
 
     def about(self, stimuli: Iterable[Stimulus]) -> Review:
-        """Return only the decisions about these stimuli; the sentences must be the same."""
+        """Return only the decisions about these stimuli, if their sentences have not changed."""
         current = {(item.kind, item.item_id, item.sentences) for item in undecided_items(stimuli)}
         decisions = (d for d in self.decisions if (d.kind, d.item_id, d.sentences) in current)
         return Review(tuple(decisions))
@@ -226,7 +226,8 @@ class Review:
         All stimuli must be of one kind. Messages name their `table`.
 
         Raises:
-            InputError: if a reviewed item is missing or has changed; names the first one.
+            InputError: if a reviewed item is missing or has changed; the message names the first
+                one.
         """
         current = undecided_items(stimuli)
         if not current:
@@ -304,7 +305,7 @@ def read_reviews(paths: Sequence[Path | str]) -> Review:
                     f"{path}, row {row}: a triplet must have 3 sentences, a pair or trial 2."
                 )
         first_rows.append(len(decisions))
-        # `review.csv` and `review (1).csv` without names count as two reviewers
+        # If no reviewer is named, `review.csv` and `review (1).csv` count as two reviewers
         decisions += [replace(item, reviewer=item.reviewer or Path(path).stem) for item in rows]
     return Review(tuple(decisions), tuple(first_rows))
 
@@ -329,8 +330,8 @@ def naturals_of(stimuli: Iterable[Stimulus]) -> dict[str, tuple[Sentence | None,
 
     Keys are identifiers of stimuli. Values have an entry for each sentence of the stimulus: its
     natural sentence, or None for a sentence that is not synthetic. A trial with two synthetic
-    sentences gets the natural sentence of its column `source` or of another trial of the triplet,
-    or None.
+    sentences gets the natural sentence of its column `source`, or else of another trial of the
+    triplet, or else None.
     """
     stimuli_list = list(stimuli)
     natural = {

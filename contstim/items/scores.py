@@ -229,7 +229,8 @@ class ScoreTable(ShownAsTable):
             ScoreError: if the table has no sentences and the file is not an `.npz`.
         """
         if Path(path).suffix.lower() == ".npz":
-            # np.savez_compressed refuses models that are named like its parameters
+            # Write the archive here, because np.savez_compressed refuses models that are named like
+            # its parameters
             with writing(path) as partial, ZipFile(partial, "w", ZIP_DEFLATED) as archive:
                 for name, column in self.columns.items():
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
@@ -284,7 +285,7 @@ _MISSING = ("nan", "NaN")
 
 
 def _parse_score(value: object) -> float:
-    # `ScoreTable` reports nan with its row
+    # Return nan for a missing score, because `ScoreTable` raises an error that names its row
     try:
         return number(value, infinite=True)
     except ValueError:
@@ -331,8 +332,8 @@ def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
     tokens: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for sentence, model, *token in zip(sentences, models, *token_columns, strict=True):
         tokens[sentence.text, model].append(tuple(token))
-    # If a sentence was scored k times, its rows occur k times. Count the rows of one repetition:
-    # the smallest n whose first n rows, repeated, are all rows
+    # If a sentence was scored k times, its rows occur k times. Count the tokens of one repetition:
+    # the first n rows, for the smallest n such that all rows are repetitions of the first n
     return {
         key: next(
             n if unit == "token" else sum(row[0] for row in rows[:n])

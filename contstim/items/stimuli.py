@@ -174,8 +174,8 @@ class Triplet:
     """A natural sentence and two synthetic ones: model_1 rejects synthetic_1, model_2 synthetic_2.
 
     Fields are the columns of triplets.csv; log-probabilities are in nats. `judge_drop_1` is
-    log p(natural) - log p(synthetic_1), averaged over the judges, or None; `judge_drop_2` is the
-    same for synthetic_2.
+    log p(natural) - log p(synthetic_1), averaged over the judges; None without judges.
+    `judge_drop_2` is the same for synthetic_2.
 
     If the unit of a model's scores is not nats, the fields `log_prob_…` contain scores. `unit_1`
     and `unit_2` name the units. `sd_1` and `sd_2` are the scores' standard deviations over natural
@@ -314,7 +314,7 @@ class Trial:
     trial_id: str
     group: int  # from 1
     condition: Condition
-    model_1: str  # empty, as model_2, for random-natural and catch
+    model_1: str  # model_1 and model_2 are empty for random-natural and catch
     model_2: str
     sentence_1: Sentence
     sentence_2: Sentence
@@ -357,8 +357,8 @@ def check_trials(trials: Iterable[Trial]) -> None:
     """Check that each trial has the models and kinds of sentences that its condition requires.
 
     Raises:
-        InputError: if `KINDS` does not allow the kinds of sentences, a filler names a model, or
-            another trial does not name two different models.
+        InputError: if `KINDS` does not allow the kinds of sentences, a filler names a model, or a
+            trial that is no filler does not name two different models.
     """
     for trial in trials:
         where = f"The trial {trial.trial_id!r} is {trial.condition}"
@@ -408,13 +408,13 @@ def read_stimuli(path: Path | str, notes: TextNotes | None = None) -> list[Sente
     cells = list(chain.from_iterable(columns))
     if not all(isinstance(cell, str) and cell.strip() for cell in cells):
         raise InputError(f"{path} has empty cells or numbers where sentences are expected.")
-    # A natural sentence may be in many triplets
+    # Omit repetitions, because a natural sentence may be in many triplets
     texts = dict.fromkeys(cells)
     return [Sentence.parse(notes.normalise(text) if notes else text) for text in texts]
 
 
 def read_pairs(path: Path | str) -> tuple[Pair, ...]:
-    """Read pairs.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Pair`; ignore other columns.
+    """Read pairs.csv (or `.tsv`, `.parquet`, `.jsonl`); ignore columns that `Pair` lacks.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, or has an invalid or repeated row.
@@ -432,7 +432,7 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
 
 
 def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
-    """Read triplets.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Triplet`; ignore other columns.
+    """Read triplets.csv (or `.tsv`, `.parquet`, `.jsonl`); ignore columns that `Triplet` lacks.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, or has an invalid or repeated row.
@@ -443,9 +443,10 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
 
 
 def triplet_columns(triplets: Iterable[Triplet]) -> dict[str, list[Any]]:
-    """Return the columns of triplets.csv: the fields of `Triplet`, without unused optional fields.
+    """Return the columns of triplets.csv: the fields of `Triplet`.
 
-    If a model's scores are not log-probabilities, columns are called `score_…`, not `log_prob_…`.
+    If all scores are in nats, `sd_…` and `unit_…` are omitted. Otherwise, the columns of scores are
+    called `score_…`, not `log_prob_…`.
     """
     all_triplets = list(triplets)
     columns = columns_of(Triplet, all_triplets)
@@ -457,7 +458,10 @@ def triplet_columns(triplets: Iterable[Triplet]) -> dict[str, list[Any]]:
 def minimal_pair_columns(
     pairs: Iterable[ControversialMinimalPair], *, in_nats: bool
 ) -> dict[str, list[Any]]:
-    """Return the columns of minimal_pairs.csv; called `score_…` if a score is not in nats."""
+    """Return the columns of minimal_pairs.csv.
+
+    Unless `in_nats`, the columns of scores are called `score_…`, not `log_prob_…`.
+    """
     columns = columns_of(ControversialMinimalPair, pairs)
     return columns if in_nats else _with_score_names(columns)
 
@@ -484,7 +488,10 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
 
 
 def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
-    """Return the columns of trials.csv: the fields of `Trial`, without unused optional fields."""
+    """Return the columns of trials.csv: the fields of `Trial`.
+
+    Each of `scale`, `source` and `paradigm` is omitted if all trials have its default.
+    """
     columns = columns_of(Trial, trials)
     if {*columns["scale"]} <= {Scale.CONFIDENCE}:
         del columns["scale"]
@@ -495,7 +502,7 @@ def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
 
 
 def read_trials(path: Path | str) -> tuple[Trial, ...]:
-    """Read trials.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Trial`; ignore other columns.
+    """Read trials.csv (or `.tsv`, `.parquet`, `.jsonl`); ignore columns that `Trial` lacks.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, has no rows, or has an invalid or
@@ -533,8 +540,8 @@ def read_stimulus_table(
     """Read a table of pairs, triplets or trials; recognise the kind by its columns.
 
     Raises:
-        InputError: if it contains none of these; see also `read_pairs`, `read_triplets` and
-            `read_trials`.
+        InputError: if the table contains no stimuli of these kinds; see also `read_pairs`,
+            `read_triplets` and `read_trials`.
     """
     columns = read_table(path, may_be_empty=True)
     if "triplet_id" in columns:

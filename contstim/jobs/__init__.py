@@ -13,7 +13,7 @@ worker_context  tasks, and their context: a worker's options and loaded models
 in_process      workers in this process: one, or several that take turns
 processes       workers in several processes
 ray             workers on a Ray cluster
-watcher         a program that kills the processes of a Ray driver that was killed
+watcher         a program that kills Ray's processes if the driver was killed
 model_workers   scores of sentences under models that workers have loaded
 
 `contstim.optimization.jobs` has the tasks and queues of searches for triplets.

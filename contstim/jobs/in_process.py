@@ -60,7 +60,8 @@ class InterleavedExecutor(Executor):
 
     A worker runs until it needs a network or finishes its task. Then the next worker runs, in the
     order of worker numbers. When all workers with a task need a network, the network with the most
-    waiting workers computes their calls in common batches, see `contstim.models.merging`.
+    waiting workers computes the calls of these workers in common batches (see
+    `contstim.models.merging`).
 
     The order does not depend on timing, so equal jobs give equal results. With another number of
     workers, batches have other sizes, which may change the rounding of scores within a search.
@@ -88,7 +89,7 @@ class InterleavedExecutor(Executor):
         from contstim.models.batching import float32_products
 
         self._lender = context.fresh()
-        # The setting applies to all threads, so set it here, not within tasks
+        # `float32_products` applies to all threads, so enter it here, not within tasks
         self._open.enter_context(float32_products())
 
     def spawn(self, worker: int) -> None:
@@ -149,7 +150,7 @@ class _Thread:
     """A thread that runs only while `run` waits for it.
 
     Attributes:
-        message: next input of the thread, a task or the answer to its network call; None if the
+        message: next input of the thread: a task, or the answer to its network call. None if the
             thread is idle or waits for an answer.
         call: network call without an answer; None if there is none.
     """
@@ -158,7 +159,7 @@ class _Thread:
         self.message: WorkerTask[Any] | Answer | None = None
         self.call: NetworkCall | None = None
         self._context = context
-        # Inputs of the thread, None to end it; outputs of the thread
+        # `_turns` has inputs of the thread (None ends it), `_results` has its outputs
         self._turns: SimpleQueue[Any] = SimpleQueue()
         self._results: SimpleQueue[Reply | NetworkCall | BaseException] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, daemon=True)
@@ -169,7 +170,7 @@ class _Thread:
         message, self.message, self.call = self.message, None, None
         self._turns.put(message)
         result = self._results.get()
-        if isinstance(result, BaseException):  # this error ended the thread; it is not a task's
+        if isinstance(result, BaseException):  # an error outside of tasks, which ended the thread
             raise result
         if isinstance(result, NetworkCall):
             self.call = result
@@ -192,7 +193,7 @@ class _Thread:
             self._results.put(error)
 
     def _wait(self, call: NetworkCall) -> Answer:
-        """Pass a network call to `run`, and return the answer; if it is None, end the thread."""
+        """Pass a network call to `run`, and return the answer; the answer None ends the thread."""
         self._results.put(call)
         answer: Answer | None = self._turns.get()
         if answer is None:

@@ -36,7 +36,7 @@ def remote_scorers(
     """Provide scorers whose models are loaded by workers, not by this process.
 
     Requests are split into chunks of sentences. `score_sentences` submits the chunks of all models
-    at once. A worker prefers chunks of a model that it has loaded. If a worker dies or hangs, its
+    together. A worker prefers chunks of a model that it has loaded. If a worker dies or hangs, its
     chunk is repeated. Results do not depend on such failures, the executor or the number of
     workers.
 
@@ -102,7 +102,7 @@ class ModelTask(WorkerTask[WorkerContext]):
         (scorer,) = context.scorers((self.model,))
         if not self.fingerprint:
             return scorer.convention, scorer.training_text
-        # If the file was overwritten, scores of two models would get the same name
+        # If the file was overwritten, scores of the old and the new model would get the same name
         if scorer.convention.fingerprint != self.fingerprint:
             raise ModelError(
                 f"{scorer.name} has changed since scoring began. Run the same command again."
@@ -138,8 +138,8 @@ class ModelTaskQueue(TaskQueue[Any]):
     def take(self, loaded: Sequence[str]) -> Any:
         """See `TaskQueue.take`.
 
-        The order of preference: a model that the worker has loaded, the fewest workers with the
-        model, the most waiting tasks of the model.
+        Prefer a model that the worker has loaded; then the model with the fewest running tasks;
+        then the model with the most waiting tasks.
         """
         waiting = [model for model, tasks in self._waiting.items() if tasks]
         if not waiting:
@@ -194,5 +194,5 @@ def work_off(
     if len(errors) > 1:
         raise ModelError("\n".join([f"{len(errors)} models failed.", *errors]))
     for error in queue.errors.values():
-        # Only errors of models contain the model's name
+        # Name the model in a WorkerError; errors of models already contain the name
         raise WorkerError(errors[0]) if isinstance(error, WorkerError) else error

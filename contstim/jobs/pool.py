@@ -79,7 +79,7 @@ class Executor(ABC):
     """Number of workers, known after `start`; workers are numbered from 0."""
 
     shares_models: bool = False
-    """Whether workers share loaded models. If so, several tasks of a model together are faster."""
+    """Whether workers share loaded models. If so, concurrent tasks of one model are faster."""
 
     silence: float = inf
     """A worker without a sign of life for this many seconds is assumed to hang."""
@@ -200,7 +200,7 @@ class Pool:
                     self._on_reply(number, reply, queue)
                 case number, WorkerError() as death:
                     self._on_death(number, str(death), queue)
-            # After the event, because a result that arrived in time must count
+            # Check deadlines after the event, because a result that arrived in time must count
             late = [n for n, worker in self._workers.items() if worker.deadline < monotonic()]
             for number in late:
                 self.replace(number)
@@ -227,10 +227,11 @@ class Pool:
                 return None
 
     def silent_workers(self) -> list[int]:
-        """Return the workers that gave no sign of life for too long, at most once a second.
+        """Return the workers without a sign of life for more than `Executor.silence` seconds.
 
-        A pause between two checks counts as at most two seconds. It may be longer if this process
-        is busy or suspended, which does not mean that workers hang.
+        Check at most once a second; between checks, return no workers. A pause between two checks
+        counts as at most two seconds. A longer pause means that this process was busy or suspended,
+        not that workers hang.
         """
         now = monotonic()
         if now - self._last_check < PULSE:

@@ -89,7 +89,7 @@ class ProcessExecutor(Executor):
     def wait(self, timeout: float) -> Event | None:
         """See `Executor.wait`."""
         pipes = {pipe: number for number, pipe in self._pipes.items()}
-        # The first message of a worker is a text. If the worker has died, its pipe is closed
+        # A worker sends a text when it is ready, then replies. If it has died, its pipe is closed
         for pipe in connection.wait(list(pipes), timeout):
             number = pipes[pipe]  # type: ignore[index]
             try:
@@ -100,7 +100,7 @@ class ProcessExecutor(Executor):
 
     def _exit_reason(self, worker: int) -> str:
         process = self._processes[worker]
-        process.join(0.5)  # otherwise a dying process may have no exit status yet
+        process.join(0.5)  # wait, because a dying process may have no exit status yet
         exit_code = process.exitcode
         if exit_code is None or exit_code >= 0:
             return f"exit status {exit_code}"

@@ -162,7 +162,7 @@ class RayExecutor(Executor):
         return None
 
     def signs_of_life(self) -> dict[int, object]:
-        """Return ready worker → pending heartbeat, which changes after each answer."""
+        """Return ready worker → pending heartbeat, replaced by a new one after each answer."""
         for worker in self._processes:
             heartbeat = self._beats.get(worker)
             if heartbeat is None or self._ray.wait([heartbeat], timeout=0)[0]:
@@ -175,7 +175,7 @@ class RayExecutor(Executor):
         self._ray.kill(self._actors.pop(worker))
         process_location = self._processes.pop(worker, None)
         if process_location is not None:
-            # Ray only asks the process to exit, which a suspended process cannot do. So a task on
+            # Ray only asks the process to exit, but a suspended process cannot exit. So a task on
             # the same machine kills the process
             node, process = process_location
             strategies = self._ray.util.scheduling_strategies

@@ -1,7 +1,7 @@
 """A program that outlives the driver (the process that started Ray) and kills Ray's processes.
 
 The driver runs the program as a script, with a mark as its argument. The program does not import
-contstim, so that it starts at once. If its standard input ends without the word `done`, the driver
+contstim, so that it starts fast. If its standard input ends without the word `done`, the driver
 has died, and the program kills two kinds of processes:
 
 * Processes with the mark in an environment variable, which the driver's child processes inherit.

@@ -52,7 +52,7 @@ class WorkerContext:
 
     Attributes:
         capacity: maximum number of models that stay loaded; more if the current task needs more.
-        folder: folder of relative file names in specifications.
+        folder: folder to which relative file names in specifications refer.
         names: specification of a model → name; the default is the specification.
     """
 
@@ -69,10 +69,10 @@ class WorkerContext:
         return replace(self)
 
     def borrower(self) -> Self:
-        """Return a context for a worker of this process that shares the models of this context.
+        """Return a context that shares this context's models, for a worker of this process.
 
-        `capacity` applies to all such workers together. The scorers of each task share weights, but
-        not the state that a search changes.
+        `capacity` applies to all such workers together. Scorers of different tasks share weights,
+        but not the state that a search changes.
         """
         worker = self.fresh()
         worker._lender = self
@@ -101,13 +101,14 @@ class WorkerContext:
         if self._lender is not None:
             lent = self._lender.scorers(names)
             for scorer in lent:
-                # Cache the convention for all copies: below float32, it needs network passes
+                # Cache the convention before copying: for a model with less precision than float32,
+                # it needs network passes
                 _ = scorer.convention
             return [scorer.for_another_search() for scorer in lent]
         for name in names:
             if name not in self._models:
                 self._make_room(for_models=names)
-                if self.folder.is_dir():  # another machine may not have the folder
+                if self.folder.is_dir():  # on another machine, it may be missing
                     os.chdir(self.folder)
                 model_name = self.names.get(name, name)
                 self._models[name] = load_scorer(name, self.loading, name=model_name)

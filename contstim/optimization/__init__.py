@@ -1,4 +1,4 @@
-"""Search for a controversial sentence, exact selection of a set, and many searches at once.
+"""Search for a controversial sentence, exact selection of a set, and many concurrent searches.
 
 search      find one controversial sentence, or a triplet
 selection   choose the best set of natural pairs, minimal pairs or triplets, with a proven bound

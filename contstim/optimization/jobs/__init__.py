@@ -1,4 +1,4 @@
-"""Triplets for every pair of models: workers search, and each result is stored at once.
+"""Triplets for every pair of models: workers search, and each result is stored immediately.
 
     SearchQuestion: triplets for each pair, recipe, constraints, seed
         |

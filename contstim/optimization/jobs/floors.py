@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 MAX_REFERENCE_SENTENCES = 1_000
 """Maximum number of natural sentences of each length whose scores determine a floor.
 
-A masked model scores these sentences in minutes, not hours. At the first quartile, the standard
-error of the quantile is 1.4 %.
+A masked model scores these sentences in minutes, not hours. The limit costs little precision: a
+floor at the first quartile has a standard error of 1.4 percentage points.
 """
 
 _SENTENCES_PER_TASK = 200
@@ -82,9 +82,9 @@ class NaturalScores:
         return not self.store.naturals().isdisjoint(s.text for s in self.sentences)
 
     def floors(self, quantile: float, reporter: Reporter) -> Floors:
-        """Return stored floors of plausibility, and floors that workers compute.
+        """Return the floors of plausibility; workers compute the floors that are not stored.
 
-        Without a quantile, the result is empty.
+        If `quantile` is 0, the result is empty.
         """
         if not quantile:
             return {}
@@ -129,7 +129,11 @@ class NaturalScores:
     def _score(
         self, sentences: Mapping[str, Sequence[Sentence]]
     ) -> dict[str, dict[Sentence, float]]:
-        """Let workers score sentences by model; leave out those that a model cannot score."""
+        """Let workers score sentences; return model → sentence → score.
+
+        `sentences` has the sentences of each model. Sentences that the model cannot score are left
+        out.
+        """
         size = _SENTENCES_PER_TASK
         tasks = [
             ScoringTask(model, tuple(of_model[start : start + size]))
@@ -173,8 +177,8 @@ def floors_of(scores: Mapping[Sentence, float], quantile: float) -> dict[int, fl
         by_length[len(sentence)].append(score)
     floors = {}
     for n_words, log_probs in sorted(by_length.items()):
-        # With rounding errors, .28 * 25 is slightly above 7
+        # Subtract 1e-9, because a rounding error may raise a whole number: .28 * 25 > 7
         rank = max(1, ceil(quantile * len(log_probs) - 1e-9))
-        # Without interpolation, which is impossible between -inf and a number
+        # Do not interpolate, which is impossible between -inf and a number
         floors[n_words] = float(sorted(log_probs)[rank - 1])
     return floors

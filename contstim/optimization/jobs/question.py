@@ -55,7 +55,7 @@ class SearchQuestion(SearchRules):
         super().__post_init__()
         if self.seed < 0:
             raise InputError(f"seed must be 0 or more, not {self.seed}.")
-        # Raise their errors before any model is loaded
+        # Compute these values now, so that their errors are raised before any model is loaded
         _ = recipe_named(self.recipe), self.budget, self.judges
 
     @property

@@ -4,7 +4,7 @@
           |
     [natural_walk]     s17    s4     s31    s8     s22  …      sentences that both models know
           |
-       searches        found  none   found  none   found       one for each, at any time
+       searches        found  none   found  none   found       one for each, in any order
           |
     [counted_results]  s17           s31           s22         the first `per_pair` triplets count
 
@@ -46,9 +46,10 @@ if TYPE_CHECKING:
 _ATTEMPTS = 3
 
 MAX_UNSUCCESSFUL_SEARCHES = 3
-"""Maximum number of unsuccessful searches of a pair of models, divided by `per_pair`.
+"""The walk of a pair of models ends after this number times `per_pair` unsuccessful searches.
 
-Unsuccessful searches take longest. If there are many, the words allow hardly any change.
+Unsuccessful searches take longest. If many searches are unsuccessful, the words allow hardly any
+change, so further searches would hardly ever succeed.
 """
 
 
@@ -56,7 +57,7 @@ class Searches:
     """The searches of a study, and their results in its store.
 
     Args:
-        question: settings of the searches; `SearchQuestion.resolved`.
+        question: settings of the searches, with defaults filled in (`SearchQuestion.resolved`).
         sds: standard deviation of each model's scores; needed if a unit is not nats.
 
     Attributes:
@@ -81,7 +82,7 @@ class Searches:
 
     def task(self, pair: ModelPair, natural: Sentence) -> TripletTask:
         """Return the search of a pair of models that begins from a natural sentence."""
-        # If a model scored no sentence of this length, the search reports it
+        # A model that can score no sentence of this length has no floor; the search will report why
         least = {m: floors.get(len(natural), -inf) for m, floors in self._floors.items()}
         fingerprints = {m: profile.convention.fingerprint for m, profile in self._profiles.items()}
         first, second = pair
@@ -103,7 +104,10 @@ class Searches:
         return self._store.times.get(search_key(self.question, *pair)).a_unit
 
     def find(self, task: TripletTask) -> Result | None:
-        """Return the stored result of a search, or that of an excluded sentence; otherwise None."""
+        """Return the stored result of a search; None if there is none.
+
+        If the natural sentence contains an excluded word, return an `inadmissible` result instead.
+        """
         excluded = self.question.excluded
         words = [word for word in task.natural.words if word.lower() in excluded]
         if words:
@@ -112,7 +116,10 @@ class Searches:
         return self._store.find(task.key)
 
     def keep(self, task: TripletTask, outcome: Outcome) -> Result:
-        """Store the outcome of a search, except a failed one, which the next run repeats."""
+        """Store the outcome of a search, and return the result.
+
+        A failed outcome is not stored, so that the next run repeats the search.
+        """
         self.wall_seconds += outcome.wall_seconds
         self.network_seconds += outcome.network_seconds
         result = _result(task, outcome)
@@ -151,7 +158,7 @@ def search_key(question: SearchQuestion, model_1: str, model_2: str) -> str:
 
 
 class TripletQueue(TaskQueue[TripletTask]):
-    """The searches for the triplets of every pair of models; each outcome is stored at once.
+    """The searches for the triplets of every pair of models; each outcome is stored immediately.
 
     Each pair uses its natural sentences in the order of its walk. A pair starts another search if
     its triplets and running searches together are fewer than `per_pair`. So the results that count
@@ -159,7 +166,7 @@ class TripletQueue(TaskQueue[TripletTask]):
 
     Args:
         walks: natural sentences of each pair, see `natural_walk`.
-        together: whether searches between the same models are faster at the same time.
+        together: whether searches between the same models are faster if they run at the same time.
         write_table: function that writes a table of the triplets so far; None for no table.
     """
 
@@ -192,7 +199,10 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._report()
 
     def _walk_on(self, pair: ModelPair) -> None:
-        """Look up results until the next search, if the pair needs one."""
+        """Look up stored results along the walk, until a sentence has none; queue its search.
+
+        Stop earlier if the pair needs no further search.
+        """
         # Only one search waits, because it may turn out to be unnecessary
         while not self._waiting[pair] and self._expected[pair] < self._per_pair:
             is_over = self._unsuccessful[pair] >= MAX_UNSUCCESSFUL_SEARCHES * self._per_pair
@@ -245,8 +255,9 @@ class TripletQueue(TaskQueue[TripletTask]):
         """See `TaskQueue.take`.
 
         Each pair has a first search before any pair has a second one, so that examples of all pairs
-        are soon available. Otherwise, the order of preference is: the fewest models to load; the
-        fewest workers of the pair (the most with `together`); the order of `pairs_sharing_models`.
+        are soon available. Otherwise, prefer the pair with the fewest models to load; then the pair
+        with the fewest running searches (the most with `together`); then the first pair of
+        `pairs_sharing_models`.
         """
         waiting = [pair for pair in self._order if self._waiting[pair]]
         if not waiting:
@@ -287,11 +298,11 @@ class TripletQueue(TaskQueue[TripletTask]):
 def pairs_sharing_models(models: Sequence[str]) -> list[tuple[str, str]]:
     """Return all unordered pairs; each pair shares a model with the previous pair.
 
-    The order for a, b, c, d is ab, ac, ad, bd, bc, cd. With two models in memory, every pair after
-    the first then needs only one load.
+    The order for a, b, c, d is ab, ac, ad, bd, bc, cd. If two models fit into memory, each pair
+    after the first needs only one load.
     """
-    # Row i has the pairs whose first model is i. Every second row is reversed, so that it begins
-    # with the last model of the previous row
+    # Row i has the pairs whose first model is i. Rows with an odd index are reversed, so that they
+    # begin with the last model of the previous row
     rows: list[list[tuple[str, str]]] = [[] for _ in models]
     for (i, first), (_, second) in combinations(enumerate(models), 2):
         rows[i].append((first, second))
@@ -303,9 +314,9 @@ def natural_walk(
 ) -> Iterator[Sentence]:
     """Yield the natural sentences that a pair of models can use, in the pair's own random order.
 
-    The order is that of a hash of seed, models and sentence. So the order of two sentences does
-    not depend on other sentences, on other models, or on their order in `sentences`. Sentences
-    with one word or with unusable words are omitted. `models` are fingerprints, in any order.
+    Sentences are sorted by a hash of seed, models and sentence. So the order of two sentences does
+    not depend on other sentences, on other models, or on the order of `sentences`. Sentences with
+    one word or with unusable words are omitted. `models` are fingerprints, in any order.
     """
 
     def random_key(sentence: Sentence) -> bytes:

@@ -32,7 +32,8 @@ class TripletResults:
     Attributes:
         triplets: triplets, grouped by pair of models, in the order of the pair's natural sentences.
         unchanged: triplets of unsuccessful searches in the same order. Their three sentences are
-            not all different, because a search found nothing or both found the same sentence.
+            not all different: one of the two searches found nothing, or both found the same
+            sentence.
         training_texts: name of a model → text that it was trained on; None if unknown.
         floors: name of a model → number of words → floor of plausibility, nats.
         refused: name of a judge → share of the judged sentences that only this judge refused.
@@ -69,7 +70,8 @@ class TripletResults:
             and result.triplet.natural == triplet.natural
             and (result.model_1, result.model_2) == models
         )
-        # Stored reasons cannot contain the user's names, but may contain specifications
+        # After " where ", a stored reason may name models by specification. Omit this part, because
+        # the last line adds the user's names
         reason = next(reasons, "").partition(" where ")[0]
         synthetics = (triplet.synthetic_1, triplet.synthetic_2)
         without = [m for m, s in zip(models, synthetics, strict=True) if s == triplet.natural]
@@ -109,7 +111,7 @@ class PairStatistics:
         triplets: number of triplets whose three sentences are all different.
         unchanged: number of unsuccessful searches.
         inadmissible: number of natural sentences that were skipped without a search.
-        reasons: reason → number of these sentences.
+        reasons: reason → number of sentences skipped for this reason.
         missing: number of triplets that are missing, because no natural sentence was left or too
             many searches were unsuccessful.
         drop_1: mean of the first of `Triplet.drops`.
@@ -136,7 +138,7 @@ class PairStatistics:
 
     @property
     def replaced(self) -> int:
-        """Number of natural sentences without a triplet for which another sentence was used."""
+        """Number of natural sentences that yielded no triplet and were replaced by another one."""
         return self.inadmissible + self.unchanged - self.missing
 
 

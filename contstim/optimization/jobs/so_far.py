@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _RowT = TypeVar("_RowT", "Triplet", "Result")
 
 _SECONDS = 10.0  # minimum time between two writes of the file
-_SHARE = 0.05  # maximum share of the time for writing
+_SHARE = 0.05  # writing takes at most this share of the time
 _SHOWN = 100  # maximum number of triplets on a page
 _REPORT_SECONDS = 1.0  # minimum time between two reports if no search ends
 _DEFAULT_SECONDS = 60.0  # expected time of a search without measurements
@@ -46,7 +46,7 @@ def table_so_far(out: Path) -> Path:
 def triplets_writer(
     path: Path, names: Mapping[str, str]
 ) -> Callable[[Mapping[ModelPair, Sequence[Result]]], None]:
-    """Return a function that writes the triplets of results, but not more often than needed.
+    """Return a function that writes the triplets of results, unless the last write is recent.
 
     The minimum time between two writes is the longer of ten seconds and twenty times the
     duration of a write. The function raises an InputError if the file cannot be written.
@@ -83,9 +83,10 @@ def _triplets(results: Mapping[ModelPair, Sequence[Result]]) -> list[Triplet]:
 def so_far(
     results: Mapping[ModelPair, Sequence[Result]], seconds: Mapping[ModelPair, Sequence[float]]
 ) -> Iterator[Part]:
-    """Yield a table with numbers and times of searches for each pair of models, and the triplets.
+    """Yield a table with a row for each pair of models, and the triplets.
 
-    `seconds` has the times of searches of this run.
+    The columns are numbers of triplets and searches, and the mean of the pair's `seconds`, the
+    durations of its searches in this run.
     """
     models = [*dict.fromkeys(model for pair in results for model in pair)]
     names = dict(zip(models, short_names(models), strict=True))
@@ -109,8 +110,8 @@ def so_far(
 class SearchProgress:
     """Progress of the searches between all pairs of models.
 
-    Progress is the completed share of the expected time of all searches, in triplets. A running
-    search counts in part.
+    Progress is reported in triplets: the completed share of the expected time of all searches,
+    times the number of triplets. A running search counts in part.
 
     Args:
         expected: function that returns the seconds for a triplet of a pair; None if unknown.
@@ -169,8 +170,8 @@ def costs_of(
 ) -> dict[ModelPair, float]:
     """Return pair of models → seconds for a triplet.
 
-    For a pair without measurements, this is the mean of the pairs that share a model with it, or
-    the mean of all pairs.
+    For a pair without measurements, this is the mean of the pairs that share a model with it. If
+    these have no measurements either, it is the mean of all pairs, or else `_DEFAULT_SECONDS`.
     """
     seconds_of = {pair: seconds for pair in pairs if (seconds := expected(pair))}
     of_model: defaultdict[str, list[float]] = defaultdict(list)

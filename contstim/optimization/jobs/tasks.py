@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 SEEDS = 3
-"""Maximum number of seeds of a search that finds nothing."""
+"""Maximum number of seeds for a triplet; a further seed is used only if a search finds nothing."""
 
 VERSION = 6
 """Version of the search; increase it when the same search finds another result.
@@ -154,7 +154,8 @@ class TripletTask(WorkerTask[SearchContext]):
     """Search for the triplet of one natural sentence and two models.
 
     Attributes:
-        question: settings of the study's searches; `SearchQuestion.resolved`.
+        question: settings of the study's searches, with defaults filled in
+            (`SearchQuestion.resolved`).
         fingerprints: fingerprints of the models when the job began.
         words: digest of the words that the search may use.
         judges: specification and fingerprint of each judge.
@@ -248,7 +249,7 @@ class TripletTask(WorkerTask[SearchContext]):
                     few_changes=few_changes,
                 )
         except ContstimError:
-            # The natural sentence may be impossible under a model
+            # If the natural sentence is impossible under a model, the search did not fail
             for model in loaded.values():
                 if model.scores([self.natural])[0] == -np.inf:
                     return Outcome("inadmissible", f"{model.name} gives it probability zero")
@@ -270,7 +271,8 @@ class TripletTask(WorkerTask[SearchContext]):
         """Return the two models and the judges, by specification."""
         fingerprints = dict([*zip(self.models, self.fingerprints, strict=True), *self.judges])
         loaded = dict(zip(fingerprints, context.scorers(tuple(fingerprints)), strict=True))
-        # Files may have been overwritten, but scores of two models must not have the same name
+        # The files may have been overwritten since the job began. Results of the old and the new
+        # model must not be stored under the same name
         for name, model in loaded.items():
             if model.convention.fingerprint != fingerprints[name]:
                 raise ModelError(f"{model.name} has changed since the job began; start it again.")

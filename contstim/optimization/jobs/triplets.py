@@ -53,8 +53,9 @@ def find_triplets(
     depend on earlier runs only because the store keeps floors of plausibility and default judges
     when sentences or models are added or removed.
 
-    If a natural sentence yields no triplet, the pair uses its next one. A search that fails is
-    tried three times. Then the other searches continue, and the next run tries it again.
+    If a natural sentence yields no triplet, the pair uses its next one. A failed search is tried up
+    to three times. If all attempts fail, the other searches continue, and the next run tries the
+    failed search again.
 
     `context` has the words to use. `task_limit` is the maximum number of seconds for a search,
     including loading its models. `so_far` is the path of a table of the triplets so far. For the
@@ -81,7 +82,8 @@ def find_triplets(
         profiles = _inspect(ordered, sentences, workers)
         for name, profile in profiles.items():
             tell_vocabulary(name, profile.convention.rule, profile.unknown, reporter)
-        # In a separate call, because a judge may be one of the models under another specification
+        # Use a separate call: `_inspect` refuses equal models, but a judge may be a compared model
+        # under another specification
         profiles |= _inspect([j for j in named_judges if j not in profiles], (), workers)
         for judge, name in named_judges.items():
             profiles[judge].convention.require_log_probability(name, "A judge")

@@ -40,8 +40,8 @@ proposers     two strategies to find a better word: ours and the published one
 screening     estimates for each word at a position, and the search state
 black_box     estimates for models that only return scores of whole sentences
 perturbation  new starts for the loop, some from below the floor
-few_changes   another search: sentences with few new words on which the models disagree enough, of
-              which judges choose one
+few_changes   another search: judges choose one of the sentences with few new words on which the
+              models disagree enough
 near_pairs    another search: the sentence with one new word on which two models disagree most
 restarts      repeated searches from one natural sentence, their limits, and the best result
 evaluator     exact scores, their cache, log and costs

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     Term: TypeAlias = str | tuple[str, str]  # a word, or two neighbours
 
 # Priors of the weights are independent and normal, in nats. The standard deviations of terms are
-# near the maximum-likelihood values in searches under a small GPT-2 with 8,000 tokens. The
-# maximum-likelihood noise is 0.7 nats, but with 2.0, searches try more words and find better ones
+# near the maximum-likelihood values in searches under a small GPT-2 with a vocabulary of 8,000
+# tokens. The maximum-likelihood value of the noise is 0.7 nats. With 2.0 nats, searches try more
+# words and find better ones
 _OFFSET, _DRAFT, _TOKENS = range(3)  # indices of the weights a, b and c; weights of terms follow
 _MEANS = (0.0, 1.0, -4.0)
 _SPREADS = (100.0, 0.5, 4.0)

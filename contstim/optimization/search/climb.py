@@ -123,9 +123,9 @@ def climb(
 ) -> Climb:
     """Improve a sentence word by word (Golan et al. 2023, Methods).
 
-    `state` is the final state of an earlier climb with the same evaluator, which this climb
-    updates; None for a new state. Without a perturbation, there is a single round. `on_step` is
-    called with each accepted step.
+    `state` is the final state of an earlier climb with the same evaluator; this climb updates it.
+    None means a new state. Without a perturbation, there is a single round. `on_step` is called
+    with each accepted step.
     """
     evaluator = objective.evaluator
     if state is None:
@@ -146,8 +146,8 @@ def climb(
 
     for round_ in count():
         # Visit positions in random cycles, each position once per cycle. Stop if the last n visits
-        # failed, where n is the number of positions that can change. If a position failed before
-        # with the same sentence, it fails again without a proposal
+        # failed, where n is the number of positions that can change. A position that failed before
+        # with the same sentence counts as failed again, without a new proposal
         cycle: list[int] = []
         failures_in_a_row = 0
         while failures_in_a_row < len(candidates.positions):

@@ -94,7 +94,7 @@ def same_length(margin: int = 0) -> Constraint:
     """Allow at most `margin` characters more or fewer than in the natural sentence."""
 
     def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
-        # Characters of the other words and of spaces; then add those of each candidate
+        # Count the characters of the other words and of spaces; then add the length of each word
         n_characters = len(sentence.bare) - len(sentence.words[index])
         within: BoolArray = np.abs(_lengths(words) + (n_characters - len(natural.bare))) <= margin
         return within
@@ -107,7 +107,8 @@ def same_frequency(frequencies: WordFrequencies, margin: float) -> Constraint:
     zipf = frequencies.zipf
 
     def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
-        # Difference of the sums over the other words; then add each candidate
+        # Sum of the sentence without its word at `index`, minus the sum of the natural sentence;
+        # then add the frequency of each word
         pairs = zip(sentence.words, natural.words, strict=True)
         difference = sum(zipf(new) - zipf(old) for new, old in pairs if new != old)
         differences = _zipfs(frequencies, words) + (difference - zipf(sentence.words[index]))
@@ -158,10 +159,10 @@ def capitals(vocabulary: Vocabulary) -> Constraint | None:
 def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> Constraint:
     """Require that new words have tag and kind of the natural sentence's word; see `TagTable`.
 
-    If the table does not list a word, it cannot be replaced.
+    A word of the natural sentence that the table does not list cannot be replaced.
 
-    The function `uses` returns 0-based position → kind of the word in this sentence, for words
-    whose main kind does not apply; see `contstim.english.words.verb_uses`.
+    A word may have another kind in this sentence than its main kind. For these words, the function
+    `uses` returns 0-based position → kind; see `contstim.english.words.verb_uses`.
     """
     tags = table.tags(natural)
     kinds = dict(enumerate(map(table.main_kind, natural.words, tags)))
@@ -312,7 +313,7 @@ def _mask_listed(words: Words, chosen: Set[str]) -> BoolArray:
     return listed
 
 
-# Every visit needs these values of tens of thousands of words
+# Every visit needs these values of tens of thousands of words, so they are cached
 _indices = SizedCache(lambda words: {word: i for i, word in enumerate(words)}, len, WORDS)
 _indices_by_lower_case = SizedCache(
     lambda words: grouped((word.lower(), i) for i, word in enumerate(words)), len, WORDS

@@ -45,18 +45,19 @@ class Evaluator:
     """The models of a search, their exact scores so far, and their costs.
 
     Args:
-        models: models. The number of a model is its index, and the row of its log-probabilities.
+        models: models of the search. The number of a model is its index in `models`, and its row in
+            arrays of log-probabilities.
 
     Attributes:
         evaluations: exactly scored candidates, in order.
         tallies: computations of each model, including drafts.
-        exact_passes: number of network passes of each model for the first sentence.
+        exact_passes: number of passes that each model needed to score the first sentence exactly.
     """
 
     def __init__(self, models: tuple[Scorer, ...]) -> None:
         self.models = models
-        # Searches depend on costs, which cached prefixes of earlier searches would reduce. Equal
-        # seeds must give equal searches
+        # Equal seeds must give equal searches. A search depends on the costs of its models, and
+        # prefixes cached by earlier searches would reduce these costs
         for model in models:
             model.forget_prefixes()
         self.evaluations: list[ScoredCandidate] = []
@@ -121,8 +122,8 @@ class Evaluator:
     ) -> FloatArray:
         """Return one model's exact log-probabilities of sentences, (n_sentences,), nats.
 
-        Sentences that are not cached are scored in one batch. `position` is the only
-        position at which they differ from the current sentence, or None.
+        Sentences that are not cached are scored in one batch. If all sentences differ from a
+        current sentence at one position only, `position` is this position; otherwise it is None.
         """
         cache = self._scores[number]
         scores = np.array([cache.get(sentence, np.nan) for sentence in sentences])
@@ -166,11 +167,11 @@ class Evaluator:
         words: Sequence[str],
         promising: Callable[[FloatArray], BoolArray] | None = None,
     ) -> FloatArray:
-        """Return and record all models' exact log-probabilities, (n_models, n_words), nats.
+        """Return all models' exact log-probabilities with each word, (n_models, n_words), nats.
 
-        The function `promising` receives the scores so far, (n_models, n_words), nan if
-        unknown. It returns a mask of the words that the next model scores, (n_words,); None
-        for all words.
+        Also record them. The function `promising` receives the scores so far, (n_models, n_words),
+        nan if unknown. It returns a mask of the words that the next model scores, (n_words,). If
+        `promising` is None, every model scores all words.
         """
         log_probs = np.full((len(self.models), len(words)), np.nan)
         for number in range(len(self.models)):

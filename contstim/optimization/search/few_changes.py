@@ -9,9 +9,9 @@
 
 Proposals have one or two new words; if none is feasible, three. Models with cheap scores, such as
 n-gram models, score all proposals exactly. For other models, the search estimates how much each
-word changes the score of the natural sentence, and adds the changes of a proposal's new words. A
-regression of exact scores on estimates orders the proposals (Golan et al. 2023, Eq. 3). It is
-fitted again after each batch of scores.
+new word changes the score of the natural sentence. The estimate for a proposal is the sum of the
+changes by its new words. A regression of exact scores on estimates orders the proposals (Golan et
+al. 2023, Eq. 3). The regression is fitted again after each batch of exact scores.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class FewChanges:
         max_changes: maximum number of new words; None for three, or half of the words of a
             sentence if that is less.
         judge_drop: maximum mean of log p(natural) - log p(result) over the judges, nats.
-        max_scored: maximum number n of sentences for the largest network. Each network of the pair
-            scores at most max(40, n * f / k) sentences, where k is the number of passes for a
-            score. A network with less work for a score than the largest network or judge has a
-            larger f: the ratio of their work, at most 10.
-        chooser: name of the network of the pair that chooses if there is no judge; None for the
-            network that finds the natural sentence likelier.
+        max_scored: n, the maximum number of sentences for the largest network. Each network of the
+            pair scores at most max(40, n * f / k) sentences. k is the network's number of passes
+            for a score. f is the work for a score under the largest network or judge, divided by
+            the work under this network, but at most 10.
+        chooser: name of the network that chooses if there is no judge, one of the pair's networks.
+            None means the network under which the natural sentence is likelier.
 
     Raises:
         InputError: if a number is out of range.
@@ -79,7 +79,7 @@ class FewChanges:
 
 ENOUGH = "the best of the sentences with enough nats was chosen"
 TOO_FEW = "no sentence with few new words that has enough nats was found"
-"""Reasons why such a search ended, as messages for the user."""
+"""Reasons why a search for few new words ended, as messages for the user."""
 
 _MAX_CHANGES = 3  # default maximum number of new words
 _FIRSTS = 25  # for each position, number of sentences with one new word that get a second one
@@ -87,12 +87,14 @@ _EXTENDED = 150  # number of sentences with two new words that get a third one
 _KEPT = 60  # maximum number of proposals for each position of a sentence with new words
 _MIN_SCORED = 40  # every network may score this number of sentences
 _BATCHES = 10  # a network scores its sentences in this number of batches
-_MAX_BATCH = 36  # maximum number of sentences that judges score at once
-_PATIENCE = 2  # scoring ends after this many batches in a row without a better sentence
-_FIRST_SHARE = 0.7  # before a third word is tried, this share of the sentences is scored
+_MAX_BATCH = 36  # maximum number of sentences that judges score in a batch
+# When a feasible sentence is known, scoring ends after this many batches in a row without gain
+_PATIENCE = 2
+_FIRST_SHARE = 0.7  # before a third word is tried, at most this share of the sentences is scored
 _ERROR = 3.0  # standard deviation of estimates before any calibration, nats
-_PRIOR_SD = (5.0, 0.3, 2.0, 0.2)  # of intercept, slope, effect of a new word, other slopes
-_LOWEST = -50.0  # changes of a log-probability below this count as this, nats
+# Prior standard deviations of intercept, slope, effect of a new word, other slopes
+_PRIOR_SD = (5.0, 0.3, 2.0, 0.2)
+_LOWEST = -50.0  # lower changes of a log-probability are raised to this value, nats
 _ODDS = 2.0  # sentences are scored in the order of quality + _ODDS * log p(feasible), nats
 _MIN_ODDS = -14.0  # sentences with a lower _ODDS * log p(feasible) are not scored
 
@@ -104,8 +106,8 @@ class Choice:
     Attributes:
         scored: number of sentences that networks or judges scored.
         minimal: whether no sentence with fewer new words is feasible; False if unknown.
-        judged: number of sentences that are feasible under the pair of models, and so were scored
-            by the judges; 0 without judges.
+        judged: number of sentences that the judges scored, because they are feasible under the pair
+            of models; 0 without judges.
         refused: judge → number of the judged sentences that only this judge refuses, because their
             log-probability decreases by more than `judge_drop`.
     """
@@ -122,7 +124,7 @@ class _Proposals:
     """Proposed sentences; each changes one word of a base.
 
     Attributes:
-        bases: sentences with one new word less.
+        bases: sentences with one new word fewer.
         base: index of each proposal's base in `bases`, (n,).
         index: 0-based position of the last new word, (n,).
         word: index of this word in `Candidates.possible`, (n,).
@@ -200,7 +202,7 @@ class FewChangesSearch:
         self._n_visits = 0
 
     def _find_choosers(self) -> list[int]:
-        """Return the number of the network of the pair that chooses; empty without networks.
+        """Return the index of the network that chooses; an empty list without networks.
 
         N-gram models do not choose, because they do not see whether a sentence makes sense.
         """
@@ -210,14 +212,14 @@ class FewChangesSearch:
         return sorted(self._networks, key=lambda number: -self._start.log_probs[number])[:1]
 
     def run(self) -> tuple[Climb, tuple[ScoredSentence, ...], Choice]:
-        """Search with one and two new words, and with more if no such sentence is feasible.
+        """Search for sentences with one or two new words; if none is feasible, with more new words.
 
-        Without networks and judges, search with two new words only if no sentence with one is
-        feasible.
+        Without networks and judges, search for sentences with two new words only if no sentence
+        with one new word is feasible.
 
         Returns:
-            Start and result, without steps; the feasible sentences, best first; and how the result
-            was chosen.
+            A `Climb` from the natural sentence to the result, without steps; the feasible sentences
+            that the judges allow, best first; and how the result was chosen.
         """
         natural, log_probs = self._natural, self._start.log_probs
         most = min(
@@ -232,7 +234,7 @@ class FewChangesSearch:
             more, bases = self._propose(bases, n_new)
             proposals = _Proposals.join([proposals, more])
         self._score(proposals, _FIRST_SHARE if n_new < most else 1.0)
-        # Models with cheap scores have scored all sentences with one new word
+        # Without networks, all sentences with one new word have exact scores, so none was missed
         none_with_one = fewest_first and not self._found
         while not self._found and n_new < most and bases:
             n_new += 1
@@ -335,7 +337,10 @@ class FewChangesSearch:
         return np.maximum(below, 0.0)
 
     def _quality(self, log_probs: FloatArray) -> FloatArray:
-        """Return the mean gain of sentences over the natural one under the choosers, (n,), nats."""
+        """Return the mean gain of sentences over the natural one, (n,), nats.
+
+        The mean is over the choosers; without choosers, over the accepting models.
+        """
         numbers = self._choosers or np.flatnonzero(self._objective.accepting).tolist()
         gains = log_probs[numbers] - self._start.log_probs[numbers, None]
         quality: FloatArray = gains.mean(axis=0)
@@ -431,9 +436,9 @@ class FewChangesSearch:
     ) -> tuple[FloatArray, FloatArray]:
         """Return expected log-probabilities, (n_models, n), and their errors, (n_models,), nats.
 
-        Each model without cheap scores has a Bayesian linear regression. It predicts exact scores
-        from three kinds of features: the model's estimates, the number of new words, and the scores
-        of models with cheap scores.
+        Each model without cheap scores has a Bayesian linear regression. It predicts the model's
+        exact scores from three kinds of features: the model's estimates, the number of new words,
+        and the scores of models with cheap scores.
         """
         expected = proposals.estimates.copy()
         errors = np.where(self._is_cheap, 0.0, _ERROR)

@@ -1,9 +1,9 @@
 """The new word for which two models disagree most about which of two sentences is likelier.
 
-The gain of a word is log p(sentence with the word) - log p(natural sentence), in nats. Other scores
-than log-probabilities are divided by their standard deviation over natural sentences. If one
-model's gain is positive and the other's negative, the models disagree. The size of the disagreement
-is the smaller absolute gain:
+The gain of a word is log p(sentence with the word) - log p(natural sentence), in nats. If a model
+has another unit, each gain is divided by the standard deviation of the model's scores of natural
+sentences. If one model's gain is positive and the other's negative, the models disagree. The size
+of the disagreement is the smaller absolute gain:
 
     The dog sleeps           cat    boy    idea
     gain under model 1        +3     +1      -9
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from contstim.models.base import Scorer
     from contstim.optimization.search.constraints import Candidates
 
-_BATCH_SIZE = 64  # after this many words, the search checks whether more scores are needed
+_BATCH_SIZE = 64  # words; after each batch, the search checks whether more scores are needed
 _ROUNDING = 1e-4  # nats; minimum of the tolerated difference of a score between batches
 
 
@@ -67,7 +67,7 @@ def near_pairs(
     for pair in combinations(range(len(models)), 2) if new else ():
         while True:
             first, second = gains[[*pair]]
-            bounds = np.fmin(np.abs(first), np.abs(second))  # of the known gains, nan if none
+            bounds = np.fmin(np.abs(first), np.abs(second))  # smaller known gain, nan if none
             bounds[np.isnan(bounds)] = np.inf
             bounds[np.sign(first) == np.sign(second)] = 0
             top = int(bounds.argmax())

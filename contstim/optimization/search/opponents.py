@@ -1,8 +1,8 @@
 """Scorers with different units as opponents in a search.
 
-Two log-probabilities are compared in nats. If the scores of a scorer have another unit, a search
-divides the scores of both sides by their standard deviations over natural sentences. A decrease of
-either score by one standard deviation then has the same weight.
+Two log-probabilities are compared in nats. If the unit of one scorer is not nats, a search divides
+the scores of both scorers by their standard deviations over natural sentences. A decrease of either
+score by one standard deviation then has the same weight.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 NATS_PER_SD = 10.0
-"""Number of nats that count as a standard deviation, because constants of a search are in nats.
+"""Number of nats that one standard deviation counts as; constants of a search are in nats.
 
 Log-probabilities of sentences of equal length have a standard deviation of about 10 nats.
 """

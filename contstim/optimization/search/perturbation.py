@@ -1,7 +1,7 @@
 """New starts for a climb at a local optimum (iterated local search).
 
-A local optimum is usually just above the floor, so most replacements fall below it. There are two
-methods for a new start.
+A local optimum is usually just above the floor, so most replacements fall below the floor. There
+are two methods for a new start.
 
 `Perturbation` replaces some words and stays above the floor. It prefers words with a high
 log p(accept model) - log p(reject model), even if the loss increases. The new sentence is further
@@ -15,7 +15,7 @@ words. It replaces a few words at random, and then minimises
 
 A low price leads to sentences far below the floor, which are unlikely under the reject model. Each
 higher price leads back towards the floor. If no single word lowers the sum, two neighbouring words
-are replaced at once, because n-gram models score words together with their neighbours.
+are replaced together, because n-gram models score words together with their neighbours.
 
 Example with a floor of -20 nats: `The dog sleeps` has a loss of -18 and is at the floor. The prices
 0.5, 1 and 2 lead to
@@ -57,7 +57,7 @@ class Perturbation:
     See `Objective.slack`.
 
     Attributes:
-        max_drafts: maximum number of words of a position that a draft scores.
+        max_drafts: maximum number of words that drafts score at each position.
         draft_covers: effort of a draft; see `Scorer.draft`.
         patience: the search ends after this many rounds in a row without gain.
         tries: maximum number of sentences to score until one satisfies the constraint.
@@ -110,7 +110,7 @@ class Perturbation:
     def _select_slackest(
         self, objective: Objective, estimates: PositionEstimates, columns: IntArray
     ) -> IntArray:
-        """Return columns of the words with most slack that should satisfy the constraint."""
+        """Return columns of the words with most slack, of those that probably are feasible."""
         mean, spread = estimates.mean[:, columns], estimates.spread[:, columns]
         # For safety, lower the means under accepting models by one standard deviation
         cautious = mean - np.array(objective.accepting)[:, None] * spread
@@ -132,8 +132,9 @@ class Oscillation(Perturbation):
         lowest: lower limit of the random first price, nats per nat.
         highest: upper limit of the random first price, nats per nat.
         rises: successive prices, divided by the first price.
-        first_words: for pairs of neighbours: number of best first words that are tried with every
-            second word.
+        first_words: number of words to try at the first position of two neighbours: the words with
+            the lowest loss + price * shortfall. Each of these words is combined with all words at
+            the second position.
     """
 
     patience: int = 6
@@ -228,7 +229,7 @@ class PricedLosses:
         return losses + self.price * shortfalls
 
     def best(self, sentence: Sentence, index: int) -> tuple[Sentence, float]:
-        """Return the sentence with the best word at a position, and the value of `of_words`."""
+        """Return the sentence with the best word at a position, and its value in `of_words`."""
         losses = self.of_words(sentence, index)
         column = int(losses.argmin())
         return self.replace(sentence, index, column), float(losses[column])
@@ -247,6 +248,7 @@ class PricedLosses:
     def _assess(self, log_probs: FloatArray, valid: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Return losses (inf for invalid sentences) and shortfalls, (n_sentences,) each, nats."""
         losses, shortfalls = self._objective.loss(log_probs), self._objective.shortfall(log_probs)
-        # No price outweighs a loss of -inf, so a sentence with this loss must have no shortfall
+        # No price outweighs a loss of -inf. So a sentence with this loss is valid only if it has no
+        # shortfall
         valid = valid & np.isfinite(shortfalls) & ((losses > -np.inf) | (shortfalls == 0))
         return np.where(valid, losses, np.inf), np.where(valid, shortfalls, 0.0)

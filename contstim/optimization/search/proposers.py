@@ -89,14 +89,15 @@ class ScreeningProposer(Proposer):
     """The default strategy: screen all words, draft promising words, score the best words exactly.
 
     Attributes:
-        draft_share: network passes for the drafts of a visit under each model, divided by the
-            passes of one exact score under all models.
-        min_draft_passes: minimum number of passes for the drafts of a visit under each model.
+        draft_share: maximum number of passes for the drafts of a visit under each model, as a share
+            of the passes for one exact score under all models together.
+        min_draft_passes: number of passes that the drafts may take even if `draft_share` allows
+            fewer.
         draft_covers: effort of a draft; see `Scorer.draft`.
         min_expected_improvement: a word is scored exactly if it has a larger expected improvement,
             nats.
         patience: the visit ends after this many exact scores in a row without gain.
-        max_batch: maximum number of words scored exactly at once.
+        max_batch: maximum number of words scored exactly in a batch.
     """
 
     draft_share: float = 0.25
@@ -110,10 +111,9 @@ class ScreeningProposer(Proposer):
         self, position: Position, objective: Objective, state: SearchState
     ) -> ScoredSentence | None:
         """Return a better sentence or None; see `Proposer.propose`."""
-        # N-gram models have exact scores of all words, so their visits end here
         words, evaluator = position.words, objective.evaluator
         estimates = PositionEstimates(position, objective, state)
-        if not estimates.spread.any():
+        if not estimates.spread.any():  # all scores are exact, as between n-gram models
             log_probs = np.where(estimates.open, estimates.mean, np.nan)
             return rank_exactly(position, objective, words, log_probs)
 
@@ -191,8 +191,8 @@ class RegressionProposer(Proposer):
         if not np.isnan(exact).any():
             return rank_exactly(position, objective, words, exact)
 
-        # The line of each other model starts with three points: the candidates with the highest and
-        # the lowest estimate, and the current word
+        # Fit a line for each model without exact scores. The line starts with three points: the
+        # candidates with the highest and the lowest estimate, and the current word
         current_column = position.column
         estimates = np.stack([screening.estimate[chosen] for screening in screenings])
         current = np.array([screening.estimate[current_column] for screening in screenings])

@@ -23,11 +23,11 @@ class Recipe:
 
     Attributes:
         perturbation: method for new starts; None for a single round.
-        capitals: default of studies: whether to use `constraints.capitals`.
-        plausible: default of studies: minimum log-probability of a sentence under its accept model,
-            as a quantile of natural sentences; 0 for no minimum.
-        with_cheap_words: perturbation and budget if all models have `cheap_replacements`; None for
-            the same as between other models.
+        capitals: whether studies use `constraints.capitals`.
+        plausible: in studies without judges, minimum log-probability of a sentence under its accept
+            model, as a quantile of natural sentences; 0 for no minimum.
+        with_cheap_words: perturbation and budget that replace `perturbation` and `restarts` if all
+            models have `cheap_replacements`; None to replace nothing.
     """
 
     name: str

@@ -4,7 +4,7 @@ The result of a search depends on the random order of positions: with other seed
 several nats. Therefore the search is repeated with other seeds until several searches in a row gain
 almost nothing. The best result is returned.
 
-Searches share no state. Each gives the same result as a single search with its seed.
+Searches share no state. Each search gives the same result as a single search with its seed.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class SearchBudget:
 
     Attributes:
         searches: maximum number of searches; None for no limit.
-        seconds: time limit. Another search begins only if it should end in time, given the mean
-            duration of the earlier searches. Results then depend on the machine.
+        seconds: time limit. Another search begins only if it would end in time when it takes the
+            mean duration of the earlier searches. Results then depend on the machine.
         patience: the searches end after this many searches in a row with a gain below `min_gain`;
             None for no limit.
         min_gain: see `patience`; nats.
@@ -191,5 +191,5 @@ def best_of(
 
 
 def seed_of_search(seed: int, number: int) -> int:
-    """Return the seed of a search with a 0-based number; the first uses `seed` itself."""
+    """Return the seed of search `number`, from 0; search 0 uses `seed` itself."""
     return seed if number == 0 else int(np.random.SeedSequence((seed, number)).generate_state(1)[0])

@@ -103,7 +103,7 @@ class PositionEstimates:
             Mask of the open words that may be scored exactly now, (n_words,). Their estimates are
             refined under every model for which `passes` suffice for `_MIN_WORDS` words.
         """
-        # Number of a model with unrefined words → passes for a word. A draft takes about two passes
+        # Index of a model with unrefined words → passes for a word. A draft takes about two passes
         # for each word of the sentence
         costs = {}
         for number in np.flatnonzero((self.open & ~self.refined).any(axis=1)).tolist():
@@ -159,7 +159,7 @@ class PositionEstimates:
 
         `exact` are log-probabilities of the words `columns`, (n_models, n_columns), nats; nan if
         not scored. `improved` is True if a word of the batch is better than the best sentence
-        before.
+        before this batch.
         """
         self._state.record_batch(improved=improved)
         for number, scores in enumerate(exact):
@@ -174,7 +174,7 @@ class PositionEstimates:
     def _set_expected(
         self, number: int, columns: IntArray | slice, differences: FloatArray, stage: int
     ) -> None:
-        # Errors about the rest of the sentence cancel in differences from the current word
+        # In differences from the current word, errors about the rest of the sentence cancel out
         calibration = self._state.calibrations[number][stage]
         current = self._position.current.log_probs[number]
         expected = calibration.predict(differences)
@@ -219,7 +219,7 @@ class SearchState:
         self._words[number] += words
 
     def batch_size(self, limit: int) -> int:
-        """Return the number of words to score exactly at once: (batches + 2) / (improvements + 2).
+        """Return the number of words in the next exact batch: (batches + 2) / (improvements + 2).
 
         The number is rounded, and at most `limit`.
         """
@@ -235,13 +235,13 @@ class SearchState:
 class Calibration:
     """Regression line of exact differences y between sentences on estimated differences x.
 
-    It is fitted to all pairs so far, with a ridge prior towards y = x.
+    The line is fitted to all pairs so far, with a ridge prior towards y = x.
 
     Args:
         spread: prior standard deviation of the residuals, nats.
     """
 
-    _OFFSET, _SLOPE, _SPREAD = 4.0, 100.0, 6.0  # weights of the priors, in pairs
+    _OFFSET, _SLOPE, _SPREAD = 4.0, 100.0, 6.0  # each prior has the weight of this many pairs
 
     def __init__(self, spread: float) -> None:
         # Normal equations of y = offset + slope * x: moments @ (offset, slope) = products
@@ -278,7 +278,7 @@ class Calibration:
 _SAMPLES = 16  # antithetic pairs of draws for an expected improvement
 _MIN_WORDS_TO_FILTER = 2048  # filtering fewer words saves little time
 _ROUNDING = 1e-9  # relative rounding error of a mean of equal numbers
-_BATCH_SIZE = 4096  # so many improvements fit into a processor's cache
+_BATCH_SIZE = 4096  # this number of improvements fits into a processor's cache
 
 
 def most_improving(
@@ -293,8 +293,8 @@ def most_improving(
     """Return columns of the words with the largest expected improvement, best first.
 
     `mean` and `spread` are means and standard deviations of log-probabilities, (n_models, n_words),
-    nats. Words are chosen from the mask `among`, (n_words,). Each must improve on `loss` by more
-    than `min_expected_improvement`, nats.
+    nats. At most `limit` words of the mask `among`, (n_words,), are returned. Their expected
+    improvement on `loss` is above `min_expected_improvement`, nats.
     """
 
     def compute_expected(words: IntArray) -> FloatArray:
@@ -303,8 +303,8 @@ def most_improving(
 
     candidates = np.flatnonzero(among)
     if len(candidates) > _MIN_WORDS_TO_FILTER:
-        # For speed, exclude most words before computing expected improvements. Upper bound of a
-        # word: its improvement with the most favourable error under every model
+        # For speed, exclude most words before computing expected improvements. The upper bound of a
+        # word is its improvement with the most favourable error under every model
         signs = np.where(objective.accepting, 1.0, -1.0)[:, None]
         favourable = signs * np.abs(_draw_normal(len(mean))).max() * spread
         favourable += mean
@@ -313,7 +313,7 @@ def most_improving(
         n_first = 4 * limit + 64
         if len(candidates) > max(n_first, _MIN_WORDS_TO_FILTER):
             # Compute expected improvements of the words that improve most at their means. Exclude
-            # words whose upper bound is below the `limit` best of these
+            # words whose upper bound is below the `limit`-th best of these expected improvements
             at_means = _compute_improvement(objective, loss, mean.take(candidates, axis=1))
             first = candidates[np.argpartition(at_means, -n_first)[-n_first:]]
             least = np.partition(compute_expected(first), -limit)[-limit]

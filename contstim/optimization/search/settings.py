@@ -1,4 +1,4 @@
-"""Settings of a search, for one sentence or for all of a study."""
+"""Settings of a search for one sentence, or of the searches of a study."""
 
 from __future__ import annotations
 
@@ -143,7 +143,11 @@ class SearchSettings:
 
     @property
     def resolved(self) -> Self:
-        """The settings with the defaults of recipe and frame instead of None, except `enough`."""
+        """The settings with defaults in place of None for the frame, length and frequency.
+
+        The default of `frame` depends on the recipe. `same_length` and `same_frequency` have
+        defaults only if the frame is `words`. `enough` may still be None.
+        """
         length, frequency = self.same_length, self.same_frequency
         return replace(
             self,

@@ -54,7 +54,7 @@ class Synthesis(SearchResult):
     Attributes:
         evaluations: exactly scored candidates, in order. If all models score all words of a
             position exactly, only the accepted word is listed.
-        roles: role of each model: first all `accept`, then all `reject`, then all `judge`.
+        roles: role of each model. All `accept` come first, then all `reject`, then all `judge`.
         choice: how the sentence was chosen, in a search for few new words; None in other searches.
     """
 
@@ -147,9 +147,9 @@ def synthesize(
     """Replace words until one model rejects a sentence that the other still accepts.
 
     With several reject models, the search minimises the maximum of log p(result) - log p(natural)
-    over these models (Golan et al. 2023, Eq. 2). The result is scored again, and all constraints
-    are checked. If a model computes with less precision than float32, only this check uses float32
-    scores.
+    over these models (Golan et al. 2023, Eq. 2). At the end, the result is scored again, and all
+    constraints are checked. If a model computes with less precision than float32, this final check
+    uses float32 scores, but the search does not.
 
     Args:
         accept: one or several models, or specifications such as `kenlm:trigram.arpa`. Each model
@@ -165,8 +165,8 @@ def synthesize(
             sentences (`opponents.natural_sd`). Needed if the unit of a scorer is not nats; it is
             then the unit of `few_changes.enough`.
         seed: seed of the order of positions and of all random choices.
-        restarts: budget of the searches, each with another seed, of which the best result is
-            returned; None for the budget of the recipe.
+        restarts: budget of searches with different seeds; the best result is returned. None means
+            the budget of the recipe.
         few_changes: goal of a search for few new words; None to minimise the loss. If the search
             does not reach the goal, the result is the natural sentence.
         on_step: callback for each accepted step.
@@ -387,7 +387,7 @@ class SymmetricPair(SearchResult):
         """Result, costs and accepted steps as plain values for JSON."""
         names = self.models
         first, second = zip(*self.log_probs, strict=True)
-        # The first model of each climb is the model that should prefer its sentence
+        # The first model of each climb should prefer the sentence of the climb
         names_reversed = (names[1], names[0])
         return {
             "changed": self.changed,
@@ -439,7 +439,7 @@ def _search_pair(
     models, candidates = problem.models, problem.candidates
     natural = candidates.natural
     # Side 0 is sentence_1, which model_2 should prefer. Side 1 is sentence_2, which model_1 should
-    # prefer. The first model of a side is the model that should prefer its sentence
+    # prefer. The evaluator of a side has the model first that should prefer the side's sentence
     evaluators = [Evaluator((models[1 - side], models[side])) for side in (0, 1)]
     rng = np.random.default_rng(seed)
     states = [recipe.proposer.start(evaluator, rng.spawn(1)[0]) for evaluator in evaluators]

@@ -43,8 +43,9 @@ class Problem:
     """A search, checked before it begins.
 
     Attributes:
-        roles: role of each model: first all `accept`, then all `reject`, then all `judge`.
-        units: for each model, the score that counts as a nat; 1 for log-probabilities in nats.
+        roles: role of each model. All `accept` come first, then all `reject`, then all `judge`.
+        units: for each model, the difference in score that counts as a nat; 1 for log-probabilities
+            in nats.
         in_sds: whether accept and reject models are compared in standard deviations.
         gains: see `FewChangesSearch`.
     """
@@ -81,7 +82,7 @@ def prepare(
             lacks a model, or two models have the same name.
         SentenceError: if the natural sentence has fewer than two words.
         VocabularyError: if a word is not in the vocabulary, or no word can be replaced. Without
-            constraints, also if a single word cannot be replaced.
+            constraints, also if one of the words cannot be replaced.
     """
     accepts, rejects, panel = load(accept), load(reject), load(judges)
     if not accepts or not rejects:
@@ -131,7 +132,7 @@ def refuse_equal_order(one: Scorer, other: Scorer) -> None:
 
 
 def load(models: Models) -> tuple[Scorer, ...]:
-    """Return models; load those given as specifications.
+    """Return models; load each model that is given as a specification.
 
     Raises:
         InputError: if an argument is neither a model nor a specification.
@@ -229,12 +230,12 @@ def verify(
 ) -> Climb:
     """Score a result alone, check all constraints, and return the climb with these scores.
 
-    Scores in a batch have other rounding errors. If a sentence scored alone violates the objective,
-    the result is the next of `results` that satisfies it, or the start.
+    The scores of a batch have other rounding errors. If a sentence scored alone violates the
+    objective, the result is the next of `results` that satisfies it, or the start.
 
     `results` are possible results, best first. The loss must decrease by `enough` nats. If a model
-    computes in less than float32, `in_float32` has objective and start with float32 scores, which
-    replace those of the climb.
+    computes in less than float32, `in_float32` has the objective and the start with float32 scores.
+    They replace the objective and the start of the climb.
 
     Raises:
         VerificationError: if scores differ by more than rounding, or a constraint on words is

@@ -8,9 +8,10 @@ cell       the candidates of one half and one paradigm
 share      the number of selected candidates of a cell
 
 Shares are as even as possible (leximin): as few cells as possible have a share of 0, then as few as
-possible have a share of 1, and so on. For each k = 1, 2, …, the program has a column with the value
-0 or 1 for every cell: its level k. The sum of the levels of a cell is at most its share. The
-program maximises the number of cells with level 1, then the number with level 2, and so on.
+possible have a share of 1, and so on. For each k = 1, 2, …, the program has a column for every
+cell: level k of the cell, 0 or 1. The sum of a cell's levels is at most the cell's share. The
+program maximises the number of cells whose level 1 is 1, then the number whose level 2 is 1, and so
+on.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.question import MinimalPairObjective
     from contstim.optimization.selection.solver import Solution
 
-# Choices between natural sentences in the study of 2023: log odds per nat, and maximum in nats
+# Fitted to choices between natural sentences in the study of 2023: log odds of the choice per nat
+# of the margin, and the margin in nats above which the log odds are constant
 _SLOPE, _LIMIT = 0.055, 27.0
 
 
@@ -64,8 +66,8 @@ def select_minimal_pairs(
     """Select, for every two models, the minimal pairs on which their verdicts differ most.
 
     Each of two models is right in half of the pairs selected for them. No sentence is in two pairs.
-    Paradigms have numbers of pairs that are as even as possible; see the module. Of all such sets,
-    the selected set has the best objective.
+    The pairs are spread as evenly as possible over paradigms; see the module. Of all sets that
+    satisfy these rules, the selected set has the best objective.
 
     After a review, sentences of rejected items are excluded. As many kept minimal pairs as possible
     are selected again, even if the numbers of pairs then become less even.
@@ -77,8 +79,8 @@ def select_minimal_pairs(
 
     Raises:
         InputError: if there are fewer than two models.
-        InfeasibleError: if two models disagree on too few pairs (names the models), or no set
-            satisfies the rules.
+        InfeasibleError: if two models disagree on too few pairs (the message names the models), or
+            no set satisfies the rules.
         VerificationError: if the time limit was reached, or the set breaks a rule.
     """
     started = perf_counter()
@@ -180,7 +182,7 @@ class _Candidates:
         return cells
 
     def _shows(self, words: Collection[tuple[str, ...]]) -> BoolArray:
-        """Return a mask of the minimal pairs with a sentence of these words, (n_pairs,)."""
+        """Return a mask of the minimal pairs with a sentence in `words`, (n_pairs,)."""
         pairs = self._scores.pairs
         return np.array([pair.good.words in words or pair.bad.words in words for pair in pairs])
 
@@ -329,7 +331,7 @@ class _Candidates:
 def _shared(
     scores: MinimalPairScores, question: MinimalPairQuestion
 ) -> Iterator[tuple[int, str, int]]:
-    """Yield the row of each pair, with name and maximum of each rule on its sentences and words."""
+    """Yield (row of a pair, name of a rule on its sentences or words, maximum of the rule)."""
     lemma = tag_table(question.tags).lemma
     for row, pair in enumerate(scores.pairs):
         both = (pair.good, pair.bad)

@@ -52,9 +52,10 @@ class Stratum:
     Attributes:
         words: number of words of each sentence; 0 if lengths may differ.
         rows: (n,) rows of the sentences in the table, ascending. Other arrays have the same order.
-        usable: (n,) whether the rules about sentences allow a sentence.
-        counts: number of pairs for each pair of models, in the order of the table's models.
-        agreeing: whether a sentence may rank above the median of the model that rejects it.
+        usable: (n,) mask of the sentences that the rules about sentences allow.
+        counts: pair of models → number of sentence pairs to select. Each key names the models in
+            the order of the table.
+        agreeing: whether the model that rejects a sentence may rank it at or above the median.
     """
 
     table: ScoreTable
@@ -78,8 +79,8 @@ class Stratum:
     def admits(self, rejecting: IntArray, accepting: IntArray) -> BoolArray:
         """Return a mask of the sentences that one model may reject and another accept.
 
-        The accepting model must rank a sentence at or above its median. Unless `agreeing`,
-        the rejecting model must rank it below its median. Then each of two models prefers
+        The accepting model must rank the sentence at or above the median. Unless `agreeing`, the
+        rejecting model must rank the sentence below the median. Then each of two models prefers
         the sentence that the other model rejects. The arguments are doubled ranks, (n,).
         """
         below = 2 * len(self.rows) + 1 if self.agreeing else len(self.rows)
@@ -220,8 +221,8 @@ def select_natural(
     Raises:
         InputError: if there are fewer than two models, a count is for other models, or a rule about
             sentences or a review needs texts that the table lacks.
-        InfeasibleError: if there are too few sentences; names the models, and the number of pairs
-            that can be selected.
+        InfeasibleError: if there are too few sentences. The message names the models, and the
+            number of pairs that can be selected.
         VerificationError: if the time limit was reached, or the result failed `verify_natural`.
     """
     started = perf_counter()
@@ -291,7 +292,7 @@ class _Part:
 
     @cached_property
     def free(self) -> tuple[BoolArray, BoolArray]:
-        """Masks (n,) of usable sentences that are not rejected, and of sentences in kept trials."""
+        """Two masks, (n,) each: usable sentences without a rejection; sentences in kept trials."""
         sentences, usable = self.stratum.table.sentences, self.stratum.usable
         if self.review is None or sentences is None:
             return usable, np.zeros_like(usable)
@@ -318,7 +319,7 @@ class _Part:
             admitted = np.flatnonzero(free & self.stratum.admits(doubled[reject], doubled[accept]))
             key = keys[reject, admitted]
             if len(key) > demand:
-                # Sentences with the same key as the last candidate remain for now
+                # Keep all sentences that tie with the last candidate; `argsort` below breaks ties
                 near = key <= np.partition(key, demand - 1)[demand - 1]
                 admitted, key = admitted[near], key[near]
             # Ties: lower row numbers first
@@ -330,7 +331,7 @@ class _Part:
 
     @cached_property
     def program(self) -> Program:
-        """Goals, and two kinds of rules: sentences for each source; no sentence is used twice."""
+        """Program whose rules are: a number of sentences for each source; no sentence twice."""
         from scipy.sparse import csr_array
 
         sources, indices, ranks = self.arcs
@@ -436,9 +437,9 @@ def match_sentences(
     """Match sentences of two sides one to one, so that pairs are as similar as possible.
 
     On each side, sort statements before questions, then by length (characters without the end
-    mark), then by row number. Match sentences at the same position. So as few questions as possible
-    are matched with statements. If no question is matched with a statement, the summed difference
-    in length is minimal. Without texts, sort rows only by number.
+    mark), then by row number. Match sentences with the same index in the sorted lists. So as few
+    questions as possible are matched with statements. If no question is matched with a statement,
+    the summed difference in length is minimal. Without texts, sort rows only by number.
     """
 
     def key(row: int) -> tuple[bool, int, int]:

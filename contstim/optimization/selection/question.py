@@ -89,8 +89,8 @@ class TripletRules:
         quantiles: number of quantile groups of natural sentences by p(n|m1), and by p(n|m2). The
             same number of triplets is selected from each group.
         word_cap: maximum number of occurrences of a lemma in the selected sentences.
-        token_balance: maximum difference of two mean numbers of tokens under a model: of the
-            synthetic sentences that it rejects, and of those that it accepts.
+        token_balance: maximum difference between two means under a model: the mean number of tokens
+            of the synthetic sentences that it rejects, and that of the sentences that it accepts.
     """
 
     per_pair: Annotated[int, Help("Triplets for each pair of models.", at_least=0)] = 10
@@ -151,13 +151,13 @@ class TripletRules:
 
     @property
     def floor(self) -> float:
-        """Minimum of both drops of a triplet, nats; -inf if the objective is not `readable`."""
+        """Minimum for each drop of a triplet, nats; -inf if the objective is not `readable`."""
         if self.objective != "readable":
             return -inf
         return ENOUGH if self.enough is None else self.enough
 
     def least_drop(self, triplet: Triplet) -> float:
-        """Return the minimum of both drops of a triplet, in their unit; see `floor`."""
+        """Return the minimum for each drop of a triplet, in the unit of its drops; see `floor`."""
         in_sds = self.enough is None and not triplet.in_nats
         return ENOUGH_SDS if in_sds and self.objective == "readable" else self.floor
 
@@ -267,7 +267,7 @@ class Certificate:
               sentences under the models that reject them.
             * Triplets: the sum of Eq. 4 (nats) or of ranks. With the objective `readable`, the
               number of misfits and, after the decimal point, the number of new words (2.034 means
-              2 and 34).
+              2 misfits and 34 new words).
             * Minimal pairs: the sum of the objective.
         bound: proven bound on the value of every selection that reaches all earlier goals (such as
             to keep reviewed items) equally well.

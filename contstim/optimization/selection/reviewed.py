@@ -74,8 +74,8 @@ def changed_items(
 ) -> tuple[ChangedItem, ...]:
     """For each kept item that is not chosen, find a rule that excludes it.
 
-    `chosen` is a mask, (n_candidates,). A `hard` rule is a reason only if the kept items alone
-    break it.
+    `chosen` is a mask, (n_candidates,). `hard` are indices of rules. Such a rule is a reason only
+    if the kept items alone break it.
     """
     staying = [candidate for candidate in candidate_of_item.values() if chosen[candidate]]
     changed = [
@@ -94,7 +94,7 @@ def changed_items(
 
 
 def _exceeded(program: Program, candidates: Sequence[int]) -> IntArray:
-    """Return the rules that these candidates break with any other candidates."""
+    """Return the indices of the rules that these candidates break in every choice, (n,)."""
     part = program.matrix[:, candidates]
     least = np.asarray(program.matrix.minimum(0).sum(axis=1)).ravel()
     sums = np.asarray(part.maximum(0).sum(axis=1)).ravel() + least

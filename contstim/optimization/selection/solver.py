@@ -35,7 +35,7 @@ SOLVER = "OR-tools HiGHS"
 EXACT = 1e-6  # costs that differ by less are equal
 _SECONDS_OF_DIAGNOSIS = 10.0  # time limit of `least_violations`
 _MIN_SECONDS = 0.001  # to HiGHS, a limit of 0 means no limit
-_MAX_COLUMNS = 20_000  # for a larger program with `order`, a part of the candidates comes first
+_MAX_COLUMNS = 20_000  # of a larger program with `order`, only a part is solved at first
 # The first part has the candidates with `order` below `_FIRST`. If this part is infeasible, the
 # limit is multiplied by `_GROWTH`
 _FIRST, _GROWTH = 3, 8
@@ -138,8 +138,8 @@ class Solution:
 def solve(program: Program, *, seconds: float = 60.0) -> Solution | None:
     """Choose candidates that satisfy the rules of a program and minimise its goals in order.
 
-    The time limit is for branch and bound of each goal. If it is reached, `bound` may be below
-    `objective`.
+    `seconds` limits branch and bound, separately for each goal. If the limit is reached, `bound`
+    may be below `objective`.
 
     Returns:
         The best choice; None if no choice satisfies the rules.
@@ -185,8 +185,8 @@ def least_violations(
     """Find the choice with the smallest total violation of rules, and return its violations.
 
     The violation of a rule is the amount by which its sum is too small or too large. It counts
-    1,000 times as much if `lower` = `upper`, such as for a number of items. Candidates of
-    `forced` must be chosen, and `hard` rules must not be violated. Goals are ignored.
+    1,000 times as much if `lower` = `upper`, such as for a number of items. Candidates in
+    `forced` must be chosen, and rules in `hard` must not be violated. Goals are ignored.
 
     Returns:
         Index of a violated rule → violation.
@@ -215,11 +215,11 @@ def least_violations(
 
 
 def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution | None:
-    """Minimise one goal by the linear relaxation; if its values are not whole, branch and bound.
+    """Minimise one goal by its linear relaxation, or by branch and bound if values are not whole.
 
-    A large program with `order` is first solved for a part of the candidates. Then candidates are
-    added whose reduced cost is below the gap between objective and bound, because only they can
-    improve the choice.
+    A large program with `order` is first solved for a part of the candidates. Then more candidates
+    are added: those with a reduced cost below the gap between objective and bound. Other candidates
+    cannot improve the choice.
     """
     n_candidates, first, limits = len(costs), _FIRST, (program.lower, program.upper, seconds)
     order = program.order if n_candidates > _MAX_COLUMNS else None
@@ -353,7 +353,7 @@ def _model(
 
 
 def _run(model: Model, seconds: float | None, presolve: Emphasis) -> SolveResult | None:
-    """Run HiGHS; return None if it failed, as its presolve does for some infeasible programs."""
+    """Run HiGHS; None if it failed, because presolve fails for some infeasible programs."""
     from ortools.math_opt.python import mathopt
 
     parameters = mathopt.SolveParameters(

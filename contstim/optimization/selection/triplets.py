@@ -53,8 +53,9 @@ def select_triplets(
 ) -> TripletSelection:
     """Select the best triplets for every pair of models under the rules of a question.
 
-    This is an integer linear program. With rules on quantiles alone, it is an assignment problem,
-    whose linear relaxation has a whole solution. Other rules may need branch and bound.
+    This is an integer linear program. If all rules are about quantiles, it is an assignment
+    problem, and its linear relaxation has a solution in whole numbers. Other rules may need branch
+    and bound.
 
     After a review, rejected triplets are excluded. As many kept triplets as possible are selected
     again, even if the objective becomes worse. Rejected triplets still count for quantiles and
@@ -69,7 +70,7 @@ def select_triplets(
 
     Raises:
         InputError: if the triplets or the question are invalid.
-        InfeasibleError: if no set satisfies the rules; names violated rules.
+        InfeasibleError: if no set satisfies the rules; the message names violated rules.
         VerificationError: if the time limit was reached without any set, or the result failed
             `verify_triplets`.
     """
@@ -219,7 +220,7 @@ def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
 def triplet_costs(
     triplets: Sequence[Triplet], question: TripletQuestion, n_chosen: int
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Compute costs to minimise, (n_triplets,), values, (n_triplets,), and the unit of the costs.
+    """Return costs to minimise, values of the triplets (both (n_triplets,)), and the costs' unit.
 
     The objective is the sum of the values over a set of `n_chosen` triplets. A cost is value / unit
     plus a small term, which decides only between sets with equal sums of values.
@@ -258,8 +259,8 @@ def triplet_costs(
 def as_bound(cost: float, value: float, objective: Objective) -> float:
     """Convert a lower bound on the summed cost to a bound on the summed value.
 
-    `cost` is in the unit of the values. `value` is the summed value of the selected set. A bound
-    that contradicts it because of rounding errors is replaced by it.
+    `cost` is in the unit of the values. `value` is the summed value of the selected set. If the
+    bound contradicts `value` because of rounding errors, return `value`.
     """
     if objective == "controversiality":
         return max(-cost, value)
@@ -320,9 +321,10 @@ def build_rules(
 def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
     """Forbid that a synthetic sentence is similar to a sentence of another triplet.
 
-    Sentences are similar if they differ at no more than one position. Each rule is about sentences
-    that are equal except at a certain position. It allows one triplet with such a synthetic
-    sentence, or any number of triplets with only such a natural sentence.
+    Sentences are similar if they differ at no more than one position. Each rule is about a set of
+    sentences that are equal except at one position. If a triplet has a synthetic sentence in the
+    set, no other selected triplet may have a sentence in the set. If no selected triplet has such a
+    synthetic sentence, any number of triplets may have natural sentences in the set.
     """
     with_synthetic, natural = defaultdict[Any, set[int]](set), defaultdict[Any, set[int]](set)
     for index, triplet in enumerate(triplets):
@@ -349,8 +351,8 @@ def _quantile_rules(
 ) -> Iterator[LinearRule]:
     """Yield rules on the number of triplets of two models, in all or in each quantile group.
 
-    `indices` are the triplets of the pair that have enough nats. If `quantiles` is 0, yield one
-    rule.
+    `indices` are the triplets of the pair for which `has_enough` is True. If `quantiles` is 0,
+    yield one rule.
     """
     if not quantiles or not count:
         name = f"triplets for {'-'.join(pair)}"

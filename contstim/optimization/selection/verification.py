@@ -91,7 +91,10 @@ def verify_natural(
 
 
 def _ranks(table: ScoreTable, rows: Sequence[int], *, same_length: bool) -> FloatArray:
-    """Compute fractional ranks of rows, (n_rows, n_models), among all or equally long sentences."""
+    """Compute fractional ranks of rows, (n_rows, n_models).
+
+    Ranks are among all sentences, or with `same_length` among sentences of the same length.
+    """
     sentences = table.sentences if same_length and table.sentences is not None else None
     lengths = np.array([len(s) for s in sentences]) if sentences else np.zeros(len(table.log_probs))
     ranks, row_array = np.empty((len(rows), len(table.models))), np.array(rows)
