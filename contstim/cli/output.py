@@ -192,7 +192,7 @@ class ProgressBars(Reporter):
         amount, remaining = f"{done:,.0f}", ""
         if total:
             percent = f"{100 * done / total:.0f} %"
-            # A fractional `done` is not a number of searches, but weighted by expected times
+            # If `done` has a fraction, it is a sum of weights, which a count of items must not show
             amount = f"{amount} of {total:,.0f} ({percent})" if done == int(done) else percent
             # Estimate from the progress of this process, because only its duration is known
             done_now = done - bar.fields["before"]

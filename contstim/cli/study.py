@@ -107,7 +107,7 @@ def run(
             end=end,
         )
         n_done += len(done.done)
-        # If a wave lacks items, the study now searches more triplets
+        # If a wave lacked items, `read_study` has increased the number of triplets to search
         earlier, read, first = read, read_study(study), None
         before, now = ([s.step.options() for s in planned.stages] for planned in (earlier, read))
         again = bool(done.incomplete) and until is None and before != now
@@ -164,8 +164,8 @@ def _print_plan(planned: StudyPlan) -> None:
             print("For a better estimate run `contstim run --until model`, and plan again.")
         else:
             print(
-                "For a better estimate plan again. If a search takes longer than a plan, start the "
-                "run: it measures each finished search, and later plans use these times."
+                "For a better estimate, plan again. If one search takes longer than a plan, start "
+                "the run: it measures each finished search, and later plans use these times."
             )
     numbers = planned.numbers
     if numbers.groups:
@@ -240,7 +240,8 @@ def verify(
     The record of a file contains checksums of the inputs and outputs of the command that wrote it.
     `verify` lists files that are missing, that were changed by hand, or that were made from inputs
     that have changed since. It also lists files without a record. A file is "given" if no command
-    of the folder wrote it, and "goes on changing" if commands add to it, such as a database.
+    with a record in the folder wrote it. A file "goes on changing" if commands add to it: an
+    example is a database.
 
     An archive (a folder or a zip) is also compared with its archive.json, which reveals edited,
     added and removed files. If the archive was run again, `verify` compares the new results with

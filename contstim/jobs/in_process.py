@@ -59,8 +59,8 @@ class InterleavedExecutor(Executor):
     """Workers as threads of this process, for one GPU; only one thread runs at a time.
 
     A worker runs until it needs a network or finishes its task. Then the next worker runs, in the
-    order of worker numbers. When all workers with a task need a network, the network with the most
-    waiting workers computes the calls of these workers in common batches (see
+    order of worker numbers. When all workers with a task wait for a network, one network computes:
+    the one for which most workers wait. It computes their calls in common batches (see
     `contstim.models.merging`).
 
     The order does not depend on timing, so equal jobs give equal results. With another number of

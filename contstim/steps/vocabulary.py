@@ -133,8 +133,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
             write_table(left_out, columns_of(DroppedWord, text_words.dropped))
         if self.table is not None:
             write_table(self.table, tokens_of_words(scorers, offered))
-        # Number of offered words that each model knows, including excluded words. The smallest
-        # number shows which model excludes the most words
+        # Number of offered words that each model knows; another model may exclude them. The model
+        # with the smallest number excludes the most words
         n_words = {m.name: int(m.knows(offered.words).sum()) for m in scorers}
         counts = {"initial": len(words.initial), "inner": len(words.inner), "dropped": len(dropped)}
         reporter.say(
@@ -188,7 +188,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         return make(names=keeps_names(self.names, self.language), zipf=band, **lists)
 
     def choose(self, sentences: Iterable[Sentence]) -> tuple[Vocabulary, TextWords | None]:
-        """Return the vocabulary of a text, and the words of the text sorted by rules.
+        """Return the vocabulary of a text, and which words of the text the rules accept.
 
         With `every_word`, the second value is None.
 

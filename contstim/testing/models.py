@@ -26,7 +26,7 @@ SAYS = ("exact", "estimate", "bound")
 LETTERS = string.ascii_letters + string.digits + "'-"
 _OTHER, _SPACE, _BOUNDARY = len(LETTERS), len(LETTERS) + 1, len(LETTERS) + 2
 _NUMBERS = {letter: number for number, letter in enumerate(LETTERS)}
-# Typical probability that a space follows a letter; the same is true of the boundary
+# Typical probability that a space follows a letter, and that the boundary follows it
 _END_PROBABILITY = 0.15
 
 

@@ -164,7 +164,7 @@ class Vocabulary:
                 f"No word occurs at least {min_count} times. Lower --min-count, or use a "
                 "longer text."
             )
-        # The file of a vocabulary lists no words that it does not contain
+        # A vocabulary lists as repeatable only words that it contains
         repeatable = REPEATABLE_ENGLISH.intersection(map(str.lower, starts + later_words))
         return cls(starts, later_words, repeatable)
 

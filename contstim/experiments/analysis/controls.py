@@ -172,7 +172,7 @@ def _feature_preference(side: FloatArray, people: FloatArray, difference: FloatA
     decided = (side != 0) & (people != 0)
     by_model, by_people = (difference * side)[decided], (difference * people)[decided]
     differences, n = by_model - by_people, len(by_model)
-    # Equal differences have a standard error of exactly 0, without rounding errors
+    # If all differences are equal, `std` may be slightly above 0 because of rounding errors
     error = float(differences.std(ddof=1)) / n**0.5 if n > 1 and np.ptp(differences) else 0.0
     estimate = replace(UNKNOWN, value=known_mean(differences))
     if n > 1:
@@ -194,7 +194,7 @@ def _target_trials(
     features: Features,
     feature: str,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return three arrays, (n_trials,), for trials that target the model or no model.
+    """Return three arrays, (n_trials,), for trials that target this model or do not target a model.
 
     The first two are preferences of the model and of most people: 1 for sentence_2, -1 for
     sentence_1, 0 for neither. The third is the feature of sentence_2 minus that of sentence_1.

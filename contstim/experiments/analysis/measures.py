@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.items.scale import Scale
 
-# Sums of ranks are rounded to this number of decimals: rounding errors of equal sums are smaller,
-# and differences between unequal sums are larger
+# Sums of ranks are rounded to this number of decimals. One unit of the last decimal is larger than
+# rounding errors, and smaller than differences between unequal sums
 _DECIMALS = 10
 
 
@@ -170,9 +170,9 @@ def cosine_upper(preferences: FloatArray) -> FloatArray:
     Args and returns are those of `accuracy_lower`.
     """
     ranks, squares = signed_ranks(preferences), rank_squares(preferences)
-    # The normalised vectors of participants have equal norms. No vector has a higher sum of cosines
-    # with these vectors than their mean has, so no model can do better. The mean is not ranked
-    # again, so its norm does not follow from Eq. 9.
+    # The normalised vectors of participants have equal norms. Of all vectors, their mean has the
+    # highest sum of cosines with them. So no model can do better than the mean. The mean is not
+    # ranked again, so its norm does not follow from Eq. 9.
     mean = _normalise_ranks(ranks, squares).mean(axis=0)
     return cosine((ranks * mean).sum(axis=-1), squares * (mean**2).sum(axis=-1))
 

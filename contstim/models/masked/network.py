@@ -1,4 +1,6 @@
-"""Answers to many questions about positions in rows of token ids, from few passes of a network.
+"""Logits of a masked network at positions of rows of token ids, from few passes.
+
+A question asks for the distribution of the token at one position of one row.
 
 Example: four questions about three rows, of which the first two are equal:
 
@@ -45,8 +47,8 @@ class MaskedNetwork:
 
     After the last attention layer, a masked language model processes each position separately. A
     hook therefore drops positions that are not in question: after the last module called
-    `attention`, or after the body of the network. The first hook that does not change the logits of
-    a trial is used. If both change them, all positions are computed.
+    `attention`, or after the body of the network. The network uses the first of these hooks that
+    leaves the logits of a test input unchanged. If both change them, all positions are computed.
 
     With `by_words`, each token is normalised within its class, see `boundaries`.
 
@@ -191,7 +193,8 @@ class MaskedNetwork:
         ids, attention = stack_calls(calls, fill=self.pad)
         flat_positions, n_rows = [], 0
         for call in calls:
-            # New flat positions: rows have the common length, and follow those of earlier calls
+            # In the merged batch, all rows are padded to the same length, and the rows of a call
+            # follow the rows of earlier calls
             rows, columns = call.about // call.shape[1], call.about % call.shape[1]
             flat_positions.append((rows + n_rows) * ids.shape[1] + columns)
             n_rows += call.shape[0]

@@ -10,7 +10,7 @@ words of `The dog sleeps` have the numbers 7, 4 and 9, a left-to-right network
 A bidirectional network has two stacks of layers, and predicts word i from one state of each:
 
     forwards   0  7  4        last number read by the forward state of words 0, 1, 2
-    backwards  4  9  0        last number read by the backward state, which reads 0, 9, 4
+    backwards  4  9  0        last number read by the backward state; it begins with 0 on the right
     predicts   7  4  9
 
 With many words, a softmax takes more time than the rest of the network. In the adaptive softmax
@@ -229,8 +229,8 @@ def read_folder(folder: Path | str) -> tuple[RecurrentNetwork, WordList]:
 def _read_network(path: Path, shape: Shape) -> RecurrentNetwork:
     try:
         weights = safetensors.torch.load_file(path)
-        # A network on the device `meta` allocates no memory, checks the shapes of the loaded
-        # weights, and uses their memory
+        # A network on the device `meta` allocates no memory; it takes over the loaded weights
+        # after their shapes are checked
         with torch.device("meta"):
             network = RecurrentNetwork(shape)
         network.load_state_dict(weights, assign=True)

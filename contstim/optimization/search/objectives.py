@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class ScoredSentence:
     """A sentence with its log-probabilities, (n_models,), nats, and its loss.
 
-    The log-probabilities are exact. Only within a perturbation, they are expected values.
+    The log-probabilities are exact, except that a perturbation uses expected values.
     """
 
     sentence: Sentence
@@ -49,7 +49,7 @@ class Objective:
     def loss(self, log_probs: FloatArray) -> FloatArray:
         """Return the loss to minimise, (n_sentences,)."""
         rows = zip(self.accepting, log_probs, self.limits, strict=True)
-        # For speed, do not copy the scores of a single rejecting model
+        # For speed, do not copy scores whose limit is 0
         above = [row - limit if limit else row for accepts, row, limit in rows if not accepts]
         return reduce(np.maximum, above)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 NATS_PER_SD = 10.0
-"""Number of nats that one standard deviation counts as; constants of a search are in nats.
+"""Factor that converts standard deviations to nats, the unit of a search's constants.
 
 Log-probabilities of sentences of equal length have a standard deviation of about 10 nats.
 """

@@ -89,8 +89,8 @@ class ScreeningProposer(Proposer):
     """The default strategy: screen all words, draft promising words, score the best words exactly.
 
     Attributes:
-        draft_share: maximum number of passes for the drafts of a visit under each model, as a share
-            of the passes for one exact score under all models together.
+        draft_share: limit of the passes that each model may take for the drafts of one visit. It is
+            a share of the passes that all models together take for one exact score.
         min_draft_passes: number of passes that the drafts may take even if `draft_share` allows
             fewer.
         draft_covers: effort of a draft; see `Scorer.draft`.
@@ -159,7 +159,7 @@ class RegressionProposer(Proposer):
 
     # Differences from the publication:
     # * The paper compares the threshold with the log-probability of a word's first token. We use
-    #   all tokens of the word if they have been scored anyway, normalised by the model's rule.
+    #   the log-probability of the whole word by the model's rule, if it is known already.
     # * The published code applies the threshold only to GPT-2, and scores all words for RNN and
     #   LSTM. We apply it to all left-to-right models.
     threshold: float = -10.0

@@ -51,7 +51,7 @@ class SearchSettings:
         Literal["words", "none"] | None,
         Help(
             "Require that a new word has the part of speech of the word that it replaces (words), "
-            "or not (none). By default words with the default recipe, else none."
+            "or not (none). The default is `words` with the recipe default, and `none` otherwise."
         ),
     ] = None
     same_length: Annotated[

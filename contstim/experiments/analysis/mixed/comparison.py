@@ -44,8 +44,8 @@ class MixedAnalysis:
         comparisons: a row for each pair of models. `difference` is the first log-likelihood minus
             the second, in nats. Its standard error is over trials and participants (see the
             module). Degrees of freedom are one less than the number of trials or participants,
-            whichever is smaller. If there is only one trial or one participant, the other number
-            counts.
+            whichever is smaller. With a single trial, they depend on the participants alone, and
+            with a single participant on the trials alone.
         additions: contribution of each model in addition to each other model, if requested.
         left_out: model that cannot be fitted → reason.
     """
@@ -203,7 +203,7 @@ def _sum_variance(contributions: FloatArray) -> float:
 def _additions(
     fit_by_model: Mapping[str, MixedFit], by_pair: Mapping[frozenset[str], MixedFit]
 ) -> list[Row]:
-    """Return each model's coefficient and gain in fit when added to each other model.
+    """Return a row for every two models: coefficient and gain in fit of one if added to the other.
 
     `aic_gain` is negative if the gain in fit does not justify the additional parameters.
     """
