@@ -93,7 +93,7 @@ def timed() -> Iterator[None]:
 
 
 def report_waiting(seconds: float) -> None:
-    """Move the time of other searches from `seconds` to `others_seconds`; call it within `timed`."""
+    """Move the time of other searches from `seconds` to `others_seconds`, for calls in `timed`."""
     for tally in _ACTIVE.get():
         tally.seconds -= seconds
         tally.others_seconds += seconds

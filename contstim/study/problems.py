@@ -29,7 +29,7 @@ _RENAMED = {
     "scores": "is now [score].",
     "pairs": "is now [select.natural].",
     "selection": "is now [select.triplets].",
-    "minimal_pairs": "is now two sections: [evaluate.blimp] with the key data, and [select.minimal_pairs].",
+    "minimal_pairs": "is now [evaluate.blimp], with the key data, and [select.minimal_pairs].",
     "responses": "is now [simulate], [import.NAME], or the key responses of [analyze].",
     "analysis": "is now [analyze].",
     "review.decisions": "is now the key review of [select.natural], [select.triplets], "
