@@ -242,11 +242,15 @@ def test_a_tree_has_the_scores_of_its_rows(
     tokens_read.clear()
     network.continuations(start, rows)
     assert tokens_read == [9]
-    # A network that ignores the mask reads padded rows
-    network = CausalNetwork(load(name), by_words=False)
-    read = network._forward_tree
-    monkeypatch.setattr(network, "_forward_tree", lambda *arguments: 2 * read(*arguments))
-    np.testing.assert_allclose(network.continuations(start, rows).sum(axis=1), alone, atol=1e-4)
+    # A network that does not support the mask reads padded rows
+    for factor in (2.0, np.nan):
+        other = CausalNetwork(load(name), by_words=False)
+        monkeypatch.setattr(
+            other,
+            "_forward_tree",
+            lambda *arguments, factor=factor: factor * network._forward_tree(*arguments),
+        )
+        np.testing.assert_allclose(other.continuations(start, rows).sum(axis=1), alone, atol=1e-4)
 
 
 @given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4).map(tuple), max_size=12))

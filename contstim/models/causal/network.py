@@ -259,7 +259,8 @@ class CausalNetwork:
             return None
         row = torch.tensor([rows[-1]], device=self._device)
         expected, _ = self._forward(prefix, row)
-        self._reads_trees = _agree(logits[tree.nodes[-1, : len(rows[-1])]], expected[0], expected)
+        last = logits[tree.nodes[-1, : len(rows[-1])]]
+        self._reads_trees = not last.isnan().any() and _agree(last, expected[0], expected)
         self._largest_tree = len(tree.ids)
         return (logits, tree.nodes) if self._reads_trees else None
 
