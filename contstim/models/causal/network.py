@@ -259,8 +259,7 @@ class CausalNetwork:
             return None
         row = torch.tensor([rows[-1]], device=self._device)
         expected, _ = self._forward(prefix, row)
-        last = logits[tree.nodes[-1, : len(rows[-1])]]
-        self._reads_trees = not last.isnan().any() and _agree(last, expected[0], expected)
+        self._reads_trees = _agree(logits[tree.nodes[-1, : len(rows[-1])]], expected[0], expected)
         self._largest_tree = len(tree.ids)
         return (logits, tree.nodes) if self._reads_trees else None
 
@@ -431,6 +430,9 @@ class CausalNetwork:
 
 
 def _agree(logits: Tensor, expected: Tensor, full_logits: Tensor) -> bool:
+    if not torch.equal(logits.isnan(), expected.isnan()):
+        return False
+    # Equal infinite logits have the difference nan
     difference = float((logits - expected).nan_to_num(0.0).abs().max())
     # The median ignores the huge values of unused tokens
     size = float(full_logits.abs().float().median())
