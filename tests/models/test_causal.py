@@ -37,6 +37,7 @@ PARSED = [Sentence.parse(text) for text in TEXTS]
 ALL_WORDS = sorted({word for sentence in PARSED for word in sentence.words})
 ODD_WORDS = ("U.S.", "well-known", "don't", "naïve", "3rd", "'s", "wait...", "WALKING", "猫")
 READ = [Sentence.parse(text) for text in (*TEXTS[:6], TEXTS[9], "Yes.")]
+ROWS = [(3, 4, 5, 6, 7), (3, 4, 5, 6, 8, 9), (3, 4, 10, 11, 12), (3, 4, 10, 11), (13, 4, 5)]
 hf: Any = transformers
 
 
@@ -225,7 +226,6 @@ def test_a_tree_has_the_scores_of_its_rows(
     """Rows with the same first tokens are read once, unless the network disagrees."""
     network = CausalNetwork(load(name), by_words=False)
     start = network.begin((1, 2))
-    rows = [(3, 4, 5, 6, 7), (3, 4, 5, 6, 8, 9), (3, 4, 10, 11, 12), (3, 4, 10, 11), (13, 4, 5)]
     tokens_read = []
     forward = network._model.forward
 
@@ -234,13 +234,13 @@ def test_a_tree_has_the_scores_of_its_rows(
         tokens_read.append(options["input_ids"].numel())
         return forward(*arguments, **options)
 
-    alone = [network.continuations(start, [row]).sum() for row in rows]
+    alone = [network.continuations(start, [row]).sum() for row in ROWS]
     monkeypatch.setattr(network._model, "forward", counting)
-    np.testing.assert_allclose(network.continuations(start, rows).sum(axis=1), alone, atol=1e-4)
+    np.testing.assert_allclose(network.continuations(start, ROWS).sum(axis=1), alone, atol=1e-4)
     # 3 4 5 6 8 | 10 11 | 13 4; the first tree is compared with a separate call for its last row
     assert tokens_read == [9, 2]
     tokens_read.clear()
-    network.continuations(start, rows)
+    network.continuations(start, ROWS)
     assert tokens_read == [9]
     # A network that does not support the mask reads padded rows
     for factor in (2.0, np.nan):
@@ -250,7 +250,30 @@ def test_a_tree_has_the_scores_of_its_rows(
             "_forward_tree",
             lambda *arguments, factor=factor: factor * network._forward_tree(*arguments),
         )
-        np.testing.assert_allclose(other.continuations(start, rows).sum(axis=1), alone, atol=1e-4)
+        np.testing.assert_allclose(other.continuations(start, ROWS).sum(axis=1), alone, atol=1e-4)
+
+
+@pytest.mark.parametrize(("window", "n_nodes"), [(7, 9), (6, 0)])
+def test_a_tree_fits_into_a_sliding_window(load: Load, window: int, n_nodes: int) -> None:
+    """Two tokens of the prefix and five of the longest row fit into a window of seven."""
+    torch.manual_seed(0)
+    config = hf.Gemma3TextConfig(
+        vocab_size=len(load("llama").tokenizer),
+        sliding_window=window,
+        layer_types=["sliding_attention", "full_attention"],
+        hidden_size=32,
+        intermediate_size=48,
+        head_dim=8,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+    )
+    checkpoint = replace(load("llama"), model=hf.Gemma3ForCausalLM(config).eval())
+    network = CausalNetwork(checkpoint, by_words=False)
+    start = network.begin((1, 2))
+    alone = [network.continuations(start, [row]).sum() for row in ROWS]
+    np.testing.assert_allclose(network.continuations(start, ROWS).sum(axis=1), alone, atol=1e-4)
+    assert network._largest_tree == n_nodes
 
 
 @given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4).map(tuple), max_size=12))

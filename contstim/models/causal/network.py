@@ -22,6 +22,7 @@ import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import signature
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -242,7 +243,9 @@ class CausalNetwork:
         networks limit attention to a number of tokens, and so support only small trees.
         """
         n_tokens = sum(map(len, rows))
-        is_possible = self._reads_trees and _is_plain(prefix.cache) and not is_merged()
+        window = _shortest_window(prefix.cache)
+        fits = len(prefix.ids) + max(map(len, rows)) <= window
+        is_possible = self._reads_trees and fits and not is_merged()
         if len(rows) == 1 or n_tokens > _MAX_TREE or not is_possible:
             return None
         tree = TokenTree.of(rows)
@@ -443,6 +446,13 @@ def _is_plain(cache: Any) -> bool:
     """Return True if all layers cache keys and values of all tokens."""
     layers = getattr(cache, "layers", ())
     return bool(layers) and all(type(layer) is DynamicLayer for layer in layers)
+
+
+def _shortest_window(cache: Any) -> float:
+    """Return to how many tokens all layers attend; 0 if a layer has no keys and values."""
+    if not _can_be_shared(cache):
+        return 0
+    return min(getattr(layer, "sliding_window", None) or inf for layer in cache.layers)
 
 
 def _of_row(cache: Any, row: int, length: int) -> Any:
