@@ -6,7 +6,7 @@
 PYTHON ?= python3
 BENCH ?=
 RUN := .venv/bin/
-# Tests start many processes; what these import is compiled once
+# Tests start many processes, which share compiled modules
 unexport PYTHONDONTWRITEBYTECODE
 BENCHMARKS := $(notdir $(shell grep -l __main__ benchmarks/*.py))
 
@@ -15,14 +15,14 @@ BENCHMARKS := $(notdir $(shell grep -l __main__ benchmarks/*.py))
 demo: .venv/base
 	$(RUN)contstim demo
 
-# Two at a time on two cores, each file by one worker: its tests share what its fixtures make
+# Two workers for two cores; one worker runs all tests of a file, because they share fixtures
 test: .venv/ready
 	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m "not published and not slow and not real" -n 2 --dist loadfile
 
 slow: .venv/ready
 	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m slow -n 2
 
-# Which lines no test of `make test` runs; takes about half as long again
+# Lines that no test of `make test` runs; takes 1.5 times as long
 coverage: .venv/ready
 	$(RUN)python -m coverage erase
 	OMP_NUM_THREADS=1 $(RUN)python -m coverage run -m pytest -q -m "not published and not slow and not real" -n 2 --dist loadfile
@@ -32,7 +32,7 @@ coverage: .venv/ready
 published: .venv/ready
 	$(RUN)python -m pytest -m published
 
-# On the pretrained model in the folder that CONTSTIM_REAL_MODEL names
+# Tests on the pretrained model in the folder CONTSTIM_REAL_MODEL
 real: .venv/ready
 	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m real
 
@@ -42,7 +42,7 @@ check: .venv/ready
 	$(RUN)mypy
 	$(RUN)python tests/plain_english.py
 
-# Tutorials are executed and commands and names described as they are; a warning is an error
+# Executes the tutorials and describes all commands and names; a warning is an error
 docs: .venv/ready
 	$(RUN)python -m sphinx -q -W --keep-going -b html docs build/site
 	$(RUN)python docs/extensions/links.py build/site
@@ -66,11 +66,11 @@ clean:
 	$(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
-# What the checks and tests need beyond the package itself
+# Packages that checks and tests need
 .venv/ready: .venv/base
 	$(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@# kenlm is compiled on installation; it reads the binary files of KenLM
+	@# kenlm, which reads the binary files of KenLM, is compiled on installation
 	@if command -v cmake >/dev/null && { command -v c++ || command -v g++ || command -v clang++; } >/dev/null; \
 	then $(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kenlm]'; \
-	else echo "No C++ compiler and CMake here: kenlm, which reads KenLM's binary files, is left out."; fi
+	else echo "kenlm is not installed, because there is no C++ compiler with CMake: binary files of KenLM cannot be read."; fi
 	@touch $@
