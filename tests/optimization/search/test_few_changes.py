@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -173,18 +172,6 @@ def test_networks_score_no_more_than_asked_for(
         scored.append(len(result.evaluations))
     assert scored[0] <= 45
     assert scored[1] <= 200
-
-
-def test_sentence_that_judges_refuse_is_not_used(
-    bigram: NgramModel,
-    trigram: NgramModel,
-    judge: NgramModel,
-    naturals: list[Sentence],
-    few_words: Vocabulary,
-) -> None:
-    refusing = replace(FewChanges(3.0), judge_drop=-1e6)
-    result = synthesize(bigram, trigram, naturals[0], few_words, judges=judge, few_changes=refusing)
-    assert not result.changed
 
 
 def test_sentences_that_one_judge_alone_refuses_are_counted() -> None:
