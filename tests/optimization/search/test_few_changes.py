@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from contstim.errors import InputError
 from contstim.items.reviews import changed_positions
-from contstim.models.base import LanguageModel
+from contstim.models.base import LanguageModel, Scorer
 from contstim.models.costs import Tally, counting
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.question import SearchQuestion
@@ -45,12 +45,7 @@ def judge(trained: object, trigram: NgramModel) -> NgramModel:
 
 
 def feasible_sentences(
-    accept: LanguageModel,
-    reject: LanguageModel,
-    natural: Sentence,
-    words: Vocabulary,
-    n_new: int,
-    enough: float,
+    accept: Scorer, reject: Scorer, natural: Sentence, words: Vocabulary, n_new: int, enough: float
 ) -> list[Sentence]:
     """All feasible sentences with a number of new words, scored by the models themselves."""
     sentences = [
@@ -64,8 +59,8 @@ def feasible_sentences(
         for s in sentences
         if len(changed_positions(natural, s)) == n_new and not repeats(s.words, words.repeatable)
     ]
-    gains = accept.log_probs(sentences) - accept.log_probs([natural])
-    drops = reject.log_probs([natural]) - reject.log_probs(sentences)
+    gains = accept.scores(sentences) - accept.scores([natural])
+    drops = reject.scores([natural]) - reject.scores(sentences)
     return [s for s, ok in zip(sentences, (gains >= 0) & (drops >= enough), strict=True) if ok]
 
 
