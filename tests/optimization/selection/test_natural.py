@@ -193,15 +193,6 @@ def test_end_marks_do_not_hide_a_repetition() -> None:
     assert rows == [0, 1]
 
 
-def test_a_text_that_stands_twice_is_chosen_once() -> None:
-    first = np.array([-9.0, -9.0, -8.0, -2.0, -1.0, -3.0, -2.5, -1.5])
-    texts = ("Cats purr.", "Cats purr.", "Dogs bark.", "Owls hoot.", "Owls fly.", "Owls see.")
-    scores = np.stack([first, -10 - first], axis=1)
-    table = ScoreTable(sentences(*texts, "Owls eat.", "Owls sit."), ("a", "b"), scores)
-    pairs = tables.choose(table, per_pair=2).pairs
-    assert {pair.row_1 for pair in pairs} == {0, 2}
-
-
 def test_sentences_that_look_alike_are_chosen_once() -> None:
     """People see no end mark; exhaustive search over the sentences left."""
     scores = [[-9.0, -1.0], [-1.0, -9.0], [-8.0, -2.0], [-2.0, -8.0], [-5.0, -5.0]]
