@@ -146,10 +146,6 @@ def test_log_softmax_is_computed_in_float32_and_keeps_float64() -> None:
     assert batching.log_softmax32(logits.double()).dtype == torch.float64
 
 
-def test_a_gpu_takes_larger_batches() -> None:
-    assert batching.Budget.for_device("cpu").tokens < batching.Budget.for_device("cuda").tokens
-
-
 def test_indices_reach_a_gpu_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: what PyTorch is asked for, since here is no GPU."""
     asked: list[str] = []

@@ -122,22 +122,6 @@ def test_specifications(text: str, expected: tuple[str, ...]) -> None:
     assert parse_model(text) == Specification(text, text, *expected)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("hf:gpt2@chains", "no rule 'chains'; they have log-likelihood, chain, chain-sampled"),
-        ("hf:gpt2+median", r"got '\+median'"),
-        ("hf:gpt2+slor", r"transform .* got '\+slor'"),
-        ("hf:gpt2+mean:3", r"transform .* got '\+mean'"),
-        ("some-name", r"does not name a model .* hf: \(causal or masked"),
-        ("", r"must be \[family:\]location"),
-    ],
-)
-def test_wrong_specifications_say_what_is_right(text: str, message: str) -> None:
-    with pytest.raises(ModelError, match=message):
-        parse_model(text)
-
-
 CASES = {"lower": str.lower, "upper": str.upper}
 
 

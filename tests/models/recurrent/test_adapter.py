@@ -150,7 +150,6 @@ def test_the_fingerprint_follows_weights_and_words(kind: Kind) -> None:
     assert changed.convention.fingerprint != first.convention.fingerprint
 
 
-@pytest.mark.parametrize("kind", KINDS)
 def test_every_reading_of_the_layers_counts_as_a_pass(kind: Kind) -> None:
     """Witness: hooks on the recurrent layers; the two stacks read a whole sentence in one pass."""
     model = build(kind)
@@ -185,7 +184,7 @@ def saved(kind: Kind, folder: Path, cutoffs: tuple[int, ...] = ()) -> RecurrentM
     return model
 
 
-@pytest.mark.parametrize("cutoffs", [(), (20, 60)])
+@pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
 def test_folders_read_back_the_same(kind: Kind, cutoffs: tuple[int, ...], tmp_path: Path) -> None:
     model = saved(kind, tmp_path, cutoffs)
     for specification in (f"{kind}:{tmp_path}", str(tmp_path)):
@@ -278,7 +277,7 @@ FILES = ("recurrent.json", "model.safetensors", "vocabulary.csv")
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("lstm")
-    saved("lstm", folder, (20, 60))
+    saved("lstm", folder, CUTOFFS)
     return folder
 
 

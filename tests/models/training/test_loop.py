@@ -122,12 +122,6 @@ def test_model_record(tmp_path: Path, draw_curve: Draw, monkeypatch: pytest.Monk
     assert (tmp_path / "rnn" / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
-    broken = replace(TRAINING, learning_rate=1e30, clip=1e30)
-    with pytest.raises(ModelError, match=r"after .* diverged. Lower `learning_rate`"):
-        train("rnn", tmp_path / "rnn", broken)
-
-
 def test_texts_of_less_than_a_batch_are_refused(tmp_path: Path) -> None:
     from contstim.models.training.run import train_network
 
@@ -227,9 +221,3 @@ def test_infinite_weights_are_not_saved(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(ModelError, match=r"forwards\.bias_hh_l0 that are not finite"):
         train("lstm", tmp_path / "lstm", on_progress=spoil)
     assert not (tmp_path / "lstm" / "model.safetensors").exists()
-
-
-@pytest.fixture(params=["rnn", "lstm", "bilstm"])
-def kind(request: pytest.FixtureRequest) -> str:
-    found: str = request.param
-    return found
