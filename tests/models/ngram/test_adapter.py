@@ -1,6 +1,7 @@
 """N-gram models under the contract, against kenlm and against queries of all candidates."""
 
 import math
+import sys
 from itertools import product
 from pathlib import Path
 
@@ -245,8 +246,8 @@ def test_sentences_in_many_parts_are_scored_like_each_alone(
     np.testing.assert_array_equal(together, alone)
 
 
-@pytest.mark.usefixtures("without_kenlm")
-def test_a_binary_file_without_kenlm_names_the_extra() -> None:
+def test_a_binary_file_without_kenlm_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kenlm", None)
     with pytest.raises(
         ModelError, match=r"pip install 'contstim\[kenlm\]'.*use the original ARPA file"
     ):
