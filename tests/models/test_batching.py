@@ -1,10 +1,6 @@
 """Rows in batches: every row once, results in their places, memory that runs out."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -165,16 +161,3 @@ def test_indices_reach_a_gpu_without_waiting(monkeypatch: pytest.MonkeyPatch) ->
     asked.clear()
     batching.to_device(np.arange(3), "cpu")
     assert asked == ["copy to cpu, wait"]
-
-
-@pytest.mark.slow
-def test_measurements_of_a_gpu_are_skipped_where_there_is_none() -> None:
-    program = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
-    done = subprocess.run(
-        [sys.executable, str(program)],
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("skipped: PyTorch finds no GPU here")

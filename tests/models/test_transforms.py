@@ -74,22 +74,16 @@ def transformable(
     return tiny.specification(tiny_checkpoint, request.param)
 
 
-class _TransformContract(ScorerContract):
+class TestTransforms(ScorerContract):
+    @pytest.fixture(params=["mean", "slor:{}"])
+    def model(
+        self, transformable: str, arpa: Callable[[int], Path], request: pytest.FixtureRequest
+    ) -> Scorer:
+        return load_scorer(f"{transformable}+{request.param.format(arpa(1))}", device="cpu")
+
     def reads_as_text(self, model: Scorer, sentence: Sentence, position: int) -> bool:
         assert isinstance(model, Transformed)
         return super().reads_as_text(model._model, sentence, position)
-
-
-class TestMean(_TransformContract):
-    @pytest.fixture
-    def model(self, transformable: str) -> Scorer:
-        return load_scorer(f"{transformable}+mean", device="cpu")
-
-
-class TestSlor(_TransformContract):
-    @pytest.fixture
-    def model(self, transformable: str, arpa: Callable[[int], Path]) -> Scorer:
-        return load_scorer(f"{transformable}+slor:{arpa(1)}", device="cpu")
 
 
 @pytest.mark.parametrize("transform", ["+mean", "+slor:1gram.arpa"])

@@ -95,16 +95,6 @@ def test_parts_of_tokens_add_up_to_the_score(masked: Masked, rule: str) -> None:
     assert (END_MARK in words) == model.convention.end_scored == rule.startswith("pll")
 
 
-def test_the_end_mark_is_seen_but_not_scored_under_chain(masked: Masked) -> None:
-    marks = [Sentence(("She", "sleeps"), end) for end in ".!?"]
-    scores = masked("bert").log_probs(marks)
-    assert np.unique(scores.round(3)).size == 3
-    assert (
-        masked("bert").token_counts(marks)[0]
-        < masked("bert", rule="pll-original").token_counts(marks)[0]
-    )
-
-
 def test_a_sentence_beyond_the_window_and_a_word_that_makes_one_are_refused(masked: Masked) -> None:
     for kind in KINDS:
         model = masked(kind, rule="pll-original")

@@ -209,18 +209,6 @@ def test_evaluations_and_costs_tell_the_whole_story() -> None:
     )
 
 
-@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
-def test_one_seed_gives_one_synthesis(recipe: Recipe) -> None:
-    runs = [
-        synthesize(
-            TableModel(3, "estimate", 1.0), TableModel(4, "bound"), NATURAL, WORDS, recipe=recipe
-        )
-        for _ in range(2)
-    ]
-    assert [e.sentence for e in runs[0].evaluations] == [e.sentence for e in runs[1].evaluations]
-    assert runs[0].costs == runs[1].costs
-
-
 class Unsteady(TableModel):
     """Scored alone, every sentence but the natural one is a hair less likely than in company."""
 
