@@ -20,6 +20,7 @@ from contstim.models.checkpoints import load_checkpoint
 from contstim.models.checkpoints.loading import load_tokenizer
 from contstim.models.classifier import LABELS
 from contstim.models.loading import Loading
+from tests.models import damages
 from tests.models.checkpoints.conftest import Copy, Scores, edit, edit_weights, score
 
 NETWORK = """
@@ -259,11 +260,8 @@ def _slow(folder: Path, kind: str) -> None:
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "whole": lambda _path: None,
-    "missing": lambda path: path.unlink(),
-    "empty": lambda path: path.write_bytes(b""),
-    "cut in half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    **{name: damages.DAMAGES[name] for name in ("missing", "empty", "cut in the middle", "null")},
     "cut between lines": lambda path: path.write_text("\n".join(path.read_text().split("\n")[:99])),
-    "null": lambda path: path.write_text("null"),
     "nonsense": lambda path: path.write_text("one\ntwo\n\nthree four five\n"),
     "not UTF-8": lambda path: path.write_bytes(b"\xff\xfe\x00" * 200),
 }

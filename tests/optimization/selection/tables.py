@@ -46,7 +46,6 @@ def choose(
     excluded: Collection[Sentence] = (),
     **question: Any,
 ) -> NaturalSelection:
-    """The selection that answers a question of these settings."""
     return select_natural(table, NaturalQuestion(**question), review=review, excluded=excluded)
 
 
