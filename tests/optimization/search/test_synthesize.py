@@ -104,9 +104,9 @@ def test_unusable_input_is_refused(
     again = NgramModel(trained / "2gram.arpa", name="another name")
     with pytest.raises(ModelError, match="the same model"):
         synthesize(again, bigram, natural, words)
-    for pair in ((Impossible(1), bigram), (bigram, Impossible(1))):
+    for accept, reject in ((Impossible(1), bigram), (bigram, Impossible(1))):
         with pytest.raises(ModelError, match="probability zero"):
-            synthesize(*pair, natural, words)
+            synthesize(accept, reject, natural, words)
     with pytest.raises(ModelError, match="at least one accept model"):
         synthesize([], bigram, natural, words)
     namesake = NgramModel(trained / "4gram.arpa", "3-gram")
