@@ -96,13 +96,11 @@ ROWS = tuple(
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> Path:
-    """A file of JSON lines."""
     path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
     return path
 
 
 def write_folder(folder: Path, rows: Iterable[Row] = ROWS) -> Path:
-    """A folder with a file for each paradigm."""
     folder.mkdir(parents=True, exist_ok=True)
     listed = list(rows)
     for paradigm in dict.fromkeys(one["UID"] for one in listed):

@@ -75,7 +75,6 @@ def test_accuracy_is_a_mean_of_means(ties: str) -> None:
 
 
 def test_frames_hold_what_was_computed() -> None:
-    """Witness: the arrays that they are made from."""
     table = accuracies(compared())
     scoring = PairScoring((compared(),), {}, ())
     evaluation = evaluate_minimal_pairs(scoring)

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.stats import contingency
@@ -120,22 +120,16 @@ CELLS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=6
 
 @given(CELLS)
 def test_matthews_is_pearsons_r_of_two_classes(cells: list[tuple[bool, bool]]) -> None:
+    """Of a class that all or none are of, it is 0."""
     labels, predicted = np.array(cells, np.bool_).T
-    assume(0 < labels.sum() < len(labels) and 0 < predicted.sum() < len(labels))
+    if not (0 < labels.sum() < len(labels) and 0 < predicted.sum() < len(labels)):
+        assert matthews(labels, predicted) == 0
+        return
     assert matthews(labels, predicted) == pytest.approx(np.corrcoef(labels, predicted)[0, 1])
     table = contingency.crosstab(labels, predicted).count
     assert abs(matthews(labels, predicted)) == pytest.approx(
         contingency.association(table, method="cramer")
     )
-
-
-def test_matthews_by_hand() -> None:
-    labels = np.array([1, 1, 1, 1, 0, 0, 0, 0], np.bool_)
-    predicted = np.array([1, 1, 1, 0, 1, 1, 0, 0], np.bool_)
-    assert matthews(labels, predicted) == pytest.approx((3 * 2 - 2 * 1) / math.sqrt(5 * 4 * 4 * 3))
-    assert matthews(labels, labels) == 1
-    assert matthews(labels, ~labels) == -1
-    assert matthews(labels, np.ones(8, np.bool_)) == 0
 
 
 @given(st.lists(st.lists(st.floats(0.01, 0.99), min_size=3, max_size=3), min_size=1))

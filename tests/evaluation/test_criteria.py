@@ -26,9 +26,6 @@ def test_z_scores_are_those_of_scipy() -> None:
     values[4, 1] = np.nan
     expected = stats.zscore(values, axis=0, ddof=0, nan_policy="omit")
     np.testing.assert_allclose(z_scores(values), expected)
-
-
-def test_constant_values_have_no_z_scores() -> None:
     with pytest.raises(InputError, match="All values are the same"):
         z_scores(np.full((3, 2), 1.5))
 
@@ -129,17 +126,21 @@ def test_pairs_without_scores_are_excluded_and_counted() -> None:
         evaluate_acceptability(judgements, JudgedScores(scores.models, values))
 
 
-@pytest.mark.parametrize("name", ["people", ""])
-def test_no_model_takes_the_row_of_people(name: str) -> None:
-    judgements, scores = simulated(6, 2)
-    with pytest.raises(InputError, match=f"must not be named '{name}'"):
-        evaluate_acceptability(judgements, JudgedScores(("m0", name), scores.values))
-
-
-@pytest.mark.parametrize("value", [2.5, np.nan])
-def test_a_model_that_tells_nothing_is_named(value: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("people", None, "must not be named 'people'"),
+        ("", None, "must not be named ''"),
+        ("m1", 2.5, "m1 has no scores, or the same score"),
+        ("m1", np.nan, "m1 has no scores, or the same score"),
+    ],
+)
+def test_a_model_with_no_name_or_nothing_to_tell_is_refused(
+    name: str, value: float | None, message: str
+) -> None:
     judgements, scores = simulated(6, 2)
     values = scores.values.copy()
-    values[:, 1] = value
-    with pytest.raises(InputError, match="m1 has no scores, or the same score"):
-        evaluate_acceptability(judgements, JudgedScores(scores.models, values))
+    if value is not None:
+        values[:, 1] = value
+    with pytest.raises(InputError, match=message):
+        evaluate_acceptability(judgements, JudgedScores(("m0", name), values))

@@ -1,6 +1,5 @@
 """Minimal pairs, human agreement, published accuracies, and all collections of the BLiMP family."""
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -22,9 +21,8 @@ from contstim.evaluation.minimal_pairs import (
     read_published_accuracies,
     sample_pairs,
 )
-from contstim.files.tables import read_table, write_table
+from contstim.files.tables import write_table
 from contstim.models.base import Continuation
-from contstim.steps.evaluation import EvaluateMinimalPairs
 from contstim.words.sentence import Sentence
 from tests.evaluation.small_data import ROWS, Row, write_folder, write_rows
 
@@ -145,12 +143,9 @@ def _assignment(
     return row
 
 
-def _write(path: Path, rows: list[dict[str, str]]) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
+def write_answers(folder: Path, rows: list[dict[str, str]]) -> Path:
+    write_table(folder / "answers.csv", {name: [row[name] for row in rows] for name in rows[0]})
+    return folder / "answers.csv"
 
 
 def test_agreement_counts_who_may_answer_and_what_was_answered(tmp_path: Path) -> None:
@@ -161,7 +156,7 @@ def test_agreement_counts_who_may_answer_and_what_was_answered(tmp_path: Path) -
         _assignment("22121", status="Rejected"),
         _assignment("22121", english="0", native="NA"),
     ]
-    found = read_human_agreement(_write(tmp_path / "answers.csv", rows))
+    found = read_human_agreement(write_answers(tmp_path, rows))
     assert found == {
         "x_1": {"individual": 1.0, "majorities": 2, "items": 2, "answers": 6},
         "y_1": {
@@ -175,12 +170,12 @@ def test_agreement_counts_who_may_answer_and_what_was_answered(tmp_path: Path) -
 
 def test_what_is_no_table_of_answers_is_refused(tmp_path: Path) -> None:
     row = _assignment("11111")
-    path = _write(tmp_path / "answers.csv", [row | {"Input.item_2_condition": "x_1"}])
+    path = write_answers(tmp_path, [row | {"Input.item_2_condition": "x_1"}])
     with pytest.raises(InputError, match="got 'x_1'"):
         read_human_agreement(path)
     del row["Answer.Choice3"]
     with pytest.raises(InputError, match=r"no column 'Answer\.Choice3'"):
-        read_human_agreement(_write(path, [row]))
+        read_human_agreement(write_answers(tmp_path, [row]))
 
 
 def test_published_averages_are_left_out(tmp_path: Path) -> None:
@@ -323,23 +318,3 @@ def test_files_of_no_collection_are_named(
         write(tmp_path, collection, **cells)
     with pytest.raises(InputError, match=complaint):
         read_minimal_pairs(pair_files(tmp_path))
-
-
-def test_languages_are_paradigms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Witness: accuracy by hand, from scores by which one language is right."""
-    monkeypatch.setattr("contstim.evaluation.folder.save", lambda *_: b"")
-    sides = {"nld": ("Zij slaapt.", "Zij slapen."), "deu": ("Sie schläft.", "Sie schlafe.")}
-    for lang, (sen, wrong) in sides.items():
-        where = {"name": f"pairs/{lang}/data.tsv", "lang": lang}
-        write(tmp_path, "MultiBLiMP", **where, sen=sen, wrong_sen=wrong)
-    sentences = [*sides["nld"], *sides["deu"]]
-    write_table(tmp_path / "scores.csv", {"sentence": sentences, "m": [-1.0, -2.0, -4.0, -3.0]})
-    out = tmp_path / "out"
-    EvaluateMinimalPairs(data=tmp_path / "pairs", scores=tmp_path / "scores.csv", out=out).run()
-    paradigms, phenomena = (read_table(out / f"{name}.csv") for name in ("paradigms", "phenomena"))
-    accuracy = dict(zip(paradigms["paradigm"], map(float, paradigms["m"]), strict=True))
-    assert accuracy == {"deu SV-#": 0, "nld SV-#": 1}
-    assert dict(zip(phenomena["phenomenon"], map(float, phenomena["m"]), strict=True)) == {
-        "overall": 0.5,
-        "SV-#": 0.5,
-    }

@@ -5,6 +5,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
+from contstim.errors import ContstimError
+
 Damage = Callable[[Path], object]
 
 
@@ -54,3 +58,15 @@ DAMAGES: dict[str, Damage] = {
     "carriage returns": _replaced(lambda content: content.replace(b"\n", b"\r")),
 }
 """By name; each leaves something else where a file was."""
+
+
+def check_refused_or_same(path: Path, damage: str, read: Callable[[], object]) -> None:
+    """Damage a file, which must then be refused by its name or read as before."""
+    expected = read()
+    DAMAGES[damage](path)
+    try:
+        found = read()
+    except ContstimError as error:
+        assert path.name in str(error) or str(path.parent) in str(error)  # noqa: PT017
+    else:
+        np.testing.assert_array_equal(np.array(found), np.array(expected))

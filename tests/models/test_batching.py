@@ -1,10 +1,6 @@
 """Rows in batches: every row once, results in their places, memory that runs out."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -146,10 +142,6 @@ def test_log_softmax_is_computed_in_float32_and_keeps_float64() -> None:
     assert batching.log_softmax32(logits.double()).dtype == torch.float64
 
 
-def test_a_gpu_takes_larger_batches() -> None:
-    assert batching.Budget.for_device("cpu").tokens < batching.Budget.for_device("cuda").tokens
-
-
 def test_indices_reach_a_gpu_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: what PyTorch is asked for, since here is no GPU."""
     asked: list[str] = []
@@ -169,16 +161,3 @@ def test_indices_reach_a_gpu_without_waiting(monkeypatch: pytest.MonkeyPatch) ->
     asked.clear()
     batching.to_device(np.arange(3), "cpu")
     assert asked == ["copy to cpu, wait"]
-
-
-@pytest.mark.slow
-def test_measurements_of_a_gpu_are_skipped_where_there_is_none() -> None:
-    program = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
-    done = subprocess.run(
-        [sys.executable, str(program)],
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("skipped: PyTorch finds no GPU here")

@@ -4,7 +4,6 @@ Surprisal of whole words: that a word ends counts to it, and a sentence's sum st
 """
 
 import copy
-from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from itertools import product
@@ -286,15 +285,10 @@ def test_shared_paths_are_the_leaves_of_the_trie(rows: list[tuple[int, ...]]) ->
     assert sorted(leaves) == sorted(longest)
 
 
-@pytest.fixture(scope="module")
-def model_of(load: Load) -> Callable[[str], CausalModel]:
-    return lambda name: CausalModel(load(name))
-
-
-@pytest.mark.parametrize("name", ["gpt2", "llama", "pythia"])
-def test_words_add_up_to_the_sentence(model_of: Callable[[str], CausalModel], name: str) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_words_add_up_to_the_sentence(load: Load, name: str) -> None:
     """Property: what one word gives, its neighbour takes."""
-    model = model_of(name)
+    model = CausalModel(load(name))
     plain, corrected = model.token_log_probs(READ), model.completed_word_log_probs(READ)
     sums = [sum(term.log_prob for term in terms) for terms in corrected]
     np.testing.assert_allclose(sums, model.log_probs(READ), rtol=0, atol=1e-9)
@@ -303,9 +297,9 @@ def test_words_add_up_to_the_sentence(model_of: Callable[[str], CausalModel], na
         assert [term.log_prob for term in before] != [term.log_prob for term in after]
 
 
-def test_words_are_tokens_times_end_over_beginning(model_of: Callable[[str], CausalModel]) -> None:
+def test_words_are_tokens_times_end_over_beginning(load: Load) -> None:
     """Witness: the formula of Pimentel & Meister (2024), with transformers alone."""
-    model, sentence = model_of("gpt2"), READ[0]
+    model, sentence = CausalModel(load("gpt2")), READ[0]
     checkpoint = model.checkpoint
     tokenizer = checkpoint.tokenizer
     ids = tokenizer(sentence.text)["input_ids"]

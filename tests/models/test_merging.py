@@ -42,17 +42,13 @@ def doubling(
     return call
 
 
-def rows(*shape: int) -> torch.Tensor:
-    return torch.ones(shape)
-
-
 def result(call: merging.NetworkCall) -> Any:
     return merging.answer(call) if merging.is_merged() else call.compute()
 
 
 def doubled(number: float) -> list[float]:
     """By a call that may be merged; for tests of executors."""
-    call = doubling(number * rows(1, 1), torch.nn.Identity(), Budget(10), [])
+    call = doubling(number * torch.ones(1, 1), torch.nn.Identity(), Budget(10), [])
     with merging.merged():
         numbers: list[float] = result(call).flatten().tolist()
     return numbers
@@ -63,7 +59,7 @@ def test_calls_of_a_network_share_batches_within_its_budget() -> None:
     sizes: list[int] = []
     budget = Budget(12)
     calls = [
-        doubling(number * rows(2, length), module, budget, sizes)
+        doubling(number * torch.ones(2, length), module, budget, sizes)
         for number, length in enumerate([2, 3, 1, 2])
     ]
     results = merging.compute_all(calls)
@@ -75,7 +71,7 @@ def test_calls_of_a_network_share_batches_within_its_budget() -> None:
 
 def test_the_error_of_a_call_is_its_own() -> None:
     module, sizes = torch.nn.Identity(), list[int]()
-    calls = [doubling(sign * rows(1, 2), module, Budget(100), sizes) for sign in (1, -1, 1)]
+    calls = [doubling(sign * torch.ones(1, 2), module, Budget(100), sizes) for sign in (1, -1, 1)]
     values, errors, _ = zip(*merging.compute_all(calls), strict=True)
     assert isinstance(errors[1], ValueError)
     assert errors[0] is errors[2] is None
@@ -84,20 +80,20 @@ def test_the_error_of_a_call_is_its_own() -> None:
 
 def test_where_memory_runs_out_batches_are_halved_for_good() -> None:
     module, sizes, budget = torch.nn.Identity(), list[int](), Budget(100)
-    calls = [doubling(rows(1, 2), module, budget, sizes, fits=4) for _ in range(4)]
+    calls = [doubling(torch.ones(1, 2), module, budget, sizes, fits=4) for _ in range(4)]
     with pytest.warns(RuntimeWarning, match="too small for 4 inputs of 2 tokens"):
         results = merging.compute_all(calls)
     assert [error for _, error, _ in results] == [None] * 4
     assert (sizes, budget.tokens) == ([4, 4], 4)
     # A call that does not fit by itself makes its own batches smaller, see `forward_in_batches`
     ((_, too_large, _),) = merging.compute_all(
-        [doubling(rows(3, 2), module, budget, sizes, fits=4)]
+        [doubling(torch.ones(3, 2), module, budget, sizes, fits=4)]
     )
     assert isinstance(too_large, torch.OutOfMemoryError)
 
 
 def test_calls_wait_for_others_only_where_they_may_be_merged() -> None:
-    call = doubling(rows(1, 1), torch.nn.Identity(), Budget(10), [])
+    call = doubling(torch.ones(1, 1), torch.nn.Identity(), Budget(10), [])
     asked: list[merging.NetworkCall] = []
 
     def run(call: merging.NetworkCall) -> merging.Answer:
@@ -119,7 +115,7 @@ def test_calls_wait_for_others_only_where_they_may_be_merged() -> None:
 
 def test_the_time_of_others_is_not_counted() -> None:
     """Witness: an answer that says that nothing of the time was its own."""
-    call = doubling(rows(1, 1), torch.nn.Identity(), Budget(10), [])
+    call = doubling(torch.ones(1, 1), torch.nn.Identity(), Budget(10), [])
 
     def run(_call: merging.NetworkCall) -> merging.Answer:
         torch.randn(200, 200).matrix_power(50)  # takes a while

@@ -78,13 +78,10 @@ def test_models_share_no_scores(bigram: NgramModel, trigram: NgramModel, tmp_pat
     assert (first != second).all()
 
 
-class Broken(NgramModel):
-    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        return np.full(len(sentences), np.nan)
-
-
-def test_a_nan_is_refused_and_not_kept(trained: Path, tmp_path: Path) -> None:
-    model = Broken(trained / "2gram.arpa")
+def test_a_nan_is_refused_and_not_kept(
+    model: Counting, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(model, "log_probs", lambda asked: np.full(len(asked), np.nan))
     with Store(tmp_path / "s.sqlite") as store:
         with pytest.raises(ScoreError, match="nan"):
             scoring.score_sentences([model], sentences(3), store=store)

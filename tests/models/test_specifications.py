@@ -64,12 +64,6 @@ def test_a_context_is_part_of_the_specification(text: str, context: str) -> None
     assert len(parse_models([plain, replace(model, name="x")])) == 2
 
 
-@pytest.mark.parametrize("text", ["kenlm:a.arpa", "rnn:a", "classifier:a"])
-def test_families_that_read_no_context(text: str) -> None:
-    with pytest.raises(ModelError, match="context must be left out"):
-        parse_model(f"{text}?context=a")
-
-
 @pytest.mark.parametrize(
     ("location", "name", "revision"),
     [
@@ -115,9 +109,21 @@ def test_a_given_model_is_read_as_it_is_written(name: str, location: str) -> Non
         ("x" * 61 + "=hf:gpt2", "at most 60 characters, got 61"),
         ("Sentence=hf:gpt2", "column or row of this name"),
         ("ceiling=hf:gpt2", "column or row of this name"),
+        ("nonsense:model", "does not name a model"),
+        ("model.xyz", "does not name a model"),
+        ("some-name", r"does not name a model .* hf: \(causal or masked"),
+        ("kenlm:", "does not name a model"),
+        ("", r"must be \[family:\]location"),
+        ("kenlm:a.arpa@chain", "have no rule 'chain'"),
+        ("server:http://h/v1#m?tokenizer=gpt2@chain", "server models have no rule 'chain'"),
+        ("hf:gpt2@chains", "no rule 'chains'; they have log-likelihood, chain, chain-sampled"),
+        ("hf:gpt2+median", r"got '\+median'"),
+        ("hf:gpt2+slor", r"transform .* got '\+slor'"),
+        ("hf:gpt2+mean:3", r"transform .* got '\+mean'"),
+        *((f"{model}:a?context=a", "must be left out") for model in ("kenlm", "rnn", "classifier")),
     ],
 )
-def test_a_name_that_cannot_stand_in_tables_and_files(text: str, message: str) -> None:
+def test_names_and_models_that_cannot_be_are_refused(text: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         parse_models([text])
 

@@ -74,22 +74,16 @@ def transformable(
     return tiny.specification(tiny_checkpoint, request.param)
 
 
-class _TransformContract(ScorerContract):
+class TestTransforms(ScorerContract):
+    @pytest.fixture(params=["mean", "slor:{}"])
+    def model(
+        self, transformable: str, arpa: Callable[[int], Path], request: pytest.FixtureRequest
+    ) -> Scorer:
+        return load_scorer(f"{transformable}+{request.param.format(arpa(1))}", device="cpu")
+
     def reads_as_text(self, model: Scorer, sentence: Sentence, position: int) -> bool:
         assert isinstance(model, Transformed)
         return super().reads_as_text(model._model, sentence, position)
-
-
-class TestMean(_TransformContract):
-    @pytest.fixture
-    def model(self, transformable: str) -> Scorer:
-        return load_scorer(f"{transformable}+mean", device="cpu")
-
-
-class TestSlor(_TransformContract):
-    @pytest.fixture
-    def model(self, transformable: str, arpa: Callable[[int], Path]) -> Scorer:
-        return load_scorer(f"{transformable}+slor:{arpa(1)}", device="cpu")
 
 
 @pytest.mark.parametrize("transform", ["+mean", "+slor:1gram.arpa"])
@@ -120,22 +114,6 @@ def test_slor_needs_a_unigram_model(arpa: Callable[[int], Path]) -> None:
 )
 def test_specifications(text: str, expected: tuple[str, ...]) -> None:
     assert parse_model(text) == Specification(text, text, *expected)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("hf:gpt2@chains", "no rule 'chains'; they have log-likelihood, chain, chain-sampled"),
-        ("hf:gpt2+median", r"got '\+median'"),
-        ("hf:gpt2+slor", r"transform .* got '\+slor'"),
-        ("hf:gpt2+mean:3", r"transform .* got '\+mean'"),
-        ("some-name", r"does not name a model .* hf: \(causal or masked"),
-        ("", r"must be \[family:\]location"),
-    ],
-)
-def test_wrong_specifications_say_what_is_right(text: str, message: str) -> None:
-    with pytest.raises(ModelError, match=message):
-        parse_model(text)
 
 
 CASES = {"lower": str.lower, "upper": str.upper}

@@ -3,15 +3,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from contstim.errors import VocabularyError
 from contstim.models.base import Continuation, LanguageModel, Scorer
 from contstim.models.catalog import load_model, load_scorer
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
-from contstim.models.recurrent.adapter import BothSidesModel, LeftToRightModel, RecurrentModel
-from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape
+from contstim.models.recurrent.network import Kind
 from contstim.models.transforms import tell_unknown_words
 from contstim.models.vocabularies import WordList, default_vocabulary, shared_vocabulary
 from contstim.reporter import Reporter
@@ -19,6 +17,7 @@ from contstim.testing.contract import LanguageModelContract
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.models import tiny
+from tests.models.recurrent.conftest import build
 from tests.models.tiny import Folder
 
 ARPA = Path(__file__).parent / "ngram" / "dialects" / "43-full-stop-is-a-word.arpa"
@@ -146,21 +145,8 @@ def test_words_without_scores_are_unknown(name: str, tiny_checkpoint: Folder) ->
     assert not known.all()
 
 
-class Recorder(Reporter):
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def say(self, text: str) -> None:
-        self.said.append(text)
-
-
-def recurrent(kind: Kind, words: tuple[str, ...], *, end_mark: bool = True) -> RecurrentModel:
-    torch.manual_seed(4)
-    counts = (1,) * len(words)
-    words_read = WordList(words, counts, counts)
-    network = RecurrentNetwork(Shape(kind, len(words_read), 5, 7, 1, 0.0))
-    adapter = BothSidesModel if kind == "bilstm" else LeftToRightModel
-    return adapter(network, words_read, name=kind, end_mark=end_mark)
+def listed(*words: str) -> WordList:
+    return WordList(words, (1,) * len(words), (1,) * len(words))
 
 
 class TestEndMarksOfNgrams(LanguageModelContract):
@@ -175,7 +161,7 @@ class TestEndMarksOfNgrams(LanguageModelContract):
 class TestEndMarksOfNetworks(LanguageModelContract):
     @pytest.fixture(params=["rnn", "lstm", "bilstm"])
     def model(self, request: pytest.FixtureRequest) -> LanguageModel:
-        return recurrent(request.param, ("The", "dog", "a", "."))
+        return build(request.param, words=listed("The", "dog", "a", "."))
 
 
 def test_a_full_stop_that_is_a_word_is_scored() -> None:
@@ -200,7 +186,9 @@ def test_a_full_stop_that_is_a_word_is_scored() -> None:
     ("rule", "is_read"),
     [("", True), ("@lower", True), ("@no-end-mark", False), ("@lower@no-end-mark", False)],
 )
-def test_a_rule_leaves_end_marks_out(rule: str, is_read: bool) -> None:
+def test_a_rule_leaves_end_marks_out(
+    rule: str, is_read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Witness: by hand, `sleeps </s>` backs off: -0.3 - 3.0 in log10."""
     model = load_model(f"kenlm:{ARPA}{rule}")
     without = np.log(10) * -(0.1 + 0.3 + 0.3 + 0.3 + 3.0)
@@ -209,9 +197,11 @@ def test_a_rule_leaves_end_marks_out(rule: str, is_read: bool) -> None:
     assert model.convention.rule == f"log-likelihood{'@end-mark' * is_read}" + (
         "@lower" * ("lower" in rule)
     )
-    reporter = Recorder()
+    said: list[str] = []
+    reporter = Reporter()
+    monkeypatch.setattr(reporter, "say", said.append)
     tell_unknown_words([model], SENTENCES, reporter)
-    assert len(reporter.said) == is_read
+    assert len(said) == is_read
 
 
 def test_conventions_tell_models_with_and_without_end_marks_apart() -> None:
@@ -223,8 +213,8 @@ def test_conventions_tell_models_with_and_without_end_marks_apart() -> None:
 @pytest.mark.parametrize("kind", ["rnn", "lstm", "bilstm"])
 def test_networks_read_the_mark_like_the_word(kind: Kind) -> None:
     """Witness: the network without end marks, on sentences whose last word is the mark."""
-    words = (*WORDS, ".")
-    reads, plain = recurrent(kind, words), recurrent(kind, words, end_mark=False)
+    words = listed(*WORDS, ".")
+    reads, plain = (build(kind, words=words, end_mark=end_mark) for end_mark in (True, False))
     for mark, longer in ((".", (*WORDS[:3], ".")), ("!", WORDS[:3])):
         sentence, as_read = Sentence(WORDS[:3], mark), Sentence(longer)
         np.testing.assert_array_equal(reads.log_probs([sentence]), plain.log_probs([as_read]))

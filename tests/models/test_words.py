@@ -2,7 +2,6 @@
 
 import copy
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -63,16 +62,11 @@ def test_a_leading_space_makes_the_first_word_like_any_other(tokenizer_of: Token
     assert plain.ids[0] != twice.ids[0]
 
 
-@pytest.fixture(scope="module")
-def gluing() -> Any:
-    """A SentencePiece-like tokenizer with a piece `▁dog.`."""
+def test_an_end_mark_glued_to_a_word_is_taken_apart() -> None:
     pieces = [("<unk>", 0.0), ("▁dog.", -1.0), ("▁dog", -2.0), ("▁the", -2.0), (".", -4.0)]
     tokenizer = Tokenizer(models.Unigram([*pieces, ("▁", -9.0)], unk_id=0))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    return fast_tokenizer(tokenizer_object=tokenizer, unk_token="<unk>")
-
-
-def test_an_end_mark_glued_to_a_word_is_taken_apart(gluing: Any) -> None:
+    gluing = fast_tokenizer(tokenizer_object=tokenizer, unk_token="<unk>")
     encoding = encode(gluing, Sentence.parse("the dog."))
     assert gluing.convert_ids_to_tokens(list(encoding.ids)) == ["▁the", "▁dog", "."]
     assert encoding.word_of == (0, 1, END_MARK)
@@ -128,6 +122,7 @@ def slow_xlm(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.mark.parametrize("text", [*TEXTS, "dogs see cats", "He lives in the U.S", "Żółć 😀 dog"])
 def test_tokenizers_without_offsets_are_matched_by_characters(slow_xlm: Any, text: str) -> None:
     assert not slow_xlm.is_fast
+    assert words_are_independent(slow_xlm)  # judged by its vocabulary
     sentence = Sentence.parse(text)
     encoding = encode(slow_xlm, sentence)
     for position, word in enumerate(sentence.words):
@@ -224,32 +219,17 @@ def test_tokens_of_bytes_are_read_as_text(text: bytes, joins: bool) -> None:
     assert words_are_independent(byte_level(b"a", text)) == (not joins)
 
 
-def test_tokenizers_in_python_are_judged_by_their_vocabulary(slow_xlm: Any) -> None:
-    assert words_are_independent(slow_xlm)
-
-
 ADDED = "<tool_call>", "covid", " <think>"
-
-
-@pytest.fixture(scope="module")
-def with_added_tokens(tiny_checkpoint: Folder) -> Callable[[str], Any]:
-    """Tokenizers to which tokens were added that are not called special, in lower case."""
-
-    def load(name: str) -> Any:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_checkpoint(name))
-        tokenizer.add_tokens([transformers.AddedToken(t, normalized=True) for t in ADDED])
-        return tokenizer
-
-    return load
 
 
 @pytest.mark.parametrize("kind", ["bert", "electra", "gpt2", "llama", "roberta"])
 @pytest.mark.parametrize("word", ["<tool_call>", "<TOOL_CALL>", "a<think>b", "<think>", "<Think>"])
 def test_added_tokens_that_steer_are_refused_in_whatever_case_they_are_recognised(
-    with_added_tokens: Callable[[str], Any], kind: str, word: str
+    tiny_checkpoint: Folder, kind: str, word: str
 ) -> None:
-    """Witness: the ids that the tokenizer itself gives to the text."""
-    tokenizer = with_added_tokens(kind)
+    """Tokens that are not called special, in lower case; witness: the tokenizer's own ids."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_checkpoint(kind))
+    tokenizer.add_tokens([transformers.AddedToken(token, normalized=True) for token in ADDED])
     sentence = Sentence(("The", word, "ran"))
     steering = {
         id_ for id_, token in tokenizer.added_tokens_decoder.items() if token.content != "covid"

@@ -65,37 +65,12 @@ def test_fingerprints_ignore_the_place(tiny_checkpoint: Folder, load: Load, tmp_
     assert load_checkpoint(str(copy), Loading(device="cpu")).fingerprint != original.fingerprint
 
 
-@pytest.mark.parametrize("name", ["bert", "gpt_without_head"])
+@pytest.mark.parametrize("name", ["bert", "pythia"])
 def test_untrained_heads_are_refused(tiny_checkpoint: Folder, tmp_path: Path, name: str) -> None:
-    import transformers
-
-    if name == "bert":
-        whole = transformers.AutoModel.from_pretrained(tiny_checkpoint("bert"))
-        tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_checkpoint("bert"))
-    else:
-        whole = transformers.AutoModel.from_pretrained(tiny_checkpoint("pythia"))
-        tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_checkpoint("pythia"))
-    whole.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
+    for auto in (transformers.AutoModel, transformers.AutoTokenizer):
+        auto.from_pretrained(tiny_checkpoint(name)).save_pretrained(tmp_path)
     with pytest.raises(ModelError, match=r"not a complete (masked|causal) .* missing"):
         load_checkpoint(str(tmp_path), Loading())
-
-
-def test_other_kinds_of_models_are_refused(tiny_checkpoint: Folder, tmp_path: Path) -> None:
-    folder = shutil.copytree(tiny_checkpoint("bert"), tmp_path / "t5")
-    (folder / "config.json").write_text('{"model_type": "t5", "architectures": ["T5Model"]}')
-    with pytest.raises(ModelError, match=r"\(T5Model\) is neither a causal nor a masked"):
-        load_checkpoint(str(folder), Loading())
-
-
-def test_a_damaged_checkpoint_is_a_clear_error(tiny_checkpoint: Folder, tmp_path: Path) -> None:
-    folder = shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "damaged")
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(ModelError, match=r"Cannot load .*damaged"):
-        load_checkpoint(str(folder), Loading())
-    (folder / "config.json").unlink()
-    with pytest.raises(ModelError, match=r"has no config\.json"):
-        load_checkpoint(str(folder), Loading())
 
 
 @pytest.mark.parametrize("location", ["./nowhere", "/nowhere", "a/b/c", "~/model"])
@@ -114,15 +89,22 @@ def test_an_unreachable_hub_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert perf_counter() - start < 5
 
 
-def test_devices_and_precisions_are_checked(tiny_checkpoint: Folder) -> None:
-    location = str(tiny_checkpoint("gpt2"))
-    with pytest.raises(ModelError, match="`device` must be one of auto, cpu, cuda, got 'tpu'"):
-        load_checkpoint(location, Loading(device="tpu"))  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match=r"`dtype` must be one of auto, float32.*got 'int8'"):
-        load_checkpoint(location, Loading(dtype="int8"))  # type: ignore[arg-type]
-    if not torch.cuda.is_available():
-        with pytest.raises(ModelError, match=r"finds no GPU here\. Use the device cpu"):
-            load_checkpoint(location, Loading(device="cuda"))
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"device": "tpu"}, "`device` must be one of auto, cpu, cuda, got 'tpu'"),
+        ({"dtype": "int8"}, r"`dtype` must be one of auto, float32.*got 'int8'"),
+        ({"quantize": "int3"}, "int8, int4"),
+        ({"device": "cpu", "device_map": "auto"}, "exclude each other"),
+        ({"device_map": "balanced"}, r"must be auto.* got 'balanced'"),
+        ({"device": "cuda"}, r"finds no GPU here\. Use the device cpu"),
+    ],
+)
+def test_options_are_checked(tiny_checkpoint: Folder, options: Any, message: str) -> None:
+    if options == {"device": "cuda"} and torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(ModelError, match=message):
+        load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(**options))
 
 
 def test_fingerprints_cover_merges_and_options(load: Load, tmp_path: Path) -> None:

@@ -68,11 +68,6 @@ def test_library_arguments(monkeypatch: pytest.MonkeyPatch, quantize: Any, dtype
     assert mapped["device_map"] == "auto"
 
 
-def test_another_quantization_is_refused() -> None:
-    with pytest.raises(ModelError, match="int8, int4"):
-        Loading(quantize="int3").resolved()  # type: ignore[arg-type]
-
-
 @needs_library
 @pytest.mark.parametrize(("quantize", "off"), [("int8", 0.02), ("int4", 0.15)])
 @pytest.mark.parametrize("name", ["gpt2", "bert@pll-original"])

@@ -122,13 +122,6 @@ def test_parts_that_share_weights_must_be_together(tiny_checkpoint: Folder) -> N
         load_checkpoint(location, Loading(device_map=parts))
 
 
-def test_a_map_beside_a_device_is_refused() -> None:
-    with pytest.raises(ModelError, match="exclude each other"):
-        Loading(device="cpu", device_map="auto").resolved()
-    with pytest.raises(ModelError, match=r"must be auto.* got 'balanced'"):
-        Loading(device_map="balanced").resolved()  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("options", "packages"),
     [

@@ -14,7 +14,6 @@ from contstim.models.catalog import load_scorer
 from contstim.models.checkpoints import silence
 from contstim.models.classifier import LABELS, UNIT, acceptable_label
 from contstim.testing.contract import SENTENCES, ScorerContract, tolerance
-from contstim.words.sentence import Sentence
 from tests.models.tiny import Folder
 
 hf: Any = transformers
@@ -57,10 +56,6 @@ class TestClassifier(ScorerContract):
         assert scores.shape == (len(SENTENCES),)
         assert ((np.abs(scores) >= 0.5) & (np.abs(scores) <= 1)).all()
 
-    def test_long_sentences_are_refused_with_the_reason(self, model: Scorer) -> None:
-        sentence = Sentence.parse("a " * 200)
-        assert "reads at most" in str(model.unscorable([sentence])[0])
-
     def test_the_convention_says_how_scores_come_about(self, model: Scorer) -> None:
         assert model.convention.unit == UNIT
         assert model.convention.rule == "signed-confidence"
@@ -75,10 +70,6 @@ class TestClassifier(ScorerContract):
         expected = np.array([signs[one["label"]] * one["score"] for one in told])
         ours = model.scores(SENTENCES)
         np.testing.assert_allclose(ours, expected, atol=tolerance(ours))
-
-    def test_a_special_token_in_the_text_is_refused(self, model: Scorer) -> None:
-        token = str(model.checkpoint.tokenizer.all_special_tokens[0])  # type: ignore[attr-defined]
-        assert model.unscorable([Sentence.parse(f"the {token} dog")])[0] is not None
 
 
 @pytest.mark.parametrize(

@@ -95,28 +95,13 @@ def test_parts_of_tokens_add_up_to_the_score(masked: Masked, rule: str) -> None:
     assert (END_MARK in words) == model.convention.end_scored == rule.startswith("pll")
 
 
-def test_the_end_mark_is_seen_but_not_scored_under_chain(masked: Masked) -> None:
-    marks = [Sentence(("She", "sleeps"), end) for end in ".!?"]
-    scores = masked("bert").log_probs(marks)
-    assert np.unique(scores.round(3)).size == 3
-    assert (
-        masked("bert").token_counts(marks)[0]
-        < masked("bert", rule="pll-original").token_counts(marks)[0]
-    )
-
-
-def test_a_sentence_beyond_the_window_is_refused(masked: Masked) -> None:
-    for kind in KINDS:
-        model = masked(kind, rule="pll-original")
-        with pytest.raises(ModelError, match="reads at most 64"):
-            model.log_probs([Sentence.parse("a " * 63)])
-
-
-def test_a_word_that_makes_a_sentence_too_long_is_refused(masked: Masked) -> None:
+def test_a_sentence_beyond_the_window_and_a_word_that_makes_one_are_refused(masked: Masked) -> None:
     for kind in KINDS:
         model = masked(kind, rule="pll-original")
         sentence = Sentence.parse("a " * 60)
         assert np.isfinite(model.replacement_log_probs(sentence, 3, ("b",))).all()
+        with pytest.raises(ModelError, match="reads at most 64"):
+            model.log_probs([Sentence.parse("a " * 63)])
         with pytest.raises(ModelError, match="reads at most 64"):
             model.replacement_log_probs(sentence, 3, ("b", "xq" * 15))
 
@@ -191,6 +176,7 @@ def test_some_places_are_as_in_the_whole_output(load: Load, kind: str) -> None:
     with torch.inference_mode():
         whole = checkpoint.model(input_ids=IDS, attention_mask=ATTENTION).logits
     torch.testing.assert_close(found, whole.flatten(0, 1)[PLACES], rtol=1e-5, atol=1e-4)
+    assert not any(module._forward_hooks for module in checkpoint.model.modules())
 
 
 def test_a_head_that_mixes_places_gets_all_of_them(load: Load) -> None:
@@ -205,14 +191,3 @@ def test_a_head_that_mixes_places_gets_all_of_them(load: Load) -> None:
         whole = model(input_ids=IDS, attention_mask=ATTENTION).logits
     found = network.logits(IDS, ATTENTION, PLACES)
     torch.testing.assert_close(found, whole.flatten(0, 1)[PLACES])
-
-
-def test_no_hook_stays_behind(load: Load) -> None:
-    checkpoint = load("bert")
-    MaskedNetwork(checkpoint).logits(IDS, ATTENTION, PLACES)
-    assert not any(module._forward_hooks for module in checkpoint.model.modules())
-
-
-@pytest.mark.parametrize("kind", of_kinds())
-def test_the_window_counts_usable_places(load: Load, kind: str) -> None:
-    assert MaskedModel(load(kind)).window == 64

@@ -18,6 +18,7 @@ from contstim.models.words import END_MARK, SPECIAL, kind_of_place
 from contstim.testing.contract import LanguageModelContract
 from contstim.words.sentence import Sentence
 from tests.models.masked.conftest import Masked, of_kinds
+from tests.models.masked.test_rules import PATTERNS
 from tests.models.tiny import small_bert
 
 SENTENCE = Sentence.parse("The old teacher sleeps")
@@ -111,11 +112,6 @@ def test_bounds_hold_for_words_joining_end_marks(gluing: Checkpoint, rule: str, 
 
 READING = Sentence.parse("The old teacher reads a book")
 NOUNS = tuple("dog house small garden river station judge they".split())
-PATTERNS = [
-    (SPECIAL, 0, 1, 2, 3, 4, END_MARK, SPECIAL),
-    (SPECIAL, 0, 1, 1, 2, 3, 3, 3, 4, END_MARK, SPECIAL),
-    (SPECIAL, 0, 0, 0, 1, END_MARK, SPECIAL),
-]
 
 
 class TestDraftContract(LanguageModelContract):
@@ -127,16 +123,6 @@ class TestDraftContract(LanguageModelContract):
         return draft
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("covers", [0, 1, 3])
-def test_every_token_of_a_word_weighs_one(pattern: tuple[int, ...], covers: int) -> None:
-    plan = draft_plan(pattern, 0, covers)
-    weights = np.bincount(plan.token, plan.weight, len(pattern))
-    np.testing.assert_allclose(weights, np.array(pattern) >= 0)
-    assert plan.hidden[plan.row, plan.token].all()
-    assert not plan.hidden[:, np.array(pattern) < 0].any()
-
-
 def test_sentences_with_as_many_words_share_their_sets_of_hidden_words() -> None:
     """Property, whatever the number of tokens: sets of whole words are the same."""
 
@@ -146,7 +132,7 @@ def test_sentences_with_as_many_words_share_their_sets_of_hidden_words() -> None
         shown = [set(words[~row].tolist()) for row in plan.hidden]
         return {tuple(sorted(h)) for h, s in zip(hidden, shown, strict=True) if not h & s}
 
-    assert sets(PATTERNS[0]) == sets(PATTERNS[1])
+    assert sets(PATTERNS["words"]) == sets(PATTERNS["tokens"])
 
 
 def test_one_cover_of_eight_words_takes_24_passes() -> None:

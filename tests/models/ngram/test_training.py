@@ -109,24 +109,22 @@ def test_a_small_text_gets_fixed_discounts_and_a_warning() -> None:
     assert made.discounts == (FALLBACK_DISCOUNTS,)
 
 
-@pytest.mark.parametrize("order", [0, 7, -1])
-def test_an_order_outside_one_to_six_is_refused(order: int) -> None:
-    with pytest.raises(InputError, match="from 1 to 6"):
-        estimate([Sentence.parse("a b c")], order)
-
-
-@pytest.mark.parametrize("words", ["<s>", "</s>", "<unk>", "<UNK>", "</S>", "<s> old </s>"])
-def test_reserved_words_are_refused_in_any_case(words: str) -> None:
-    """KenLM takes <UNK> for <unk>: a file with both would have a unigram too few."""
-    with pytest.raises(CorpusError, match="reserved"):
-        estimate([Sentence(("the", *words.split(), "dog"))] * 3, 2)
-
-
-def test_no_sentence_and_too_short_sentences_are_refused() -> None:
-    with pytest.raises(CorpusError, match="no sentences"):
-        estimate([], 2)
-    with pytest.raises(CorpusError, match="long enough for order 4"):
-        estimate([Sentence.parse("a")], 4)
+@pytest.mark.parametrize(
+    ("texts", "order", "message"),
+    [
+        *((["a b c"], order, "from 1 to 6") for order in (0, 7, -1)),
+        # KenLM takes <UNK> for <unk>: a file with both would have a unigram too few
+        *(
+            ([f"the {words} dog"] * 3, 2, "reserved")
+            for words in ("<s>", "</s>", "<unk>", "<UNK>", "</S>", "<s> old </s>")
+        ),
+        ([], 2, "no sentences"),
+        (["a"], 4, "long enough for order 4"),
+    ],
+)
+def test_unusable_texts_and_orders_are_refused(texts: list[str], order: int, message: str) -> None:
+    with pytest.raises((InputError, CorpusError), match=message):
+        estimate([*map(Sentence.parse, texts)], order)
 
 
 def test_end_marks_are_no_words_and_case_is_kept() -> None:

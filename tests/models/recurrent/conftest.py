@@ -20,16 +20,23 @@ def word_list() -> WordList:
     return WordList.from_sentences([Sentence.parse(text) for text in TEXTS])
 
 
-def build(kind: Kind, *, layers: int = 1, cutoffs: tuple[int, ...] = ()) -> RecurrentModel:
+def build(
+    kind: Kind,
+    *,
+    layers: int = 1,
+    cutoffs: tuple[int, ...] = (),
+    words: WordList | None = None,
+    end_mark: bool = True,
+) -> RecurrentModel:
     """A model whose scores differ by nats with every word, its place, and what is around it."""
-    words = word_list()
+    words = words or word_list()
     torch.manual_seed(3)
     network = RecurrentNetwork(Shape(kind, len(words), 8, 16, layers, 0.3, cutoffs))
     with torch.no_grad():
         for weight in network.parameters():
             weight.mul_(4)
     adapter = BothSidesModel if kind == "bilstm" else LeftToRightModel
-    return adapter(network, words, name=kind)
+    return adapter(network, words, name=kind, end_mark=end_mark)
 
 
 @pytest.fixture(params=KINDS)

@@ -48,11 +48,6 @@ def test_every_part_is_read() -> None:
     assert address.root == "https://host:8000"
 
 
-def test_a_rule_that_needs_the_whole_distribution_is_refused_by_name() -> None:
-    with pytest.raises(ModelError, match="server models have no rule 'chain'"):
-        parse_model("server:http://h/v1#m?tokenizer=gpt2@chain")
-
-
 @pytest.mark.parametrize(
     ("location", "message"),
     [

@@ -1,89 +1,56 @@
-"""Pauses between tries, and how many requests are under way, against a server of this file."""
+"""Pauses between tries, and how many requests are under way, against servers that count them."""
 
 import asyncio
-import json
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import SHUT_RDWR, create_server
-from threading import Event, Lock, Thread, current_thread
+from threading import Event, Thread, current_thread
 from time import monotonic, sleep
 from typing import Any
 
+import numpy as np
 import pytest
 
 from contstim.errors import ModelError
 from contstim.models.server import client
 from contstim.models.server.address import parse_address
 from contstim.models.server.client import Client
-
-Answer = tuple[int, dict[str, str]]
-"""Status and headers."""
+from tests.models.server.fakes import FakeServer, Reply
 
 
-class Server(ThreadingHTTPServer):
-    """Answers by a function of the number of the request, from 0.
+class Server(FakeServer):
+    """Answers the number of the request, from 0, after some seconds; refuses the first ones.
 
     Attributes:
         most: how many requests were under way at once.
     """
 
-    def __init__(self, answer: Callable[[int], Answer], seconds: float = 0.0) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.answer, self.seconds = answer, seconds
-        self.lock = Lock()
+    def __init__(self, n_refused: int, seconds: float = 0.0, after: str = "") -> None:
+        super().__init__(lambda _row: np.empty((0, 0)), None)
+        self.n_refused, self.seconds = n_refused, seconds
+        self.headers = {"Retry-After": after} if after else {}
         self.asked = self.under_way = self.most = 0
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
+    def respond(self, path: str, body: Any, key: str) -> Reply:
+        del path, body, key
+        with self.lock:
+            number = self.asked
+            self.asked += 1
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+        sleep(self.seconds)
+        with self.lock:
+            self.under_way -= 1
+        return Reply(number, 503 if number < self.n_refused else 200, self.headers)
 
 
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        with self.server.lock:
-            number = self.server.asked
-            self.server.asked += 1
-            self.server.under_way += 1
-            self.server.most = max(self.server.most, self.server.under_way)
-        sleep(self.server.seconds)
-        status, headers = self.server.answer(number)
-        with self.server.lock:
-            self.server.under_way -= 1
-        content = json.dumps(number).encode()
-        self.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(content))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_arguments: object) -> None:
-        """Say nothing."""
-
-
-@contextmanager
-def running(server: Server) -> Iterator[Server]:
-    thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def ask(server: Server, n: int = 1, *, patience: float = 1_000.0, concurrency: int = 1) -> Any:
+def ask(url: str, n: int = 1, *, patience: float = 1_000.0, concurrency: int = 1) -> Any:
     options = f"timeout=20&patience={patience}&concurrency={concurrency}"
-    asking = Client(parse_address(f"{server.url}#m?{options}"))
-    return asking.ask_all(server.url, [{}] * n, lambda _number, answer: answer)
+    asking = Client(parse_address(f"{url}#m?{options}"))
+    return asking.ask_all(url, [{}] * n, lambda _number, answer: answer)
 
 
 @pytest.fixture
@@ -100,28 +67,24 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return waited
 
 
-def failing(n: int, headers: dict[str, str] | None = None) -> Callable[[int], Answer]:
-    return lambda number: (503, headers or {}) if number < n else (200, {})
-
-
 def test_pauses_double_from_half_a_second_to_half_a_minute(pauses: list[float]) -> None:
-    with running(Server(failing(9))) as server:
-        assert ask(server) == [9]
+    with Server(9).running() as url:
+        assert ask(url) == [9]
     assert pauses == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
 
 
 def test_patience_ends_before_a_pause_that_would_exceed_it(pauses: list[float]) -> None:
-    with running(Server(failing(99))) as server:
-        with pytest.raises(ModelError, match="for 20 seconds: status 503"):
-            ask(server, patience=20.0)
-        assert server.asked == 6
+    server = Server(99)
+    with server.running() as url, pytest.raises(ModelError, match="for 20 seconds: status 503"):
+        ask(url, patience=20.0)
+    assert server.asked == 6
     assert pauses == [0.5, 1, 2, 4, 8]  # 15.5 seconds, and the next would be of 16
 
 
 @pytest.mark.parametrize("seconds", [7, 45])
 def test_a_server_says_in_seconds_how_long_to_wait(seconds: int, pauses: list[float]) -> None:
-    with running(Server(failing(2, {"Retry-After": str(seconds)}))) as server:
-        assert ask(server) == [2]
+    with Server(2, after=str(seconds)).running() as url:
+        assert ask(url) == [2]
     assert pauses == [seconds, seconds]
 
 
@@ -129,8 +92,8 @@ def test_a_server_says_in_seconds_how_long_to_wait(seconds: int, pauses: list[fl
 def test_a_server_can_give_a_date(seconds: int, expected: float, pauses: list[float]) -> None:
     """A date that has passed leaves a tenth of the usual pause."""
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
-    with running(Server(failing(1, {"Retry-After": date}))) as server:
-        assert ask(server) == [1]
+    with Server(1, after=date).running() as url:
+        assert ask(url) == [1]
     (pause,) = pauses
     assert pause == pytest.approx(expected, abs=5.0 if seconds > 0 else 1e-9)
 
@@ -186,16 +149,17 @@ def test_an_answer_that_drips_ends_with_the_time_limit(drip: str) -> None:
 
 def test_no_more_requests_are_under_way_than_asked_for() -> None:
     """Witness: the server's own count."""
-    with running(Server(lambda _number: (200, {}), seconds=0.05)) as server:
-        assert sorted(ask(server, 12, concurrency=3)) == list(range(12))
+    server = Server(0, seconds=0.05)
+    with server.running() as url:
+        assert sorted(ask(url, 12, concurrency=3)) == list(range(12))
     assert server.most == 3
 
 
 def test_a_notebook_whose_loop_runs_can_ask() -> None:
     async def cell() -> Any:
-        return ask(server, 3)
+        return ask(url, 3)
 
-    with running(Server(lambda _number: (200, {}))) as server:
+    with Server(0).running() as url:
         assert sorted(asyncio.run(cell())) == [0, 1, 2]
 
 

@@ -133,11 +133,19 @@ class Truncating(FakeServer):
 class NotANumber(FakeServer):
     """Now and then, as half precision overflows."""
 
+    value = float("nan")
+
     def values(self, row: Row, log_probs: np.ndarray) -> list[float | None]:
         values = super().values(row, log_probs)
         if self.is_tired and len(row) > 12:
-            values[3] = float("nan")
+            values[3] = self.value
         return values
+
+
+class Infinite(NotANumber):
+    """Now and then a token is impossible."""
+
+    value = -float("inf")
 
 
 class Probabilities(FakeServer):
@@ -147,8 +155,6 @@ class Probabilities(FakeServer):
 
 class NothingBeyondTwenty(FakeServer):
     """Of tokens that are not among the twenty likeliest, nothing is said."""
-
-    beyond: float | None = None
 
     def values(self, row: Row, log_probs: np.ndarray) -> list[float | None]:
         values = super().values(row, log_probs)
@@ -169,26 +175,13 @@ class TwentiethBeyondTwenty(NothingBeyondTwenty):
         return least
 
 
-class Infinite(FakeServer):
-    """Now and then a token is impossible."""
-
-    def values(self, row: Row, log_probs: np.ndarray) -> list[float | None]:
-        values = super().values(row, log_probs)
-        if self.is_tired and len(row) > 12:
-            values[3] = -float("inf")
-        return values
-
-
 class Rounded(FakeServer):
     """Writes one decimal."""
-
-    def written(self, log_probs: np.ndarray) -> np.ndarray:
-        return np.asarray(log_probs.round(1))
 
     def read(self, row: Row) -> tuple[list[float | None], Row, np.ndarray, int]:
         exact = self.network
         try:
-            self.network = lambda row: self.written(exact(row))
+            self.network = lambda row: exact(row).round(1)
             return super().read(row)
         finally:
             self.network = exact

@@ -32,21 +32,13 @@ def train(
     **network: object,
 ) -> Training:
     """Train a tiny network of a kind on the texts of the tiny checkpoints."""
+    own: settings.TransformerSettings | settings.RecurrentSettings
     if kind in ("gpt2", "bert"):
-        small = settings.TransformerSettings(kind, width=16, layers=1, heads=2, window=32)  # type: ignore[arg-type]
-        chosen = replace(small, **network)  # type: ignore[arg-type]
-        return train_network(
-            SENTENCES, out, chosen, training, device="cpu", on_progress=on_progress
-        )
-    sizes = settings.RecurrentSettings(kind, embedding=8, hidden=8, min_count=1)  # type: ignore[arg-type]
-    return train_network(
-        SENTENCES,
-        out,
-        replace(sizes, **network),  # type: ignore[arg-type]
-        training,
-        device="cpu",
-        on_progress=on_progress,
-    )
+        own = settings.TransformerSettings(kind, width=16, layers=1, heads=2, window=32)  # type: ignore[arg-type]
+    else:
+        own = settings.RecurrentSettings(kind, embedding=8, hidden=8, min_count=1)  # type: ignore[arg-type]
+    own = replace(own, **network)  # type: ignore[arg-type]
+    return train_network(SENTENCES, out, own, training, device="cpu", on_progress=on_progress)
 
 
 def weights(folder: Path) -> dict[str, Tensor]:

@@ -18,6 +18,7 @@ from contstim.errors import InputError
 from contstim.models.training import loop
 from contstim.models.training.loop import Progress
 from contstim.models.training.record import CHECKPOINT, Training
+from tests.models.training import runs
 from tests.models.training.runs import ALL_KINDS, TRAINING, losses, train, weights
 
 Trained = Callable[[str], Training]
@@ -145,19 +146,15 @@ def test_changed_settings_are_refused_by_name(
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
-def test_another_kind_of_network_is_refused(tmp_path: Path) -> None:
-    train("lstm", tmp_path / "model")
+def test_another_kind_of_network_and_another_text_are_refused(
+    begun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = shutil.copytree(begun, tmp_path / "lstm")
     with pytest.raises(InputError, match="`kind`"):
-        train("rnn", tmp_path / "model")
-
-
-def test_another_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begin("rnn", tmp_path / "rnn")
-    from tests.models.training import runs
-
+        train("rnn", out)
     monkeypatch.setattr(runs, "SENTENCES", runs.SENTENCES[1:])
     with pytest.raises(InputError, match=r"`text` must be that of the training"):
-        train("rnn", tmp_path / "rnn")
+        train("lstm", out)
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from contstim.models.training.transformers import (
 )
 from contstim.models.words import SPECIAL
 from contstim.words.sentence import Sentence
+from tests.models.training import runs
 from tests.models.training.runs import SENTENCES, train
 
 ODD = [Sentence.parse(text) for text in ("Naïve Füße sah 猫 im Café!", "It's the U.S. that won")]
@@ -150,8 +151,6 @@ def test_a_model_of_any_order_is_trained_and_scored(tmp_path: Path) -> None:
 def test_a_text_with_a_special_token_is_not_trained_on(
     kind: str, sign: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.models.training import runs
-
     odd = Sentence(("The", sign, "ran"))
     monkeypatch.setattr(runs, "SENTENCES", [*runs.SENTENCES, *[odd] * 20])
     with pytest.raises(ModelError, match="reads as a special token"):

@@ -37,5 +37,4 @@ def study(trained: Path, naturals: tuple[Sentence, ...], words: Vocabulary) -> S
 
 @pytest.fixture
 def searches(monkeypatch: pytest.MonkeyPatch) -> MadeUpSearches:
-    """Made-up searches in place of real ones."""
     return MadeUpSearches(monkeypatch)

@@ -123,18 +123,14 @@ class MadeUpSearches:
         self.fingerprints: Mapping[str, str] = {}
         # What they find is drawn by the key of a search, whatever the way to search
         monkeypatch.setattr("contstim.optimization.jobs.tasks.VERSION", 1)
-        monkeypatch.setattr(TripletTask, "perform", self._perform(TripletTask, self._search))
-        monkeypatch.setattr(InspectionTask, "perform", self._perform(InspectionTask, self._inspect))
-
-    @staticmethod
-    def _perform(_kind: type, do: Callable[..., object]) -> Callable[..., object]:
-        return lambda task, context: do(task, context)
+        monkeypatch.setattr(TripletTask, "perform", lambda task, _context: self._search(task))
+        monkeypatch.setattr(InspectionTask, "perform", lambda *both: self._inspect(*both))
 
     def _inspect(self, task: InspectionTask, context: SearchContext) -> ModelProfile:
         fingerprint = self.fingerprints.get(task.model, task.model)
         return ModelProfile(Convention("rule", "", True, fingerprint), context.vocabulary)
 
-    def _search(self, task: TripletTask, _context: SearchContext) -> Outcome:
+    def _search(self, task: TripletTask) -> Outcome:
         self.done.append(task)
         return found(task)
 

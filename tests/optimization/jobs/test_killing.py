@@ -1,8 +1,7 @@
-"""Jobs killed with SIGKILL, from outside, at random moments."""
+"""Jobs killed and interrupted from outside; `tests/study/test_running.py` kills at any moment."""
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -14,8 +13,6 @@ from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.interrupts import hear_interrupts, wait_for_rows
 from tests.jobs.contract import vanishes
-
-KILLING = Path(__file__).with_name("killing.py")
 
 
 @pytest.fixture
@@ -43,22 +40,6 @@ def arguments(
 def quick(out: str) -> list[str]:
     """For searches that take a tenth of a second each."""
     return arguments(out, "--recipe", "golan2023", per_pair=16, orders=(1, 4))
-
-
-@pytest.mark.slow
-def test_killed_at_twenty_random_moments_the_job_gives_the_same_bytes(folder: Path) -> None:
-    """Witness: the table of a run that nobody killed."""
-    command = [sys.executable, str(KILLING), "20", "1", "t.csv.sqlite", "t.csv", "--"]
-    done = subprocess.run(
-        [*command, *quick("t.csv")], cwd=folder, capture_output=True, text=True, timeout=900
-    )
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert len(told["kept"]) == 20
-    assert told["different"] == 1
-    assert set(told["statuses"]) == {0}
-    assert sum(0 < kept < 16 for kept in told["kept"]) >= 3  # some in the midst of the search
-    assert len((folder / "t.csv").read_text().splitlines()) == 17
 
 
 @pytest.mark.slow

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,7 +20,6 @@ from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.jobs.queues import (
     Searches,
     TripletQueue,
-    counted_results,
     natural_walk,
     pairs_sharing_models,
 )
@@ -242,25 +239,3 @@ def test_sentences_without_a_word_to_change_or_with_unknown_words_are_left_out()
     unusable = [Sentence(("word1",)), Sentence(("word1", "unknown"))]
     walk = natural_walk(0, ("a", "b"), [*unusable, SENTENCES[0]], WORDS)
     assert [*walk] == [SENTENCES[0]]
-
-
-@pytest.mark.parametrize("seed", range(50))
-def test_a_walk_ends_at_enough_triplets_or_too_many_searches_without_one(seed: int) -> None:
-    """Witness: every beginning of the results, counted; a failed search is not skipped."""
-    chance = random.Random(seed)
-    kinds = chance.choices(["triplet", "inadmissible", "unsuccessful"], [1, 2, seed % 6], k=60)
-    per_pair = chance.randint(1, 6)
-    results = [
-        SimpleNamespace(is_skipped=kind != "triplet", is_unsuccessful=kind == "unsuccessful")
-        for kind in kinds
-    ]
-    shortest = next(
-        (
-            n
-            for n in range(len(kinds))
-            if kinds[:n].count("triplet") == per_pair
-            or kinds[:n].count("unsuccessful") == 3 * per_pair
-        ),
-        len(kinds),
-    )
-    assert counted_results(cast("Any", results), per_pair) == results[:shortest]

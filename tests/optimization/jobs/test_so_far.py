@@ -73,8 +73,6 @@ NGRAMS, NETWORKS, MIXED = ("a", "b"), ("c", "d"), ("a", "c")
 
 
 class Shares(Reporter):
-    """Collects the reported shares and notes."""
-
     def __init__(self) -> None:
         self.shares: list[float] = []
         self.notes: list[str] = []

@@ -85,43 +85,6 @@ def test_every_step_equals_brute_force(
     assert found.end == (SETTLED if path else UNCHANGED)
 
 
-def test_each_step_lowers_the_loss_keeps_the_floor_and_repeats_no_word(
-    bigram: NgramModel, trigram: NgramModel, english: list[Sentence]
-) -> None:
-    """Property, on scores computed afresh."""
-    vocabulary = Vocabulary.from_sentences(english)
-    natural = [s for s in english if len(s) == 8 and not repeats(s.words, vocabulary.repeatable)]
-    for seed, start in enumerate(natural[:10]):
-        found = climbed(start, bigram, trigram, vocabulary, seed)
-        floor = bigram.log_probs([start])[0]
-        path = [start, *(step.sentence for step in found.steps)]
-        losses = trigram.log_probs(path)
-        assert (np.diff(losses) < 0).all()
-        assert (bigram.log_probs(path) >= floor).all()
-        assert not any(repeats(s.words, vocabulary.repeatable) for s in path)
-        assert len(found.steps) > 0
-
-
-def test_positions_come_in_cycles_each_once_before_any_twice(
-    bigram: NgramModel, trigram: NgramModel, english: list[Sentence]
-) -> None:
-    """Property of the trajectory: within a cycle of visits no position is changed twice."""
-    vocabulary = Vocabulary.from_sentences(english)
-    start = next(s for s in english if len(s) == 8)
-    found = climbed(start, trigram, bigram, vocabulary, seed=5)
-    changed = [((step.visit - 1) // len(start), step.position) for step in found.steps]
-    assert len(set(changed)) == len(changed)
-
-
-def test_one_seed_gives_one_trajectory(
-    bigram: NgramModel, trigram: NgramModel, english: list[Sentence]
-) -> None:
-    vocabulary = Vocabulary.from_sentences(english)
-    start = next(s for s in english if len(s) == 8)
-    runs = [climbed(start, trigram, bigram, vocabulary, seed=3) for _ in range(2)]
-    assert [s.sentence for s in runs[0].steps] == [s.sentence for s in runs[1].steps]
-
-
 def test_rounds_from_perturbed_sentences_only_ever_improve_the_result(
     bigram: NgramModel, trigram: NgramModel, english: list[Sentence]
 ) -> None:

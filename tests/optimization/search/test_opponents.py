@@ -1,7 +1,6 @@
 """Searches between scorers of different units, against plain computation."""
 
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +27,7 @@ from contstim.words.sentence import Sentence, repeats
 from contstim.words.vocabulary import Vocabulary
 from tests.models import tiny
 from tests.models.classifier.test_adapter import build
+from tests.optimization.search.test_few_changes import feasible_sentences
 
 REFERENCE = generate(60, seed=8)
 
@@ -81,34 +81,14 @@ def test_the_result_is_that_of_an_exhaustive_search(
 ) -> None:
     accept, reject = (trigram, slor) if rejects_slor else (slor, trigram)
     sds, enough = sds_of(accept, reject), 0.2
-    goal = FewChanges(enough, max_changes=2)
-    result = synthesize(accept, reject, natural, words, sds=sds, few_changes=goal)
-    positions = range(len(natural))
-    feasible: dict[int, list[Sentence]] = {1: [], 2: []}
-    for i, j in product(positions, positions):
-        pairs = product(words.at(i), words.at(j)) if i < j else [(w, "") for w in words.at(i)]
-        sentences = [
-            natural.replace(i, a).replace(j, b) if i < j else natural.replace(i, a)
-            for a, b in pairs
-            if i <= j
-        ]
-        n_new = 2 if i < j else 1
-        sentences = [
-            s
-            for s in sentences
-            if len(changed_positions(natural, s)) == n_new
-            and not repeats(s.words, words.repeatable)
-        ]
-        if sentences:
-            gains = accept.scores(sentences) - accept.scores([natural])
-            drops = reject.scores([natural]) - reject.scores(sentences)
-            keep = (gains >= 0) & (drops >= enough * sds[reject.name])
-            feasible[n_new] += [s for s, ok in zip(sentences, keep, strict=True) if ok]
-    n_new = 1 if feasible[1] else 2
-    assert feasible[n_new]
+    sought, goal = (accept, reject, natural, words), FewChanges(enough, max_changes=2)
+    result = synthesize(*sought, sds=sds, few_changes=goal)
+    feasible = [feasible_sentences(*sought, n, enough * sds[reject.name]) for n in (1, 2)]
+    n_new = 1 if feasible[0] else 2
+    assert feasible[n_new - 1]
     check(result, accept, reject, enough)
     assert len(changed_positions(natural, result.synthetic)) == n_new
-    best = accept.scores(feasible[n_new]).max()
+    best = accept.scores(feasible[n_new - 1]).max()
     assert result.log_probs[0] == pytest.approx(best, abs=1e-6)
 
 

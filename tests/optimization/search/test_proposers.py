@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import count
 
 import numpy as np
@@ -10,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contstim.models.base import Replacements
-from contstim.optimization.search.proposers import RegressionProposer, ScreeningProposer
+from contstim.optimization.search.proposers import ScreeningProposer
 from contstim.optimization.search.recipes import GOLAN2023, RECIPES, Recipe
 from contstim.words.sentence import Sentence
 from tests.examples import examples
@@ -229,101 +227,3 @@ def test_every_step_equals_the_published_rules(
     assert [step.sentence for step in found.steps] == rules.climb(seed)
     if "estimate" in (accept, reject):
         assert {e.sentence for e in search.evaluator.evaluations} == rules.evaluated
-
-
-class Misled(TableModel):
-    """Its estimates have nothing to do with its scores."""
-
-    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        known = super().replacements(sentence, position, words)
-        noise = np.array([self.number("noise", word, word) for word in words])
-        return Replacements(known.exact, 9 * noise, known.upper_bound)
-
-
-class Trap(TableModel):
-    """It estimates by the alphabet; `z`, far below all others, tilts the line that is fitted."""
-
-    def number(self, *words: str) -> float:
-        return -float(ord(words[0]))
-
-    def score(self, sentence: Sentence, stop: int | None = None) -> float:
-        del stop
-        return {"c": -5.0, "z": -100.0}.get(sentence.words[2], 0.0)
-
-
-class Gate(TableModel):
-    """It accepts all words but `z`."""
-
-    def score(self, sentence: Sentence, stop: int | None = None) -> float:
-        del stop
-        return -50.0 if sentence.words[2] == "z" else 0.0
-
-
-def test_a_position_is_given_up_after_five_evaluations_without_gain() -> None:
-    """Witness: by hand; the line promises much of `y`, `x`, `w` …, of which none is a gain."""
-    search = search_for(Gate(0), Trap(1, "estimate"))
-    found = search.propose(RegressionProposer(), 2)
-    assert found is None
-    assert [e.word for e in search.evaluator.evaluations] == ["a", "z", "y", "x", "w", "v", "u"]
-
-
-def test_a_word_is_taken_on_its_exact_score_however_wrong_the_prediction() -> None:
-    """Property on fresh scores, with estimates that tell nothing at all."""
-    taken = 0
-    for seed in range(30):
-        accept, reject = Misled(seed, "estimate"), Misled(seed + 100, "estimate")
-        search = search_for(accept, reject)
-        found = search.propose(RegressionProposer(), 1)
-        if found is not None:
-            taken += 1
-            assert accept.score(found) >= accept.score(NATURAL)
-            assert reject.score(found) < reject.score(NATURAL)
-    assert taken
-
-
-class Hidden(TableModel):
-    """It estimates by the alphabet backwards; only the extreme `a` is less likely than `c`."""
-
-    def number(self, *words: str) -> float:
-        return -float(ord(words[0]))
-
-    def score(self, sentence: Sentence, stop: int | None = None) -> float:
-        del stop
-        return {"a": -9.0, "c": -5.0}.get(sentence.words[2], -1.0)
-
-
-class Flat(TableModel):
-    def score(self, sentence: Sentence, stop: int | None = None) -> float:
-        del sentence, stop
-        return 0.0
-
-
-def test_an_extreme_that_is_a_gain_is_taken_without_any_prediction() -> None:
-    """Witness: by hand; only `a`, the highest estimate, is a gain."""
-    search = search_for(Flat(0), Hidden(1, "estimate"))
-    found = search.propose(RegressionProposer(), 2)
-    assert found is not None
-    assert found.words[2] == "a"
-    assert {e.word for e in search.evaluator.evaluations} == {"a", "z"}
-
-
-def test_the_best_prediction_is_scored_even_if_it_promises_nothing() -> None:
-    """Witness: by hand; the line says that no word reaches the floor, and `y` does."""
-
-    class Surprising(TableModel):
-        def number(self, *words: str) -> float:
-            return -float(ord(words[0]))
-
-        def score(self, sentence: Sentence, stop: int | None = None) -> float:
-            del stop
-            return {"c": 0.0, "y": 1.0}.get(sentence.words[2], -50.0)
-
-    class Falling(TableModel):
-        def score(self, sentence: Sentence, stop: int | None = None) -> float:
-            del stop
-            return -5.0 if sentence.words[2] != "c" else 0.0
-
-    search = search_for(Surprising(0, "estimate"), Falling(1))
-    found = search.propose(RegressionProposer(patience=30), 2)
-    assert found is not None
-    assert found.words[2] == "y"

@@ -40,7 +40,6 @@ class ToySearch:
 
     @property
     def evaluator(self) -> Evaluator:
-        """What scores exactly."""
         return self.objective.evaluator
 
     def at(self, index: int) -> Position:
@@ -50,13 +49,11 @@ class ToySearch:
         return self.candidates.at(scored, index, visit=1)
 
     def propose(self, proposer: Proposer, index: int) -> Sentence | None:
-        """What is proposed there."""
         state = proposer.start(self.evaluator, np.random.default_rng(0))
         better = proposer.propose(self.at(index), self.objective, state)
         return None if better is None else better.sentence
 
     def climb(self, proposer: Proposer, seed: int, **options: Any) -> Climb:
-        """A climb from the natural sentence."""
         start, rng = self.candidates.natural, np.random.default_rng(seed)
         return climb(start, self.candidates, self.objective, proposer, rng=rng, **options)
 

@@ -31,11 +31,11 @@ def random_table(n_sentences: int = 60, n_models: int = 3, seed: int = 0) -> Sco
 
 
 def repetitive_table() -> ScoreTable:
-    """Every third sentence says a word twice (in two cases), every third one a repeatable one."""
+    """Every third sentence says a word twice, before its end mark, every third one `the`."""
     plain = random_table(24, 2, seed=3)
     assert plain.sentences is not None
-    extra = ["Dogs see dogs", "The owls see the", ""]
-    texts = [f"{extra[r % 3]} row{r}".strip() for r in range(len(plain.sentences))]
+    extra = [" Dogs see dogs!", " The owls see the", ""]
+    texts = [f"Row{r}{extra[r % 3]}" for r in range(len(plain.sentences))]
     return ScoreTable(tuple(map(Sentence.parse, texts)), plain.models, plain.log_probs)
 
 
@@ -46,7 +46,6 @@ def choose(
     excluded: Collection[Sentence] = (),
     **question: Any,
 ) -> NaturalSelection:
-    """The selection that answers a question of these settings."""
     return select_natural(table, NaturalQuestion(**question), review=review, excluded=excluded)
 
 

@@ -112,13 +112,6 @@ def test_same_scores_give_the_same_pairs_and_names() -> None:
     assert len({pair.trial_id for pair in first.pairs}) == len(first.pairs)
 
 
-def test_objective_does_not_depend_on_the_order_of_rows_or_models() -> None:
-    table = tables.random_table()
-    turned = ScoreTable(None, table.models[::-1], np.ascontiguousarray(table.log_probs[::-1, ::-1]))
-    objectives = [tables.choose(t, per_pair=5).certificate.objective for t in (table, turned)]
-    assert objectives[0] == objectives[1]
-
-
 def test_scores_without_sentences_are_matched_by_row(tmp_path: Path) -> None:
     table = tables.random_table()
     ScoreTable(None, table.models, table.log_probs).write(tmp_path / "scores.npz")
@@ -178,28 +171,6 @@ def test_repetition_rule(repeatable: frozenset[str] | None, banned: tuple[int, .
     assert rows <= usable
     witness = exhaustive(table, 2, usable, agreeing=True)
     assert selection.certificate.objective == pytest.approx(witness)
-
-
-def test_end_marks_do_not_hide_a_repetition() -> None:
-    table = ScoreTable(
-        sentences("Dogs see dogs!", "Owls see cats.", "Cats see owls.", "Owls see dogs.", "A cat."),
-        ("a", "b"),
-        np.array([[-9.0, -1.0], [-8.0, -2.0], [-2.0, -8.0], [-1.0, -9.0], [-5.0, -5.0]]),
-    )
-    rows = [
-        tables.choose(table, per_pair=1, repeatable=frozenset(), no_repeats=rule).pairs[0].row_1
-        for rule in (False, True)
-    ]
-    assert rows == [0, 1]
-
-
-def test_a_text_that_stands_twice_is_chosen_once() -> None:
-    first = np.array([-9.0, -9.0, -8.0, -2.0, -1.0, -3.0, -2.5, -1.5])
-    texts = ("Cats purr.", "Cats purr.", "Dogs bark.", "Owls hoot.", "Owls fly.", "Owls see.")
-    scores = np.stack([first, -10 - first], axis=1)
-    table = ScoreTable(sentences(*texts, "Owls eat.", "Owls sit."), ("a", "b"), scores)
-    pairs = tables.choose(table, per_pair=2).pairs
-    assert {pair.row_1 for pair in pairs} == {0, 2}
 
 
 def test_sentences_that_look_alike_are_chosen_once() -> None:

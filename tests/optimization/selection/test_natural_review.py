@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import InfeasibleError, InputError
-from contstim.items.reviews import Decision, Review, undecided_items
+from contstim.items.reviews import Review, undecided_items
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Pair, Trial
 from contstim.optimization.selection.natural import length_shares
@@ -107,61 +107,6 @@ def test_after_rejections_all_others_stay_and_the_rest_is_the_best(
     lost = {p.trial_id for p in before.pairs} - rejected - named
     assert {item.item_id for item in selection.changed} == lost
     assert all(item.rule for item in selection.changed)
-
-
-def test_nothing_rejected_changes_nothing() -> None:
-    table = random_table()
-    before = choose(table, per_pair=4)
-    after = choose(table, per_pair=4, review=reviewed(before.pairs, set()))
-    assert after.pairs == before.pairs
-    assert after.certificate.objective == before.certificate.objective
-    assert not after.changed
-
-
-def test_three_rounds_change_what_was_rejected_only() -> None:
-    """Each round rejects one pair of the current table."""
-    table = random_table(200)
-    current, rounds, gone = choose(table, per_pair=4), list[Review](), set[Sentence | None]()
-    for number in range(3):
-        rejected = current.pairs[3 * number]
-        rounds.append(reviewed(current.pairs, {rejected.trial_id}))
-        gone |= {rejected.sentence_1, rejected.sentence_2}
-        rows = [item for review in rounds for item in review.decisions]
-        review = Review(tuple(rows), tuple(12 * k for k in range(len(rounds))))
-        after = choose(table, per_pair=4, review=review)
-        kept = {p.trial_id for p in current.pairs} - {rejected.trial_id}
-        assert kept <= {p.trial_id for p in after.pairs}
-        assert not gone & {s for p in after.pairs for s in (p.sentence_1, p.sentence_2)}
-        assert not after.changed
-        current = after
-
-
-def test_a_review_of_trials_is_one_of_their_pairs() -> None:
-    table = random_table()
-    before = choose(table, per_pair=4)
-    trials = [
-        Trial(
-            p.trial_id,
-            1,
-            Condition.NATURAL_CONTROVERSIAL,
-            *(p.model_1, p.model_2, p.sentence_1, p.sentence_2),  # type: ignore[arg-type]
-            *(Kind.NATURAL, Kind.NATURAL, p.trial_id),
-        )
-        for p in before.pairs
-    ]
-    rejected = {before.pairs[3].trial_id}
-    items = [
-        replace(i, decision=Decision("reject" if i.item_id in rejected else ""))
-        for i in undecided_items(trials, "Ann")
-    ]
-    by_trials = choose(table, per_pair=4, review=Review(tuple(items)))
-    by_pairs = choose(table, per_pair=4, review=reviewed(before.pairs, rejected))
-    assert by_trials.certificate.objective == by_pairs.certificate.objective
-    assert {p.trial_id for p in before.pairs} - {p.trial_id for p in by_trials.pairs} == rejected
-    # Both together, as after a review of either
-    both = Review((*items, *reviewed(before.pairs, rejected).decisions))
-    again = choose(table, per_pair=4, review=both)
-    assert again.certificate.objective == by_pairs.certificate.objective
 
 
 def test_a_pair_that_is_no_longer_what_is_asked_for_goes() -> None:

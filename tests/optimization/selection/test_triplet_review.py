@@ -65,13 +65,6 @@ def test_the_best_of_largest_sets(asked: tuple[list[Triplet], TripletQuestion], 
     assert all(item.rule for item in after.changed)
 
 
-def test_nothing_rejected_changes_nothing() -> None:
-    before = selected()[1]
-    after = selected(review=reviewed(before.triplets, set(), Decision.NONE))[1]
-    assert after.triplets == before.triplets
-    assert after.certificate.objective == before.certificate.objective
-
-
 def test_a_review_of_trials_is_one_of_their_triplets() -> None:
     before = selected()[1]
     trials = [

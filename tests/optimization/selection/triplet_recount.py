@@ -87,7 +87,6 @@ def worths(triplets: Sequence[Triplet], question: TripletQuestion) -> FloatArray
 def values_of(
     sets: Iterable[Sequence[Triplet]], triplets: Sequence[Triplet], question: TripletQuestion
 ) -> list[float]:
-    """The objective of each set."""
     each = dict(zip((t.triplet_id for t in triplets), worths(triplets, question), strict=True))
     return [sum(each[t.triplet_id] for t in chosen) for chosen in sets]
 
@@ -161,7 +160,6 @@ def keeps_rules(
     question: TripletQuestion,
     tokens: Tokens,
 ) -> bool:
-    """Whether a set keeps every rule."""
     needs, parts = demands(triplets, question), by_models(chosen)
     return keeps_joint_rules(chosen, question, tokens) and all(
         keeps_rules_of_pair(parts.get(models, []), own, needs[models], question)
