@@ -7,10 +7,7 @@ import io
 import json
 import re
 import tarfile
-import threading
 from dataclasses import replace
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +20,7 @@ from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address,
 from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
 from contstim.words.sentence import Sentence
-from tests.experiments.platforms.conftest import TRIALS
+from tests.experiments.platforms.conftest import TRIALS, Host
 
 
 def integrity(content: bytes, method: str) -> str:
@@ -188,21 +185,16 @@ def test_trials_must_be_there_once(tmp_path: Path) -> None:
     assert not (tmp_path / "page").exists()
 
 
-def test_npm_is_checked(made_up: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    handler = partial(Quiet, directory=str(made_up))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        monkeypatch.setattr(library, "_NPM", f"http://127.0.0.1:{server.server_port}")
-        fetch_library(tmp_path / "vendor")
-        spoilt = next(made_up.rglob("*.tgz"))
-        spoilt.write_bytes(spoilt.read_bytes() + b"more")
-        with pytest.raises(InputError, match="unexpected checksum"):
-            fetch_library(tmp_path / "other")
-        server.shutdown()
+def test_npm_is_checked(
+    made_up: Path, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "_NPM", host(made_up).removesuffix("/"))
+    fetch_library(tmp_path / "vendor")
+    spoilt = next(made_up.rglob("*.tgz"))
+    spoilt.write_bytes(spoilt.read_bytes() + b"more")
+    with pytest.raises(InputError, match="unexpected checksum"):
+        fetch_library(tmp_path / "other")
+    monkeypatch.setattr(library, "_NPM", "http://127.0.0.1:1")
     fetch_library(tmp_path / "vendor")  # all there: nothing is fetched
     for file in library.LIBRARY:
         content = (tmp_path / "vendor" / file["name"]).read_bytes()
