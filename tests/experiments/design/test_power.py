@@ -296,7 +296,7 @@ def test_unusable_questions_are_refused() -> None:
     catch = [t for t in DESIGN.trials if t.condition == Condition.CATCH]
     study = random_comparisons(8)
     refused: list[tuple[str, Callable[[], object]]] = [
-        ("1 sentence of the trials has no scores", lambda: preferences_by_scope(DESIGN.trials, few)),
+        ("1 sentence of the trials has no score", lambda: preferences_by_scope(DESIGN.trials, few)),
         ("got 'ngram'", lambda: preferences_by_scope(DESIGN.trials, other)),
         ("at least 2 models, got scores of ngram", lambda: design_power(DESIGN.trials, alone)),
         ("nothing to simulate", lambda: preferences_by_scope(catch, table)),
