@@ -372,8 +372,8 @@ def test_answers_and_withdrawals_survive_kills(tmp_path: Path) -> None:
     server.start()
     server.stop(signal.SIGINT)
     kept = collected_responses(server.database)
-    told = [(r.participant, r.input, r.blurs, r.away_ms) for r in kept]
-    assert told == [(bob, "key", n, n / 2) for n in range(4)]
+    stored = [(r.participant, r.input, r.blurs, r.away_ms) for r in kept]
+    assert stored == [(bob, "key", n, n / 2) for n in range(4)]
 
 
 def test_a_full_study_says_so_before_consent_but_lets_its_people_go_on(serve: Serve) -> None:

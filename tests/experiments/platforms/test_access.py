@@ -23,12 +23,8 @@ def test_axe_finds_nothing(library: Path, serve: Serve, visit: Visit, tmp_path: 
     (tmp_path / "pairs.csv").write_text("sentence_1,sentence_2,expected\nOne sees.,See ones.,1\n")
     asked = "name,when,kind,question,options\nage,before,number,Age?,18|99\n"
     (tmp_path / "asked.csv").write_text(f"{asked}task,check,choice,What?,a|*b\n")
-    settings = PageSettings(
-        library=library,
-        practice=tmp_path / "pairs.csv",
-        questions=tmp_path / "asked.csv",
-        break_every=1,
-    )
+    practice, questions = tmp_path / "pairs.csv", tmp_path / "asked.csv"
+    settings = PageSettings(library=library, break_every=1, practice=practice, questions=questions)
     export_jspsych(TRIALS, tmp_path / "page", settings)
     page = visit(serve(tmp_path / "page").address)
     seen = set()

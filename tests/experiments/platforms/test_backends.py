@@ -21,7 +21,7 @@ from contstim.experiments.platforms.jspsych.jatos import PLATFORM, export_jatos
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import Response, escape_formula, read_responses
-from contstim.testing.platform import ExportContract
+from contstim.testing.platform import ExportContract, contents
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export, Host, Visit
 from tests.experiments.platforms.test_jspsych_reading import study_lists
 from tests.experiments.platforms.walking import answer, begin, reach
@@ -213,10 +213,10 @@ WORKERS = {
 }
 TYPES: dict[str, dict[str, Any]] = {
     "data": {
-        **dict.fromkeys(("uuid", "title", "description", "dirName", "comments"), str),
+        **dict.fromkeys(("uuid", "title", "description", "dirName"), str),
+        **dict.fromkeys(("comments", "endRedirectUrl"), str),
         **dict.fromkeys(("groupStudy", "linearStudy", "allowPreview"), bool),
         **dict.fromkeys(("componentList", "batchList"), list),
-        **dict.fromkeys(("endRedirectUrl",), str),
         **dict.fromkeys(("jsonData", "studyEntryMsg"), str | None),
     },
     "component": {
@@ -255,10 +255,8 @@ def test_one_properties_file_beside_one_folder(tmp_path: Path) -> None:
     assert properties["data"]["dirName"] == folder
     (component,) = properties["data"]["componentList"]
     assert f"{folder}/{component['htmlFilePath']}" in names
-    on_disk = {path.relative_to(tmp_path / "page") for path in (tmp_path / "page").rglob("*.*")}
-    assert {PurePosixPath(name).relative_to(folder) for name in names if folder + "/" in name} == {
-        PurePosixPath(path) for path in on_disk
-    }
+    on_disk = {each for each in contents(tmp_path / "page") if "." in each}
+    assert {name.removeprefix(f"{folder}/") for name in names if f"{folder}/" in name} == on_disk
 
 
 def test_the_properties_are_those_of_version_3(tmp_path: Path) -> None:

@@ -39,9 +39,8 @@ def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
             member = tarfile.TarInfo("package/dist/index.browser.min.js")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-        path = (
-            archives / f"{file['package']}/-/{file['package'].split('/')[-1]}-{file['version']}.tgz"
-        )
+        name = f"{file['package'].split('/')[-1]}-{file['version']}.tgz"
+        path = archives / file["package"] / "-" / name
         path.parent.mkdir(parents=True)
         path.write_bytes(packed.getvalue())
         checks = integrity(content, "sha384"), integrity(packed.getvalue(), "sha512")
@@ -127,12 +126,9 @@ def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
     """Every label that the page asks for is there, and none that it does not."""
     (tmp_path / "pairs.csv").write_text("sentence_1,sentence_2\nOne.,Two.\n")
     (tmp_path / "asked.csv").write_text("name,when,kind,question,options\nx,check,choice,X?,a|*b\n")
-    practice, asked_for = tmp_path / "pairs.csv", tmp_path / "asked.csv"
-    export_jspsych(
-        TRIALS,
-        tmp_path / "page",
-        PageSettings(practice=practice, questions=asked_for, break_every=2),
-    )
+    practice, questions = tmp_path / "pairs.csv", tmp_path / "asked.csv"
+    settings = PageSettings(practice=practice, questions=questions, break_every=2)
+    export_jspsych(TRIALS, tmp_path / "page", settings)
     page = Path(library.__file__).parent / "page"
     code = "".join(path.read_text(encoding="utf-8") for path in page.rglob("*.js"))
     asked = set(re.findall(r'(?:label|waiting|refuse|banner)\("(\w+)"', code)) - {"labels"}
