@@ -13,6 +13,7 @@ from contstim.experiments.platforms.jspsych import PLATFORM, import_jspsych
 from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import Response
 from contstim.testing.platform import PlantedAnswers, PlatformContract
+from tests.experiments.platforms.hostile import write_rows
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials()
@@ -48,6 +49,8 @@ def page(responses: list[Response], *, rating: bool = True, button: bool = True)
 
 
 def write(path: Path, rows: list[Any]) -> Path:
+    if path.suffix == ".csv":
+        return write_rows(path, rows)
     path.write_text(json.dumps(rows), encoding="utf-8")
     return path
 
@@ -65,9 +68,10 @@ def study_lists(study: dict[str, Any]) -> dict[str, list[dict[str, str]]]:
     return lists
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".json"])
 @pytest.mark.parametrize(("rating", "button"), [(True, True), (True, False), (False, True)])
-def test_answers_come_back(tmp_path: Path, rating: bool, button: bool) -> None:
-    path = write(tmp_path / "data.json", page(RESPONSES, rating=rating, button=button))
+def test_answers_come_back(tmp_path: Path, suffix: str, rating: bool, button: bool) -> None:
+    path = write(tmp_path / f"data{suffix}", page(RESPONSES, rating=rating, button=button))
     found = import_jspsych([path], TRIALS)
     assert list(found.responses) == RESPONSES
     assert found.report.findings == ()
