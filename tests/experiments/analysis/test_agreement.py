@@ -156,7 +156,7 @@ def test_errors_are_terms_of_each_persons_own_cosine_where_answers_are_missing()
         errors = dict(zip(names, -(unit(ratios) * people).mean(axis=0), strict=True))
         wrong = {n for n, r, side in zip(names, ratios, against, strict=True) if r * side < 0}
         assert {f["trial_id"] for f in listed} == wrong != set()
-        assert [f["error"] for f in listed] == pytest.approx(
-            sorted((errors[name] for name in wrong), reverse=True)
-        )
+        found = [f["error"] for f in listed]
+        assert found == pytest.approx([errors[f["trial_id"]] for f in listed])
+        assert found == sorted(found, reverse=True)
         assert all(f["rival"] == "" and np.isnan(f["log_prob_people_prefer_rival"]) for f in listed)

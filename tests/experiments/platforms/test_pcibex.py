@@ -105,9 +105,9 @@ def test_the_script_shows_and_logs_what_the_import_needs(folder: Path, tmp_path:
     for side in ("left", "right"):
         markup = f"{row[f'{side}_html']}</div>"
         assert shown[side].partition(">")[2] == markup
-    for name, value in {"participant": "p7", **row}.items():
-        if name in ("participant", "trial_id", "left"):
-            assert ["trial trial", "log", name, value] in said
+    logged = {"participant": "p7", "trial_id": row["trial_id"], "left": row["left"]}
+    for name, value in logged.items():
+        assert ["trial trial", "log", name, value] in said
     assert [one[1] for one in said if one[0] == "Button" and len(one[1]) == 1] == list("123456")
     assert ["Selector rating", "keys", *"123456"] in said
     assert ["send", "send"] in said
