@@ -77,9 +77,8 @@ class Reader:
 
     def _run(self, words: list[str], block: Block) -> str:
         """Run the program in this process; a shell would replace `*.csv` by the files."""
-        words = [
-            name for word in words for name in (sorted(self.files(word)) if "*" in word else [word])
-        ]
+        found = (sorted(self.files(word)) if "*" in word else [word] for word in words)
+        words = [name for names in found for name in names]
         done = run(self.folder, *words)
         # 3: the study is complete but for searches that found nothing, which the pages explain
         searches = words[0] in ("synthesize", "triplets", "run")

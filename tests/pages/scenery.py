@@ -28,11 +28,9 @@ TRAINED: dict[str, tuple[str, ...]] = {
     "bert": ("bert-base-cased", "bert-large-cased", "models/bert-large-cased", "runs/bert"),
     "gpt2": ("gpt2", "gpt2-xl", "models/gpt2-xl", "runs/gpt2", "Qwen/Qwen2.5-7B"),
 }
-TINY: dict[str, tuple[str, ...]] = {
-    "llama": ("meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-70B"),
-}
+TINY = ("meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-70B")
 """Networks in folders of names that pages give, which go before the hub: such as are trained in
-seconds on the text, to which a word is a token, and tiny ones in formats that are not trained."""
+seconds on the text, to which a word is a token, and tiny ones of Llama, which is not trained."""
 
 FEWER = {
     "--per-pair 40": "--per-pair 10",
@@ -50,9 +48,8 @@ def furnish(folder: Path, tiny_checkpoint: Callable[[str], Path]) -> None:
     for name, size, seed in (("corpus.txt", 4_000, 0), ("more.txt", 3_000, 1)):
         text = "".join(f"{sentence.text}\n" for sentence in generate(size, seed=seed))
         (folder / name).write_text(text, encoding="utf-8")
-    for network, names in TINY.items():
-        for name in names:
-            shutil.copytree(tiny_checkpoint(network), folder / name)
+    for name in TINY:
+        shutil.copytree(tiny_checkpoint("llama"), folder / name)
     lines = (folder / "corpus.txt").read_text().splitlines(keepends=True)
     for name, size in (("beginning.txt", 600), ("few.txt", 20)):
         (folder / name).write_text("".join(lines[:size]))
@@ -100,12 +97,11 @@ def _write_other_files(folder: Path) -> None:
     write_review(folder / "review.csv", [replace(keep[0], decision=Decision.REJECT), *keep[1:]])
     _write_judgements(folder)
     # Columns as the page names them; of the pairs' sentences both are there
-    lines = [
-        line
+    pairs = [
+        json.loads(line)
         for path in sorted((folder / "some").glob("*.jsonl"))
         for line in path.read_text(encoding="utf-8").splitlines()
     ]
-    pairs = [json.loads(line) for line in lines]
     with (folder / "mine.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["ok", "not ok"])

@@ -25,14 +25,7 @@ from contstim.study.study_file import read_study
 from contstim.testing.participants import RunSettings, take_part
 from tests.models import tiny
 from tests.models.server import fakes
-from tests.pages.blocks import (
-    PAGES,
-    ROOT,
-    Block,
-    read_blocks,
-    read_commands,
-    without_blocks,
-)
+from tests.pages.blocks import PAGES, ROOT, Block, read_blocks, read_commands, without_blocks
 from tests.pages.reader import Reader, reading
 from tests.pages.scenery import furnish
 
@@ -85,13 +78,10 @@ NOT_RUN = {
 
 _NO_GPU = {"--device cuda": "--device cpu"}
 _FEW_SEARCHES = {"--per-pair 100": "--per-pair 1 --enough 0 --restarts 1"}
-_RAY = {
-    "--executor ray": "--executor processes --workers 1"
-}  # tests.jobs.test_ray starts Ray, which takes long
+# tests.jobs.test_ray starts Ray, which takes long
+_RAY = {"--executor ray": "--executor processes --workers 1"}
 INSTEAD: dict[str, dict[str, str]] = {
-    "docs/acceptability.md": {
-        "--restarts 20": "--restarts 2 --epochs 1 --validation 0.25",
-    },
+    "docs/acceptability.md": {"--restarts 20": "--restarts 2 --epochs 1 --validation 0.25"},
     "docs/clusters.md": {
         **_NO_GPU,
         **_FEW_SEARCHES,
@@ -100,21 +90,13 @@ INSTEAD: dict[str, dict[str, str]] = {
         "--sentences corpus.txt": "--sentences few.txt",
     },
     "docs/english.md": {"0_000": "0"},
-    "docs/minimal-pairs.md": {
-        "--per-pair 20": "--per-pair 2",
-        "--groups 5": "--groups 1",
-    },
+    "docs/minimal-pairs.md": {"--per-pair 20": "--per-pair 2", "--groups 5": "--groups 1"},
     "docs/minimal-pairs-of-your-own.md": {
         "--per-paradigm 1000": "--per-paradigm 2",
         "--per-paradigm 100": "--per-paradigm 5",
     },
-    "docs/scoring-rules.md": {
-        "--sample 300": "--sample 10",
-        "--words 500": "--words 10",
-    },
-    "docs/studies.md": {
-        "--per-pair 10": "--per-pair 2",
-    },
+    "docs/scoring-rules.md": {"--sample 300": "--sample 10", "--words 500": "--words 10"},
+    "docs/studies.md": {"--per-pair 10": "--per-pair 2"},
     "docs/study.md": {"contstim plan my-study": "contstim plan my-study --no-measure"},
     "docs/synthesis.md": {"--reject hf": "--enough 0 --restarts 1 --reject hf"},
     "docs/training.md": {

@@ -10,13 +10,11 @@ from scipy.stats import rankdata
 
 from contstim.experiments.analysis import agreement
 from contstim.experiments.analysis.agreement import failures
-from contstim.experiments.analysis.measures import COSINE, evaluate
 from contstim.experiments.analysis.ratings import Scope, gather, scope_mask
 from contstim.experiments.responses.table import UNRATED, Response
 from contstim.files.arrays import FloatArray
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import Condition
-from contstim.words.sentence import Sentence
+from contstim.items.stimuli import Condition, Trial
 from tests.experiments.analysis.simulation import Experiment, simulate
 from tests.experiments.stimuli import new_trial
 
@@ -32,9 +30,9 @@ def made() -> Experiment:
     return Experiment(experiment.trials, experiment.responses, scores)
 
 
-def ratio(made: Experiment, model: str, sentences: tuple[Sentence, Sentence]) -> float:
+def ratio(made: Experiment, model: str, trial: Trial) -> float:
     column = dict(zip(made.scores.sentences or (), made.scores.column(model), strict=True))
-    return float(column[sentences[1]] - column[sentences[0]])
+    return float(column[trial.sentence_2] - column[trial.sentence_1])
 
 
 def test_models_agree_trial_by_trial(made: Experiment) -> None:
@@ -45,8 +43,7 @@ def test_models_agree_trial_by_trial(made: Experiment) -> None:
     for first, second in combinations(MODELS, 2):
         points = 0.0
         for trial in trials:
-            texts = (trial.sentence_1, trial.sentence_2)
-            product = ratio(made, first, texts) * ratio(made, second, texts)
+            product = ratio(made, first, trial) * ratio(made, second, trial)
             ties += product == 0
             points += 0.5 if product == 0 else float(product > 0)
         row, column = MODELS.index(first), MODELS.index(second)
@@ -67,17 +64,15 @@ def test_people_side_with_one_of_two_rivals(made: Experiment) -> None:
             if trial.condition is not condition:
                 continue
             for own, other in ((trial.model_1, trial.model_2), (trial.model_2, trial.model_1)):
-                value = ratio(made, own, (trial.sentence_1, trial.sentence_2))
+                value = ratio(made, own, trial)
                 second = response.rating > 3.5
                 points[own, other] += 0.5 if value == 0 else float((value > 0) == second)  # type: ignore[assignment]
                 counts[own, other] += 1
-        for row, own in enumerate(MODELS):
-            for column, other in enumerate(MODELS):
-                if own == other:
-                    assert np.isnan(found[row, column])
-                else:
-                    share = points[own, other] / counts[own, other]
-                    assert found[row, column] == pytest.approx(share)
+        assert np.isnan(np.diag(found)).all()
+        for (own, other), number in counts.items():
+            cell = found[MODELS.index(own), MODELS.index(other)]
+            assert cell == pytest.approx(points[own, other] / number)
+        assert len(counts) == 6
 
 
 def test_synthetic_sentences_by_who_accepts_and_who_rejects(made: Experiment) -> None:
@@ -122,40 +117,14 @@ def test_the_worst_failure_is_the_one_that_model_and_people_are_surest_of() -> N
     found = [one for one in failures(gathered, Scope.NATURAL) if one["model"] == "a"]
     assert [one["trial_id"] for one in found] == ["t3", "t2"]
     worst = found[0]
-    assert (worst["rival"], worst["people_prefer"], worst["model_prefers"]) == (
-        "b",
-        "First t3.",
-        "Second t3.",
-    )
-    assert [worst[name] for name in worst if name.startswith("log_prob")] == [
-        -20.0,
-        -11.0,
-        -30.0,
-        -30.0,
-    ]
+    told = [worst[name] for name in ("rival", "people_prefer", "model_prefers")]
+    assert told == ["b", "First t3.", "Second t3."]
+    log_probs_of = [worst[name] for name in worst if name.startswith("log_prob")]
+    assert log_probs_of == [-20.0, -11.0, -30.0, -30.0]
     assert (worst["chose_people_prefer"], worst["chose_model_prefers"]) == (2, 0)
     # ranks of a: 2, 1, 3; of p0's ratings 6, 3, 1: 2.5, 1, 2.5; of p1's 5, 3, 2: 2.5, 1, 2.5
     assert worst["error"] == pytest.approx(3 * 2.5 / 14)
-    assert not [
-        one for one in failures(gathered, Scope.NATURAL, worst=1) if one["error"] < worst["error"]
-    ]
-
-
-def test_errors_are_the_negative_terms_of_the_cosine() -> None:
-    made = simulate(groups=(5,), follow=0.4, seed=4)
-    ratings = gather(made.trials, made.responses, made.scores)
-    mask = scope_mask(ratings.groups[0].trials, Scope.RANDOM, ratings.models)
-    cosines = evaluate(ratings, COSINE, [mask]).values.mean(axis=0)
-    for row, model in enumerate(ratings.models):
-        listed = [f for f in failures(ratings, Scope.RANDOM, worst=99) if f["model"] == model]
-        group = ratings.groups[0]
-        turned = (
-            group.ratios[row][mask[row]] * ((group.ratings > 3.5).mean(axis=0) - 0.5)[mask[row]]
-        )
-        assert len(listed) == (turned < 0).sum()
-        assert sum(f["error"] for f in listed) >= -cosines[row] - 1e-9
-        assert all(f["rival"] == "" and np.isnan(f["log_prob_people_prefer_rival"]) for f in listed)
-        assert [f["error"] for f in listed] == sorted((f["error"] for f in listed), reverse=True)
+    assert failures(gathered, Scope.NATURAL, worst=1)[0] == worst
 
 
 def test_errors_are_terms_of_each_persons_own_cosine_where_answers_are_missing() -> None:
@@ -180,11 +149,14 @@ def test_errors_are_terms_of_each_persons_own_cosine_where_answers_are_missing()
     assert group.participants[4] == "g1p4"
     own = scope_mask(group.trials, Scope.RANDOM, ratings.models)[0]
     names = [trial.trial_id for trial in compress(group.trials, own)]
-    found = failures(ratings, Scope.RANDOM, worst=99)
-    assert found
-    for failure in found:
-        model = unit(group.ratios[ratings.models.index(failure["model"]), own])
-        people = [unit(person[own]) for person in group.preferences]
-        place = names.index(failure["trial_id"])
-        terms = [model[place] * person[place] for person in people]
-        assert failure["error"] == pytest.approx(-np.mean(terms))
+    people = np.array([unit(person[own]) for person in group.preferences])
+    against = np.sign(np.sign(people).sum(axis=0))  # the side of most
+    for model, ratios in zip(ratings.models, group.ratios[:, own], strict=True):
+        listed = [f for f in failures(ratings, Scope.RANDOM, worst=99) if f["model"] == model]
+        errors = dict(zip(names, -(unit(ratios) * people).mean(axis=0), strict=True))
+        wrong = {n for n, r, side in zip(names, ratios, against, strict=True) if r * side < 0}
+        assert {f["trial_id"] for f in listed} == wrong != set()
+        found = [f["error"] for f in listed]
+        assert found == pytest.approx([errors[f["trial_id"]] for f in listed])
+        assert found == sorted(found, reverse=True)
+        assert all(f["rival"] == "" and np.isnan(f["log_prob_people_prefer_rival"]) for f in listed)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -51,9 +51,7 @@ def test_results_of_sides_are_those_of_ratings(rated: Analysis, chosen: Analysis
     for kind in ("models", "comparisons"):
         np.testing.assert_equal(tables_of[0][kind], tables_of[1][kind])
     assert max(row.value for row in chosen.result(Scope.RANDOM, ACCURACY).models) > 0.6
-    for name in ("roles", "unanimity", "regressions", "orientations"):
-        np.testing.assert_equal(getattr(chosen, name), getattr(rated, name))
-    for name in ("agreement", "dominance"):
+    for name in ("roles", "unanimity", "regressions", "orientations", "agreement", "dominance"):
         np.testing.assert_equal(getattr(chosen, name), getattr(rated, name))
 
 
@@ -164,9 +162,8 @@ def test_who_prefers_neither_counts_one_half_and_has_no_rank(rating: int) -> Non
 
 def test_what_was_not_rated_in_time_is_left_out_of_means_and_models() -> None:
     """Witness: the same table without these rows, trial by trial."""
-    late = [
-        replace(r, rating=UNRATED) if n % 7 == 0 else r for n, r in enumerate(EXPERIMENT.responses)
-    ]
+    rated = EXPERIMENT.responses
+    late = [r if n % 7 else replace(r, rating=UNRATED) for n, r in enumerate(rated)]
     ratings = gather_ratings(late)
     columns = tables.trials_table(ratings)
     for trial_id, mean in zip(columns["trial_id"], columns["mean_rating"], strict=True):
@@ -177,13 +174,9 @@ def test_what_was_not_rated_in_time_is_left_out_of_means_and_models() -> None:
     assert analyze(EXPERIMENT.trials, late, EXPERIMENT.scores, exclusions=few).ratings.n_missing
     with pytest.raises(InputError, match=r"No participant remains: g1p0: rated \d+ of 48 trials"):
         analyze(EXPERIMENT.trials, late, EXPERIMENT.scores)
-    assert (
-        regress_choices(ratings, [model])["choices"] == ratings.size == len(late) - len(late[::7])
-    )
-    fit, full = (
-        fit_mixed(ratings, [model]),
-        fit_mixed(gather_ratings(EXPERIMENT.responses), [model]),
-    )
+    answered = len(late) - len(late[::7])
+    assert regress_choices(ratings, [model])["choices"] == ratings.size == answered
+    full, fit = (fit_mixed(r, [model]) for r in (gather_ratings(EXPERIMENT.responses), ratings))
     assert np.sign(fit[model]["typical_effect"]) == np.sign(full[model]["typical_effect"])
     assert np.isfinite(fit.log_likelihood)
     # Fewer answers are likelier together
@@ -197,11 +190,8 @@ def test_mixed_models_group_a_slider_and_know_its_middle() -> None:
     slider = fit_mixed(gather_ratings(SLID), [model])
     assert slider.log_likelihood == pytest.approx(six.log_likelihood, abs=1e-6)
     undecided = [replace(r, rating=50) if n % 9 == 0 else r for n, r in enumerate(SLID)]
-    assert fit_mixed(gather_ratings(undecided), [model]).scheme.names == (
-        "50|66",
-        "66|83",
-        "83|100",
-    )
+    names = fit_mixed(gather_ratings(undecided), [model]).scheme.names
+    assert names == ("50|66", "66|83", "83|100")
 
 
 def test_who_prefers_neither_is_on_no_side_of_a_trial_and_half_on_either_in_shares() -> None:
@@ -259,19 +249,17 @@ def refused(made: Experiment, condition: Condition, message: str, **change: Any)
         gather(trials, made.responses, made.scores)
 
 
-@pytest.mark.parametrize("condition", TARGETED)
-@pytest.mark.parametrize("models", [("", ""), ("a", ""), ("", "b"), ("b", "b")])
-def test_two_models_named(made: Experiment, condition: Condition, models: tuple[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("condition", "models"),
+    [
+        *product(TARGETED, [("", ""), ("a", ""), ("", "b"), ("b", "b")]),
+        *product((Condition.RANDOM_NATURAL, Condition.CATCH), [("a", "b"), ("a", ""), ("", "b")]),
+    ],
+)
+def test_models_named(made: Experiment, condition: Condition, models: tuple[str, str]) -> None:
     message = f"two models.*{models[0]!r} and {models[1]!r}"
+    message = message if condition in TARGETED else "leave model_1 and model_2 empty"
     refused(made, condition, message, model_1=models[0], model_2=models[1])
-
-
-@pytest.mark.parametrize("condition", [Condition.RANDOM_NATURAL, Condition.CATCH])
-@pytest.mark.parametrize("models", [("a", "b"), ("a", ""), ("", "b")])
-def test_others_name_none(made: Experiment, condition: Condition, models: tuple[str, str]) -> None:
-    refused(
-        made, condition, "leave model_1 and model_2 empty", model_1=models[0], model_2=models[1]
-    )
 
 
 @pytest.mark.parametrize("condition", [c for c in Condition if c is not Condition.MINIMAL_PAIR])

@@ -12,7 +12,7 @@ from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.responses.table import Response
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Trial
-from contstim.models.ngram.adapter import NgramModel
+from contstim.testing.models import ToyModel
 from contstim.words.sentence import Sentence
 from tests.experiments.stimuli import new_trial
 
@@ -97,10 +97,6 @@ def test_sentences_and_models_without_values_are_named() -> None:
         controls.token_count_control(ratings, {"bert": some})
 
 
-def parse(*texts: str) -> list[Sentence]:
-    return [Sentence.parse(text) for text in texts]
-
-
 def test_features_are_read_by_sentence(tmp_path: Path) -> None:
     path = tmp_path / "features.csv"
     path.write_text('sentence,length,"mean GloVe"\n"No, never.",2,0.5\nYes it is,3,-1e-3\n')
@@ -127,8 +123,8 @@ def test_what_is_no_table_of_features_is_refused(tmp_path: Path, text: str, mess
         controls.read_features(path)
 
 
-def test_word_level_models_count_words_and_the_end(bigram: NgramModel) -> None:
-    sentences = parse("She went home.", "He did not go there!")
-    assert controls.count_tokens([bigram], sentences) == {
-        "2-gram": {"She went home.": 4.0, "He did not go there!": 6.0}
-    }
+def test_tokens_of_a_model_are_counted_by_sentence() -> None:
+    """By hand: letters, spaces and the end."""
+    sentences = [Sentence.parse(text) for text in ("She went home.", "He did not go there!")]
+    counts = {"She went home.": 14.0, "He did not go there!": 20.0}
+    assert controls.count_tokens([ToyModel(name="toy")], sentences) == {"toy": counts}

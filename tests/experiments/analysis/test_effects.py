@@ -13,11 +13,7 @@ from statsmodels.stats.proportion import proportion_confint
 from contstim.errors import InputError
 from contstim.experiments.analysis.crossed import BOTH, VarianceComponents
 from contstim.experiments.analysis.effects import Sampling, Units, compare, suited_units
-from contstim.experiments.analysis.families import (
-    CEILING,
-    Correction,
-    every_contrast,
-)
+from contstim.experiments.analysis.families import CEILING, Correction, every_contrast
 from contstim.experiments.analysis.intervals import Uncertainty
 from contstim.experiments.analysis.measures import ACCURACY, COSINE, MEASURES
 from contstim.experiments.analysis.ratings import Ratings, Scope, gather, subset
@@ -93,6 +89,7 @@ def test_results_are_means_over_groups_of_means_over_people() -> None:
         assert getattr(groups.comparisons[0], side) == pytest.approx(np.mean(means))
         assert getattr(people.comparisons[0], side) == pytest.approx(values.mean())
     assert (groups.comparisons[0].n_units, people.comparisons[0].n_units) == (3, 10)
+    assert people.comparisons[0].holds_for == "these items"
 
 
 def test_a_crossed_test_is_the_difference_by_its_error(ratings: Ratings) -> None:
@@ -106,7 +103,7 @@ def test_a_crossed_test_is_the_difference_by_its_error(ratings: Ratings) -> None
         assert test.p_value == pytest.approx(2 * student.sf(abs(t), freedom))
         apart = test.interval.low > 0 or test.interval.high < 0
         assert apart == (test.p_value < 0.05)
-        assert test.holds_for == "people and items like these"
+        assert test.holds_for == LIKE
         assert np.sign(test.standardised) == np.sign(test.difference)
         assert test.low_standardised <= test.standardised <= test.high_standardised
         # It is the effect size of a test that was not made
@@ -168,10 +165,12 @@ def test_what_cannot_vary_is_named_and_nothing_warns(units: Units) -> None:
         for value in result.models:  # of items without exception others may be one
             assert value.interval.low < value.value < value.interval.high
         for test in ceilings:  # everybody is as all others, and the model at chance: no scatter
-            assert (
-                test.interval.note == "no variance: all participants of a group have the same value"
-            )
+            assert test.interval.note == alike
             assert test.testable == (units != "groups")
+
+
+LIKE = "people and items like these"
+BETWEEN = "the variance is that between groups, because there are too few "
 
 
 @pytest.mark.parametrize(
@@ -180,20 +179,10 @@ def test_what_cannot_vary_is_named_and_nothing_warns(units: Units) -> None:
         ((1,), 12, "items like these, for this participant", "one participant: the interval"),
         ((4,), 1, "people like these, on this trial", "one trial: the interval"),
         ((1,), 1, "this answer alone", "one participant and one trial"),
-        (
-            (1, 1, 1),
-            12,
-            "people and items like these",
-            "the variance is that between groups, because there are too few p",
-        ),
-        (
-            (4, 4, 4),
-            1,
-            "people and items like these",
-            "the variance is that between groups, because there are too few t",
-        ),
-        ((4, 3, 1), 12, "people and items like these", "a participant who is alone"),
-        ((4, 3), 12, "people and items like these", ""),
+        ((1, 1, 1), 12, LIKE, f"{BETWEEN}p"),
+        ((4, 4, 4), 1, LIKE, f"{BETWEEN}t"),
+        ((4, 3, 1), 12, LIKE, "a participant who is alone"),
+        ((4, 3), 12, LIKE, ""),
     ],
 )
 def test_interval_notes(groups: tuple[int, ...], trials: int, population: str, note: str) -> None:
@@ -262,9 +251,7 @@ def test_an_interval_of_a_difference_holds_the_difference_with_room_on_both_side
     units: Units, people: int, follow: float
 ) -> None:
     """Also where all groups differ alike, or most of them in nothing, but for one answer."""
-    made = simulate(
-        ("a", "b", "c"), (people,) * 10, conditions=[Condition.RANDOM_NATURAL], follow=follow
-    )
+    made = simulate(groups=(people,) * 10, conditions=[Condition.RANDOM_NATURAL], follow=follow)
     log_probs = made.scores.log_probs.copy()
     log_probs[:, 1] = log_probs[:, 0]
     log_probs[[2, 3], 1] = log_probs[[3, 2], 0]  # b parts from a on one trial of all

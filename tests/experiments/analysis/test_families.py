@@ -44,14 +44,6 @@ def test_the_alpha_of_benjamini_and_yekutieli() -> None:
     assert families.decision_alpha(alone, 0.05, "bh", 2) == pytest.approx([0.02, 0.1 / 3, 0.1 / 3])
 
 
-def test_false_discovery_by_hand() -> None:
-    """Benjamini & Hochberg (1995): p m / rank, made monotone; nan is no part of the family."""
-    found = families.adjust(np.array([0.01, np.nan, 0.04, 0.03, 0.5]))
-    assert found[[0, 2, 3, 4]] == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
-    assert np.isnan(found[1])
-    assert np.isnan(families.adjust(np.array([np.nan]))).all()
-
-
 @pytest.mark.parametrize(("correction", "method"), [("bh", "fdr_bh"), ("holm", "holm")])
 def test_many_families_at_once_equal_statsmodels(
     correction: families.Correction, method: str
@@ -71,10 +63,7 @@ def test_many_families_at_once_equal_statsmodels(
 def test_contrasts_are_read_as_stated(tmp_path: Path) -> None:
     path = tmp_path / "contrasts.csv"
     path.write_text("first,second,why\na,b,rules\nb,ceiling,\n")
-    assert families.read_contrasts(path, ("a", "b")) == (
-        ("a", "b"),
-        ("b", "ceiling"),
-    )
+    assert families.read_contrasts(path, ("a", "b")) == (("a", "b"), ("b", "ceiling"))
 
 
 @pytest.mark.parametrize(

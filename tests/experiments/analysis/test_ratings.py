@@ -67,13 +67,6 @@ def test_sentences_without_scores_are_counted_once_over_all_groups(experiment: E
         gather(trials, experiment.responses, short)
 
 
-def test_a_model_without_scores_is_named(experiment: Experiment) -> None:
-    scores = experiment.scores
-    fewer = ScoreTable(scores.sentences, scores.models[:2], scores.log_probs[:, :2])
-    with pytest.raises(InputError, match="models without scores: c; there are scores of a, b"):
-        gather(experiment.trials, experiment.responses, fewer)
-
-
 def test_scores_that_contradict_each_other_are_refused(experiment: Experiment) -> None:
     scores = experiment.scores
     sentences = (*(scores.sentences or ()), Sentence.parse("First g1x0"))
@@ -84,8 +77,11 @@ def test_scores_that_contradict_each_other_are_refused(experiment: Experiment) -
         gather(experiment.trials, experiment.responses, untold)
 
 
-def test_unfinished_or_impossible_ratings_are_refused_by_name(experiment: Experiment) -> None:
-    trials, responses = experiment.trials, experiment.responses
+def test_what_lacks_or_is_impossible_is_refused_by_name(experiment: Experiment) -> None:
+    trials, responses, scores = experiment.trials, experiment.responses, experiment.scores
+    fewer = ScoreTable(scores.sentences, scores.models[:2], scores.log_probs[:, :2])
+    with pytest.raises(InputError, match="models without scores: c; there are scores of a, b"):
+        gather(trials, responses, fewer)
     with pytest.raises(InputError, match="g1p0 did not rate every trial"):
         gather(trials, responses[1:], experiment.scores)
     with pytest.raises(InputError, match="g1p0 rated the same trial more than once"):

@@ -1,6 +1,6 @@
 """Two-way clustered logistic regression against its formula, and against simulated experiments."""
 
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.ratings import Ratings, gather, subset
+from contstim.experiments.analysis.ratings import gather, subset
 from contstim.experiments.analysis.regression import clustered_logit, regress_choices, regressions
 from contstim.experiments.responses.table import Response
 from contstim.files.arrays import FloatArray
@@ -69,11 +69,9 @@ def test_estimates_and_errors_are_the_literal_sandwich() -> None:
     design = np.column_stack([ratios, other])
     beta, people, items, both = sandwich(design, chosen, [who, what, 1_000 * who + what])
     errors = np.sqrt(np.diag(people + items - both))
-    names = ("gpt2", "rnn")
-    assert [fitted["coefficients"][name].value for name in names] == pytest.approx(beta, rel=1e-6)
-    assert [fitted["coefficients"][name].standard_error for name in names] == pytest.approx(
-        errors, rel=1e-6
-    )
+    found = [fitted["coefficients"][name] for name in ("gpt2", "rnn")]
+    assert [each.value for each in found] == pytest.approx(beta, rel=1e-6)
+    assert [each.standard_error for each in found] == pytest.approx(errors, rel=1e-6)
     assert (fitted["choices"], fitted["participants"], fitted["items"]) == (1_200, 20, 60)
     assert not fitted["repaired"]
 
@@ -111,12 +109,8 @@ def test_exchanging_the_sentences_of_any_trials_changes_nothing(seed: int, effec
     turned = (np.random.default_rng([seed, 1]).random(15) < 0.5)[what.astype(int)]
     sign = np.where(turned, -1.0, 1.0)
     plain = clustered_logit(chosen, {"gpt2": ratios, "length": other}, who, what)
-    swapped = clustered_logit(
-        np.where(turned, 1 - chosen, chosen),
-        {"gpt2": sign * ratios, "length": sign * other},
-        who,
-        what,
-    )
+    predictors = {"gpt2": sign * ratios, "length": sign * other}
+    swapped = clustered_logit(np.where(turned, 1 - chosen, chosen), predictors, who, what)
     for name in ("gpt2", "length"):
         one, two = plain["coefficients"][name], swapped["coefficients"][name]
         assert two.value == pytest.approx(one.value, rel=1e-6, abs=1e-9)
@@ -129,12 +123,8 @@ def test_a_planted_effect_is_recovered(oriented: bool) -> None:
     """Without variance of items it is .05 per nat, also if every ratio is negative."""
     chosen, ratios, who, what = simulate(8, people=60, items=400, spread=0.0)
     turned = (ratios > 0) & oriented
-    slope = clustered_logit(
-        np.where(turned, 1 - chosen, chosen),
-        {"ratio": np.where(turned, -ratios, ratios)},
-        who,
-        what,
-    )["coefficients"]["ratio"]
+    chosen, ratios = np.where(turned, 1 - chosen, chosen), np.where(turned, -ratios, ratios)
+    slope = clustered_logit(chosen, {"ratio": ratios}, who, what)["coefficients"]["ratio"]
     assert slope.low < 0.05 < slope.high
     assert slope.standard_error < 0.003
     assert slope.p_value < 1e-10
@@ -149,6 +139,7 @@ def test_a_planted_effect_is_recovered(oriented: bool) -> None:
         ("infinite ratio", "not finite"),
         ("separated", "separate the choices perfectly"),
         ("separated in part", "separate the choices perfectly"),
+        ("collinear", "collinear"),
     ],
 )
 def test_what_has_no_estimate_is_refused(change: str, message: str) -> None:
@@ -159,8 +150,9 @@ def test_what_has_no_estimate_is_refused(change: str, message: str) -> None:
     ratios = np.where(ratios > 0, np.inf, ratios) if change == "infinite ratio" else ratios
     chosen = (ratios > 0).astype(float) if change.startswith("separated") else chosen
     ratios = np.where(what < 5, 0.0, ratios) if change == "separated in part" else ratios
+    predictors = {"ratio": ratios} | ({"b": 2 * ratios} if change == "collinear" else {})
     with pytest.raises(InputError, match=message):
-        clustered_logit(chosen, {"ratio": ratios}, who, what)
+        clustered_logit(chosen, predictors, who, what)
 
 
 def test_a_covariance_with_negative_eigenvalues_is_repaired_and_says_so() -> None:
@@ -178,12 +170,6 @@ def test_a_covariance_with_negative_eigenvalues_is_repaired_and_says_so() -> Non
         assert all(one.standard_error >= 0 for one in fitted["coefficients"].values())
         found = found or indefinite
     assert found
-
-
-def test_predictors_that_determine_each_other_are_refused() -> None:
-    chosen, ratios, who, what = simulate(2)
-    with pytest.raises(InputError, match="collinear"):
-        clustered_logit(chosen, {"a": ratios, "b": 2 * ratios}, who, what)
 
 
 @pytest.mark.parametrize("unfinished", [False, True])
@@ -216,12 +202,9 @@ def test_choices_of_an_experiment_are_those_for_sentence_2(unfinished: bool) -> 
     assert ratings.size == len(responses)
     asked = [np.array([t.trial_id not in catch for t in g.trials]) for g in ratings.groups]
     found = regress_choices(subset(ratings, asked), ["rnn"])
-    assert found["coefficients"]["rnn"].value == pytest.approx(
-        expected["coefficients"]["rnn"].value
-    )
-    assert found["coefficients"]["rnn"].standard_error == pytest.approx(
-        expected["coefficients"]["rnn"].standard_error
-    )
+    ours, theirs = (each["coefficients"]["rnn"] for each in (found, expected))
+    assert ours.value == pytest.approx(theirs.value)
+    assert ours.standard_error == pytest.approx(theirs.standard_error)
     assert (found["choices"], found["items"]) == (len(own), 16)
     assert len(own) == (32 - 5 if unfinished else 32)
     assert found["left_out"] == 0  # what nobody saw is no answer
@@ -232,32 +215,6 @@ def test_choices_of_an_experiment_are_those_for_sentence_2(unfinished: bool) -> 
 def _named(run: Simulated) -> tuple[FloatArray, dict[str, FloatArray], FloatArray, FloatArray]:
     chosen, ratios, who, what = run
     return chosen, {"ratio": ratios}, who, what
-
-
-def turned(ratings: Ratings, seed: int) -> Ratings:
-    """The same experiment with the sentences of half of the trials, drawn at random, exchanged."""
-    chance = np.random.default_rng(seed)
-    groups = []
-    for group in ratings.groups:
-        turn = chance.random(len(group.trials)) < 0.5
-        rated = np.where(turn, 7 - group.ratings, group.ratings)
-        log_probs = np.where(turn[:, None], group.log_probs[..., ::-1], group.log_probs)
-        groups.append(replace(group, ratings=rated, log_probs=log_probs))
-    return replace(ratings, groups=tuple(groups))
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_which_sentence_is_sentence_1_makes_no_difference(seed: int) -> None:
-    """Property, in every scope of a simulated experiment."""
-    made = simulated(groups=(4, 4, 4), each=4, follow=0.7, seed=seed)
-    ratings = gather(made.trials, made.responses, made.scores)
-    plain, other = (list(regressions(r, 0.95)) for r in (ratings, turned(ratings, seed)))
-    assert len(plain) == len(other) == 18
-    for one, two in zip(plain, other, strict=True):
-        expected = pytest.approx(astuple(one["estimate"]), rel=1e-5, abs=1e-9, nan_ok=True)
-        assert astuple(two["estimate"]) == expected
-        assert two["note"] == one["note"]
-        assert two["typical_ratio"] == pytest.approx(one["typical_ratio"])
 
 
 def test_narrow_ratios_are_noted() -> None:
@@ -291,7 +248,5 @@ def test_coefficients_that_rest_on_few_choices_are_noted() -> None:
     notes = {
         one["model"]: one["note"] for one in regressions(ratings, 0.95) if one["scope"] != "overall"
     }
-    assert notes[
-        "a"
-    ] == f"{against} of 144 choices go against the model: the coefficient depends " + ("on these")
+    assert notes["a"].startswith(f"{against} of 144 choices go against the model")
     assert notes["b"] == notes["c"] == ""

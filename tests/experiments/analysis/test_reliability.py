@@ -13,8 +13,10 @@ from contstim.items.stimuli import Condition
 from tests.experiments.analysis.mixed.ratings import THRESHOLDS, group
 
 
-def rated(values: FloatArray) -> Ratings:
-    return Ratings(("a",), (group(1, values, np.ones((1, values.shape[1]))),))
+def rated(values: FloatArray, condition: Condition = Condition.RANDOM_NATURAL) -> Ratings:
+    made = group(1, values, np.ones((1, values.shape[1])))
+    trials = tuple(replace(trial, condition=condition) for trial in made.trials)
+    return Ratings(("a",), (replace(made, trials=trials),))
 
 
 def reliabilities_of(ratings: Ratings) -> list[ItemReliability]:
@@ -86,9 +88,8 @@ def test_probabilities_are_calibrated(condition: Condition, mean: float, spread:
         hidden = rng.normal(mean, spread, trials)
         answers = hidden + rng.normal(0, 0.1, (people, 1)) + rng.normal(size=(people, trials))
         thresholds = THRESHOLDS * np.exp(rng.normal(0, 0.7, (people, 1, 1)))
-        shown = group(1, 1.0 + (answers[..., None] > thresholds).sum(axis=2), np.ones((1, trials)))
-        shown = replace(shown, trials=tuple(replace(t, condition=condition) for t in shown.trials))
-        said += [row.sure_of_2 for row in reliabilities_of(Ratings(("a",), (shown,)))]
+        shown = rated(1.0 + (answers[..., None] > thresholds).sum(axis=2), condition)
+        said += [row.sure_of_2 for row in reliabilities_of(shown)]
         truth += (hidden > 0).tolist()
     stated = np.maximum(said, 1 - np.array(said))
     right = (np.array(said) > 0.5) == np.array(truth)
@@ -100,30 +101,19 @@ def test_probabilities_are_calibrated(condition: Condition, mean: float, spread:
     assert (stated > 0.9).mean() > 0.5
 
 
-def claimed_and_true(condition: Condition, mean: float, share: float) -> tuple[float, float]:
-    """Claimed and true shares of unacceptable sentences preferred where most people chose them.
-
-    `mean` is that of the hidden values, `share` the least of people who choose sentence_2.
-    """
-    rng, claimed, truth = np.random.default_rng(9), [], []
-    for _ in range(60):
-        hidden = rng.normal(mean, 1.0, 60)
-        chosen = np.where(hidden + rng.normal(size=(7, 60)) > 0, 5.0, 2.0)
-        made = group(1, chosen, np.ones((1, 60)))
-        made = replace(made, trials=tuple(replace(t, condition=condition) for t in made.trials))
-        rows = reliabilities_of(Ratings(("a",), (made,)))
-        most = (chosen > 3.5).mean(axis=0) > share
-        claimed += [row.sure_of_2 for row, is_most in zip(rows, most, strict=True) if is_most]
-        truth += (hidden[most] > 0).tolist()
-    return float(np.mean(claimed)), float(np.mean(truth))
-
-
 @pytest.mark.parametrize("mean", [-1.5, -0.7, 0.0, 0.7, 1.5])
 @pytest.mark.parametrize("condition", [Condition.MINIMAL_PAIR, Condition.NATURAL_SYNTHETIC])
 def test_oriented_preferences_are_calibrated(condition: Condition, mean: float) -> None:
     """Witness: drawn hidden values, of trials in which most people chose sentence_2."""
-    claimed, true = claimed_and_true(condition, mean, 0.5)
-    assert claimed == pytest.approx(true, abs=0.03)
+    rng, claimed, truth = np.random.default_rng(9), [], []
+    for _ in range(60):
+        hidden = rng.normal(mean, 1.0, 60)
+        chosen = np.where(hidden + rng.normal(size=(7, 60)) > 0, 5.0, 2.0)
+        rows = reliabilities_of(rated(chosen, condition))
+        most = (chosen > 3.5).mean(axis=0) > 0.5
+        claimed += [row.sure_of_2 for row, is_most in zip(rows, most, strict=True) if is_most]
+        truth += (hidden[most] > 0).tolist()
+    assert np.mean(claimed) == pytest.approx(np.mean(truth), abs=0.03)
 
 
 def test_turning_a_trial_turns_what_is_said_of_it() -> None:

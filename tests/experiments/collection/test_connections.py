@@ -157,14 +157,10 @@ def test_a_log_takes_so_much_and_says_what_it_left_out(capsys: pytest.CaptureFix
     handler = sparing_handler(logging.Formatter(), burst=3, per_second=1)
     log = logging.getLogger("contstim.test-log")
 
-    def say(seconds: float, text: str) -> None:
+    for seconds, text in (*[(0.0, "again")] * 1000, (1.5, "x" * 9_000)):
         record = log.makeRecord(log.name, logging.WARNING, "", 0, text, (), None)
         record.created = seconds
         handler.handle(record)
-
-    for _ in range(1000):
-        say(0.0, "again")
-    say(1.5, "x" * 9_000)
     lines = capsys.readouterr().err.splitlines()
     assert lines[:3] == ["again"] * 3
     assert lines[3] == "x" * 2_000 + " (997 earlier messages were skipped)"

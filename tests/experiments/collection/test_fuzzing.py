@@ -44,17 +44,9 @@ def served(serve: Serve) -> Served:
 def test_schemathesis_finds_nothing_undescribed(served: Served, tmp_path: Path) -> None:
     program = [sys.executable, "-m", "schemathesis.cli", "run", str(DESCRIPTION)]
     options = ["--url", f"http://127.0.0.1:{served.port}", "--checks", CHECKS, "--seed", "1"]
-    amount = [
-        "--phases",
-        "fuzzing",
-        "--max-examples",
-        "5",
-        "--header",
-        f"Authorization: Bearer {TOKEN}",
-    ]
-    done = subprocess.run(
-        [*program, *options, *amount], cwd=tmp_path, capture_output=True, text=True
-    )
+    options += ["--phases", "fuzzing", "--max-examples", "5"]
+    options += ["--header", f"Authorization: Bearer {TOKEN}"]
+    done = subprocess.run([*program, *options], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     assert re.search(r"(\d+) generated, \1 passed", done.stdout), done.stdout
 

@@ -29,14 +29,11 @@ def test_a_participant_joins_answers_comes_back_and_completes(serve: Serve) -> N
     assert joined["answered"] == []
     first = answer("t1-0", rating=6, left=2, position=1, rt_ms=1234)
     assert served.save(joined, first).json() == {"saved": ["t1-0"]}
-    again = served.http.post(
-        "/api/resume", json={name: joined[name] for name in ("participant", "secret")}
-    )
+    again = served.http.post("/api/resume", json=joined)
     assert again.status_code == 200
     assert again.json() == {**joined, "answered": [{**first, "rt_ms": 1234.0}]}
     refused = served.complete(joined)
-    assert refused.status_code == 409
-    assert refused.json()["missing"] == 3
+    assert (refused.status_code, refused.json()["missing"]) == (409, 3)
     rest = [answer(f"t1-{n}", position=n + 1, rt_ms=None) for n in (1, 2, 3)]
     assert served.save(joined, *rest).json() == {"saved": ["t1-1", "t1-2", "t1-3"]}
     done = served.complete(joined)
@@ -82,15 +79,11 @@ def test_a_refusal_names_the_field_in_plain_words_and_never_its_value(served: Se
         "rt_ms": "responses.1.rt_ms must be a number.",
         "trial_id": "responses.1.trial_id should have at least 1 character.",
     }
-    for path, body, sentence in (
-        ("participants", ["p1"], "The body must be an object."),
-        (
-            "participants",
-            {"platform": {"PROLIFIC_PID": 5}},
-            "platform.PROLIFIC_PID must be a text.",
-        ),
+    for body, sentence in (
+        (["p1"], "The body must be an object."),
+        ({"platform": {"PROLIFIC_PID": 5}}, "platform.PROLIFIC_PID must be a text."),
     ):
-        assert served.http.post(f"/api/{path}", json=body).json() == {"error": sentence}
+        assert served.http.post("/api/participants", json=body).json() == {"error": sentence}
 
 
 JSON = {"Content-Type": "application/json"}
@@ -171,11 +164,7 @@ def test_a_full_disk_is_named(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> 
     joined = served.join()
     other = sqlite3.connect(served.database, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    refused = served.http.post(
-        "/api/responses",
-        json={"participant": joined["participant"], "responses": [answer("t1-0")]},
-        headers={"Authorization": f"Bearer {joined['secret']}"},
-    )
+    refused = served.save(joined, answer("t1-0"))
     other.execute("ROLLBACK")
     other.close()
     assert refused.status_code == 503
@@ -227,12 +216,7 @@ def test_without_its_database_the_server_acknowledges_nothing(served: Served, da
     assert "code" not in refused[2].json()
 
 
-def test_a_database_of_another_study_is_refused(served: Served) -> None:
-    with pytest.raises(StoreError, match="another study"):
-        Recorder(served.database, "another fingerprint")
-
-
-def test_a_file_of_something_else_is_refused(tmp_path: Any) -> None:
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.sqlite").write_text("no database" * 1000)
     with pytest.raises(StoreError, match="Cannot use"):
         Recorder(tmp_path / "a.sqlite", "x")

@@ -79,10 +79,8 @@ def test_a_review_goes_on_where_it_stopped(tmp_path: Path) -> None:
             server.decide((IDS[3], "keep", ""))
         review = read_reviews([path])
         assert {d.reviewer for d in review.decisions} == {reviewer or "review"}
-        assert {d.item_id: str(d.decision) for d in review.decisions if d.decision} == {
-            IDS[2]: "reject",
-            IDS[3]: "keep",
-        }
+        decisions = {d.item_id: str(d.decision) for d in review.decisions if d.decision}
+        assert decisions == {IDS[2]: "reject", IDS[3]: "keep"}
     assert {each.name for each in tmp_path.iterdir()} == {"review.csv", "review-Ann.csv"}
 
 
@@ -148,10 +146,9 @@ def test_a_folder_that_is_gone_is_told_and_tried_again(served: Served) -> None:
 
 def test_reviews_of_others_and_of_other_sets_are_not_overwritten(tmp_path: Path) -> None:
     def refused(stimuli: Any, message: str, reviewer: str = "Bea") -> None:
-        decided = [
-            replace(item, decision=Decision.KEEP) for item in undecided_items(stimuli, reviewer)
-        ]
-        write_review(tmp_path / "review.csv", decided)
+        items = undecided_items(stimuli, reviewer)
+        keep = [replace(item, decision=Decision.KEEP) for item in items]
+        write_review(tmp_path / "review.csv", keep)
         before = (tmp_path / "review.csv").read_bytes()
         with pytest.raises(InputError, match=f"is not overwritten by this review. {message}"):
             opened(tmp_path / "review.csv", "Ann")

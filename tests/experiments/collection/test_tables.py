@@ -88,21 +88,6 @@ def test_nasty_identities_are_accepted_once_and_come_out_as_hashes(served: Serve
     ]
 
 
-def test_states_of_participants(serve: Serve) -> None:
-    served = serve(dropout=10)
-    done, gone = served.join(), served.join()
-    served.save(done, *(answer(f"t1-{n}") for n in range(4)))
-    served.complete(done)
-    served.now[0] += 601
-    active = served.join()
-    rows = cells(served.download("participants").text)
-    found = {row[1]: dict(zip(rows[0], row, strict=True)) for row in rows[1:]}
-    states = [found[one["participant"]]["state"] for one in (done, gone, active)]
-    assert states == ["complete", "left", "active"]
-    assert found[done["participant"]]["answered"] == "4"
-    assert found[done["participant"]]["completed"] == "1970-01-12T13:46:40+00:00"
-
-
 @pytest.mark.parametrize("identities", ["hashed", "plain"])
 def test_identities_are_kept_as_chosen(serve: Serve, tmp_path: Path, identities: str) -> None:
     """Fields that the study does not name are dropped; a visit's own do not make another person."""

@@ -107,18 +107,12 @@ def test_a_simulated_experiment_is_complete_balanced_and_reproducible() -> None:
 
 def test_attentive_participants_pass_catch_trials_that_have_no_scores() -> None:
     made = simulate(groups=(1,), each=1)
-    shown = {
-        t
-        for trial in made.trials
-        if trial.condition != Condition.CATCH
-        for t in (trial.sentence_1, trial.sentence_2)
-    }
-    keep = [row for row, text in enumerate(made.scores.sentences or ()) if text in shown]
-    scores = replace(
-        made.scores,
-        sentences=tuple((made.scores.sentences or ())[row] for row in keep),
-        log_probs=made.scores.log_probs[keep],
-    )
+    others = [trial for trial in made.trials if trial.condition != Condition.CATCH]
+    shown = {text for trial in others for text in (trial.sentence_1, trial.sentence_2)}
+    sentences = made.scores.sentences or ()
+    kept = {text: row for row, text in enumerate(sentences) if text in shown}
+    log_probs = made.scores.log_probs[[*kept.values()]]
+    scores = replace(made.scores, sentences=(*kept,), log_probs=log_probs)
     people = artificial.artificial_participants(made.trials, scores, "a")
     assert len(admit(made.trials, artificial.simulate_responses(people, 5)).participants) == 5
 
@@ -131,19 +125,15 @@ def test_attentive_participants_pass_catch_trials_that_have_no_scores() -> None:
         ({"noise": np.nan}, "noise at least 0 nats"),
         ({"lapses": 1.5}, "from 0 to 1"),
         ({"ceiling": 0.3}, "No noise gives"),
+        ({}, "Set the noise"),  # where nothing calibrates it
     ],
 )
 def test_impossible_people_are_refused(wrong: dict[str, object], message: str) -> None:
-    made = simulate(groups=(1,), each=1)
+    conditions = Condition if wrong else [Condition.NATURAL_SYNTHETIC]
+    made = simulate(groups=(1,), each=1, conditions=[*conditions])
     asked = {"model": "a", **wrong}
     with pytest.raises(InputError, match=message):
         artificial.artificial_participants(made.trials, made.scores, **asked)  # type: ignore[arg-type]
-
-
-def test_noise_must_be_stated_where_nothing_calibrates_it() -> None:
-    made = simulate(groups=(1,), each=1, conditions=[Condition.NATURAL_SYNTHETIC])
-    with pytest.raises(InputError, match="Set the noise"):
-        artificial.artificial_participants(made.trials, made.scores, "a")
 
 
 @pytest.mark.parametrize("raters", [2, 3, 4, 5])

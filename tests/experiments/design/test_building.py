@@ -26,6 +26,7 @@ PAIRS, TRIPLETS, NATURAL = some_pairs(6), some_triplets(6), natural(80)
 SIZES: dict[str, Any] = {"groups": 6, "random_per_group": 3, "catch_per_group": 4, "twins": True}
 
 
+PIGS = Sentence.parse("Pigs fly.")
 EMPTY, FILLERS = ("pairs", "triplets"), ("random_per_group", "catch_per_group")
 
 
@@ -64,9 +65,7 @@ def test_as_many_random_pairs_of_one_length_as_there_can_be(numbers: list[int], 
     found = lengths(most)
     assert len(found) == most
     assert all(one == two for one, two in found)
-    with pytest.raises(
-        InfeasibleError, match="both sentences of a pair with the same number of words"
-    ):
+    with pytest.raises(InfeasibleError, match="both sentences of a pair with the same number of"):
         lengths(most + 1)
 
 
@@ -184,13 +183,10 @@ def uncapitalise(trials: list[Trial]) -> None:
         (repeat_sentence, "sees .* 2 times"),
         (lambda trials: trials.pop(0), "is compared 0 times, not 1"),
         (change(Condition.CATCH, sentence_2=Sentence.parse("The cat sees.")), "not a reordering"),
-        (change(Condition.CATCH, sentence_1=Sentence.parse("Pigs fly.")), "not among the natural"),
+        (change(Condition.CATCH, sentence_1=PIGS), "not among the natural"),
         (change(Condition.RANDOM_NATURAL, model_1="gpt"), "leave model_1 and model_2 empty"),
         (change(Condition.RANDOM_NATURAL, sentence_1=PAIRS[0].sentence_1), "not among|is used"),
-        (
-            change(Condition.NATURAL_SYNTHETIC, sentence_2=Sentence.parse("Pigs fly.")),
-            "is compared",
-        ),
+        (change(Condition.NATURAL_SYNTHETIC, sentence_2=PIGS), "is compared"),
         (change(Condition.CATCH, group=9), "is in group 9"),
         (change(Condition.SYNTHETIC_SYNTHETIC, source=NATURAL[0]), "as its natural sentence, not"),
         (change(Condition.SYNTHETIC_SYNTHETIC, source=None), "as its natural sentence, not"),
@@ -241,10 +237,7 @@ def test_an_attention_trial_twice_or_in_no_group_fails_the_check(table: Path) ->
     trials = build_design(natural=sentences, **asked, attention=read_attention(table)).trials  # type: ignore[arg-type]
     added = next(t for t in trials if t.kind_1 is Kind.INSTRUCTION)
     again, moved = [*trials, added], [t for t in trials if t is not added]
-    for wrong, message in (
-        (again, "names 2 trials"),
-        (moved, "group 1 has the attention trial .* 0 times, not 1"),
-    ):
+    for wrong, message in ((again, "names 2 trials"), (moved, "attention trial .* 0 times, not 1")):
         with pytest.raises(VerificationError, match=message):
             verify_design(wrong, (), (), sentences, twins=False, **asked)
 

@@ -147,20 +147,10 @@ def test_models_predict_people_as_in_the_pilot(pilot: tuple[Experiment, Analysis
     assert set(power_table(power)["people"]) == {AS_MEASURED}
     assert "The simulated participants follow all models" in power_report(power).markdown()
     # A pilot that lacks one of the models tells of its best one alone.
+    new = {model: model for model in ("", "a", "b")} | {"c": "new"}
+    renamed = [replace(t, model_1=new[t.model_1], model_2=new[t.model_2]) for t in made.trials]
     table = replace(made.scores, models=("a", "b", "new"))
-    assert not measured.knows(
-        preferences_by_scope(
-            [
-                replace(t, model_1=_renamed(t.model_1), model_2=_renamed(t.model_2))
-                for t in made.trials
-            ],
-            table,
-        )
-    )
-
-
-def _renamed(model: str) -> str:
-    return "new" if model == "c" else model
+    assert not measured.knows(preferences_by_scope(renamed, table))
 
 
 def test_pilot_measures_are_read(pilot: tuple[Experiment, Analysis, Path], tmp_path: Path) -> None:
@@ -183,14 +173,16 @@ def test_pilot_measures_are_read(pilot: tuple[Experiment, Analysis, Path], tmp_p
     (tmp_path / "report.html.meta.json").write_text("[")
     with pytest.raises(InputError, match=r"report\.html\.meta\.json"):
         read_measured(tmp_path)
-    (tables / "models.csv").write_text("scope,measure\noverall,accuracy\n")
-    with pytest.raises(InputError, match=r"models\.csv lacks the columns model, value, lower"):
-        read_measured(tmp_path)
-    (tables / "models.csv").write_text(
-        "scope,measure,model,value,lower\nrandom-natural,accuracy,a,0.7,0.8\n"
-    )
-    with pytest.raises(InputError, match="is not the output folder of `contstim analyze`"):
-        read_measured(tmp_path)
+    for text, message in (
+        ("scope,measure\noverall,accuracy\n", r"models\.csv lacks the columns model, value, lower"),
+        (
+            "scope,measure,model,value,lower\nrandom-natural,accuracy,a,0.7,0.8\n",
+            "is not the output folder of `contstim analyze`",
+        ),
+    ):
+        (tables / "models.csv").write_text(text)
+        with pytest.raises(InputError, match=message):
+            read_measured(tmp_path)
 
 
 @pytest.mark.parametrize(("ceiling", "raters"), [(0.5, 10), (1.0, 10), (0.7, 1)])

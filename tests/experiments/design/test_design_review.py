@@ -68,6 +68,11 @@ def reviewed(trials: Iterable[Trial], rejected: set[str]) -> Review:
     )
 
 
+def rejection(stimulus: Pair | Triplet) -> Review:
+    (item,) = undecided_items([stimulus], "Ann")
+    return Review((replace(item, decision=Decision.REJECT),))
+
+
 def require(holds: bool, failure: str) -> None:
     if not holds:
         raise VerificationError(failure)
@@ -156,12 +161,8 @@ def test_fewer_groups_and_trials_keep_what_they_can() -> None:
     review = reviewed(BEFORE.trials, set())
     after = design(seed=7, review=review, groups=3, random_per_group=1, catch_per_group=3)
     for condition, each in ((Condition.RANDOM_NATURAL, 1), (Condition.CATCH, 2)):
-        stayed = [
-            t
-            for t in after.trials
-            if t.condition == condition and (t.trial_id, t.group) in places(BEFORE.trials)
-        ]
-        assert len(stayed) == 3 * each
+        fillers = [t for t in after.trials if t.condition == condition]
+        assert len(places(fillers) & places(BEFORE.trials)) == 3 * each
     # Six groups of half the size: what was in groups 1 to 3 is halved, the rest is elsewhere.
     more = design(seed=7, review=review, groups=6)
     targeted = [t for t in BEFORE.trials if t.condition not in FILLERS]
@@ -226,15 +227,10 @@ def test_three_rounds_change_what_was_rejected_only() -> None:
 
 def test_rejected_stimuli_are_refused_with_what_to_do_first() -> None:
     for stimulus, command in ((PAIRS[0], "select natural"), (TRIPLETS[3], "select triplets")):
-        review = Review(
-            tuple(replace(i, decision=Decision.REJECT) for i in undecided_items([stimulus], "Ann"))
-        )
-        with pytest.raises(InputError, match=f"were rejected.*Run 'contstim {command} --review"):
-            design(review=review)
-        of_trials = reviewed(BEFORE.trials, {t.trial_id for t in BEFORE.trials
-                                             if t.source_id == name(stimulus)})  # fmt: skip
-        with pytest.raises(InputError, match=f"were rejected.*Run 'contstim {command} --review"):
-            design(review=of_trials)
+        rejected = {t.trial_id for t in BEFORE.trials if t.source_id == name(stimulus)}
+        for review in (rejection(stimulus), reviewed(BEFORE.trials, rejected)):
+            with pytest.raises(InputError, match=f"were rejected.*'contstim {command} --review"):
+                design(review=review)
 
 
 def test_too_few_sentences_for_new_trials_are_counted() -> None:
@@ -242,21 +238,15 @@ def test_too_few_sentences_for_new_trials_are_counted() -> None:
     texts = {
         s for t in BEFORE.trials if t.condition in FILLERS for s in (t.sentence_1, t.sentence_2)
     }
-    with pytest.raises(
-        InfeasibleError, match=r"need 0 more sentences for random pairs .* and 1 of two"
-    ):
-        design(
-            natural=[s for s in NATURAL if s in texts],
-            review=reviewed(BEFORE.trials, {catch.trial_id}),
-        )
+    review = reviewed(BEFORE.trials, {catch.trial_id})
+    with pytest.raises(InfeasibleError, match=r"need 0 more sentences for random .* and 1 of two"):
+        design(natural=[s for s in NATURAL if s in texts], review=review)
 
 
 def test_sentences_of_rejected_pairs_are_not_drawn_as_fillers() -> None:
     """Whatever their end mark: only these and enough others could be drawn."""
     pair = PAIRS[0]
-    review = Review(
-        tuple(replace(i, decision=Decision.REJECT) for i in undecided_items([pair], "Ann"))
-    )
+    review = rejection(pair)
     assert pair.sentence_1 is not None
     given = [Sentence(pair.sentence_1.words, "!"), *NATURAL[:18]]
     after = design([pair.trial_id], natural=given, review=review)

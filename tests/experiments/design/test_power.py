@@ -1,5 +1,6 @@
 """Power against the analysis itself, closed forms and brute-force simulation."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -144,10 +145,7 @@ def test_expected_accuracy_is_what_many_participants_give() -> None:
 
 def test_without_noise_the_planted_model_always_comes_first() -> None:
     comparisons = random_comparisons(200)
-    sure = [
-        replace(people, signal=1e6 * people.signal, following=0.0)
-        for people in planted(comparisons)
-    ]
+    sure = [replace(each, signal=1e6 * each.signal, following=0.0) for each in planted(comparisons)]
     power = simulate_power(comparisons, sure, simulations=20)
     for place, people in enumerate(power.populations):
         assert (people.first, people.favourite, people.accuracy[place]) == (1, place, 1)
@@ -173,12 +171,6 @@ def test_people_who_follow_nobody_make_no_model_better_more_often_than_chance() 
         power = simulate_power(comparisons, nobody, groups=groups, simulations=400)
         assert power.units == ("crossed" if groups == 4 else "groups")
         assert power.populations[0].better.sum() / 3 < 0.05 + 3 * (0.05 * 0.95 / 400) ** 0.5
-
-
-@pytest.fixture
-def _no_smaller_experiments(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out simulations of fewer trials a group, for tests of something else."""
-    monkeypatch.setattr(module, "_DIVISORS", ())
 
 
 def test_the_tables_of_a_design(power: DesignPower) -> None:
@@ -225,9 +217,11 @@ def test_the_figure_of_a_design(power: DesignPower) -> None:
         (1, "crossed", "**With 1 group "),
     ],
 )
-@pytest.mark.usefixtures("_no_smaller_experiments")
-def test_limits_of_few_groups_come_first(groups: int, units: Units, line: str) -> None:
-    trials = [t for t in DESIGN.trials if t.condition in (Condition.RANDOM_NATURAL,)]
+def test_limits_of_few_groups_come_first(
+    groups: int, units: Units, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_DIVISORS", ())  # no smaller experiments
+    trials = [t for t in DESIGN.trials if t.condition == Condition.RANDOM_NATURAL]
     few = design_power(trials, scores(), simulations=1, participants=5, groups=groups)
     assert few.units == units
     assert power_report(few).markdown().splitlines()[2].startswith(line)
@@ -236,8 +230,10 @@ def test_limits_of_few_groups_come_first(groups: int, units: Units, line: str) -
         assert power_table(again) == power_table(few)
 
 
-@pytest.mark.usefixtures("_no_smaller_experiments")
-def test_models_that_never_disagree_are_drawn_without_a_difference(tmp_path: Path) -> None:
+def test_models_that_never_disagree_are_drawn_without_a_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_DIVISORS", ())
     table = scores()
     table.log_probs[:] = table.log_probs[:, :1]
     trials = [t for t in DESIGN.trials if t.condition == Condition.RANDOM_NATURAL]
@@ -267,7 +263,7 @@ def test_roles_are_two_kinds_and_overall_is_all_trials() -> None:
     np.testing.assert_array_equal(both.sum(axis=1), 2 * np.array(targeted))
 
 
-@pytest.mark.parametrize(("groups", "people"), [(9, 4), (6, 1), (4, 4)])
+@pytest.mark.parametrize(("groups", "people"), [(9, 4), (6, 1), (4, 4), (1, 9)])
 def test_what_tests_can_reach_is_what_the_clearest_answers_reach(groups: int, people: int) -> None:
     """Brute force: more and more tests with differences of one sign, those of most units first."""
     trials = random_comparisons(24)
@@ -291,31 +287,24 @@ def test_what_tests_can_reach_is_what_the_clearest_answers_reach(groups: int, pe
         assert found == (reached.needed is not None and number >= reached.needed)
 
 
-def test_one_group_is_compared_by_crossed_tests() -> None:
-    alone = replace(random_comparisons(8), groups=np.zeros(8, dtype=np.int64))
-    assert simulated_tests.units_for([simulated_tests.family_limits(alone, 1, 9)]) == "crossed"
-
-
 def test_unusable_questions_are_refused() -> None:
     table = scores()
     assert table.sentences is not None
     few = ScoreTable(table.sentences[1:], table.models, table.log_probs[1:])
-    with pytest.raises(
-        InputError, match=r"1 sentence of the trials has no scores: .*Score the trials first"
-    ):
-        preferences_by_scope(DESIGN.trials, few)
     other = ScoreTable(table.sentences, ("x", *MODELS[1:]), table.log_probs)
-    with pytest.raises(InputError, match="got 'ngram'"):
-        preferences_by_scope(DESIGN.trials, other)
-    with pytest.raises(InputError, match="at least 2 models, got scores of ngram"):
-        design_power(DESIGN.trials, ScoreTable(table.sentences, MODELS[:1], table.log_probs[:, :1]))
-    with pytest.raises(InputError, match="nothing to simulate"):
-        preferences_by_scope([t for t in DESIGN.trials if t.condition == Condition.CATCH], table)
-    with pytest.raises(InputError, match="`groups` must be"):
-        simulate_power(random_comparisons(8), planted(random_comparisons(8)), groups=0)
-    with pytest.raises(InputError, match="`smallest_effect` must be"):
-        design_power(DESIGN.trials, table, smallest_effect=0.0)
-    with pytest.raises(InputError, match="`groups` must be"):
-        design_power(DESIGN.trials, table, groups=0)
-    with pytest.raises(InputError, match="per_group must be from 1 to 2, got 3"):
-        random_comparisons(8).thinned_rows(3)
+    alone = ScoreTable(table.sentences, MODELS[:1], table.log_probs[:, :1])
+    catch = [t for t in DESIGN.trials if t.condition == Condition.CATCH]
+    study = random_comparisons(8)
+    refused: list[tuple[str, Callable[[], object]]] = [
+        ("1 sentence of the trials has no score", lambda: preferences_by_scope(DESIGN.trials, few)),
+        ("got 'ngram'", lambda: preferences_by_scope(DESIGN.trials, other)),
+        ("at least 2 models, got scores of ngram", lambda: design_power(DESIGN.trials, alone)),
+        ("nothing to simulate", lambda: preferences_by_scope(catch, table)),
+        ("`groups` must be", lambda: simulate_power(study, planted(study), groups=0)),
+        ("`groups` must be", lambda: design_power(DESIGN.trials, table, groups=0)),
+        ("`smallest_effect`", lambda: design_power(DESIGN.trials, table, smallest_effect=0.0)),
+        ("per_group must be from 1 to 2, got 3", lambda: study.thinned_rows(3)),
+    ]
+    for message, work in refused:
+        with pytest.raises(InputError, match=message):
+            work()

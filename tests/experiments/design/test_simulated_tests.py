@@ -48,21 +48,34 @@ def test_the_detectable_difference_is_found_at_its_rate() -> None:
         assert PRECISION.power(least, 3, 10) == pytest.approx(rate, abs=1e-3)
 
 
-@pytest.mark.parametrize("trials", [1, 2, 12])
-def test_few_trials_a_group_are_as_uncertain_as_they_are(trials: int) -> None:
-    """Brute force: differences scatter by as much where each group has one trial as is said."""
+@pytest.mark.parametrize(
+    ("trials", "following", "planned", "sizes"),
+    [
+        (1, 0.3, 5, [(120, 5)]),
+        (2, 0.3, 5, [(60, 5)]),
+        (12, 0.3, 5, [(10, 5)]),
+        (40, 0.6, 6, [(3, 6), (3, 20), (9, 2)]),
+    ],
+)
+def test_standard_errors_are_how_far_differences_scatter(
+    trials: int, following: float, planned: int, sizes: list[tuple[int, int]]
+) -> None:
+    """Witness: models' agreement with new people on new items, in 3,000 experiments of each size.
+
+    Few trials a group are as uncertain as they are; `sizes` are groups and participants.
+    """
     rng = np.random.default_rng(trials)
     ratios = rng.normal(size=(120, 2))
-    groups = 120 // trials
     comparisons = all_evaluated(ratios, np.arange(120) // trials)
-    people = Population("a", 0.8 * ratios[:, 0], np.full(120, 0.9), 0.3)
-    precision = measure_precision(comparisons, [people], participants=5)
-    rows = rng.integers(120, size=(3000 * groups, trials))
-    answers = np.where(people.answers(rows, 5, rng), 1.0, -1.0).mean(axis=1)
-    sides = np.sign(ratios)[rows]
-    difference = ((sides[..., 0] - sides[..., 1]) * answers).mean(axis=1) / 2
-    scatter = difference.reshape(3000, groups).mean(axis=1).std()
-    assert precision.standard_error(groups, 5) == pytest.approx(scatter, rel=0.1)
+    people = Population("a", 0.8 * ratios[:, 0], np.full(120, 0.9), following)
+    precision = measure_precision(comparisons, [people], participants=planned)
+    for groups, participants in sizes:
+        rows = rng.integers(120, size=(3000 * groups, trials))
+        answers = np.where(people.answers(rows, participants, rng), 1.0, -1.0).mean(axis=1)
+        sides = np.sign(ratios)[rows]
+        difference = ((sides[..., 0] - sides[..., 1]) * answers).mean(axis=1) / 2
+        scatter = difference.reshape(3000, groups).mean(axis=1).std()
+        assert precision.standard_error(groups, participants) == pytest.approx(scatter, rel=0.08)
 
 
 def test_new_items_buy_more_than_people_where_items_vary() -> None:
@@ -72,19 +85,3 @@ def test_new_items_buy_more_than_people_where_items_vary() -> None:
     assert items.standard_error(4, 10) == pytest.approx(items.standard_error(1, 10) / 2)
     people = one_pair(0.0, 0.02, 0.0)
     assert people.standard_error(1, 20) == pytest.approx(people.standard_error(2, 10))
-
-
-def test_standard_errors_are_how_far_differences_scatter() -> None:
-    """Witness: means of models' agreement with new people on new items, in 2,000 experiments."""
-    rng = np.random.default_rng(1)
-    ratios = rng.normal(size=(120, 2))
-    comparisons = all_evaluated(ratios, np.arange(120) // 40)
-    people = Population("a", 0.8 * ratios[:, 0], np.full(120, 0.9), 0.6)
-    precision = measure_precision(comparisons, [people], participants=6)
-    for groups, participants in ((3, 6), (3, 20), (9, 2)):
-        rows = rng.integers(120, size=(2000 * groups, 40))
-        answers = np.where(people.answers(rows, participants, rng), 1.0, -1.0).mean(axis=1)
-        sides = np.sign(ratios)[rows]
-        difference = ((sides[..., 0] - sides[..., 1]) * answers).mean(axis=1) / 2
-        scatter = difference.reshape(2000, groups).mean(axis=1).std()
-        assert precision.standard_error(groups, participants) == pytest.approx(scatter, rel=0.08)

@@ -62,13 +62,11 @@ def test_what_groups_cannot_show_is_said_first(groups: int, begins: str) -> None
     A warning is only what more groups would mend: below six, other tests are made unasked.
     """
     pairs = some_pairs(12)
-    summary = summarise(
-        build_design(pairs, groups=groups, random_per_group=0, catch_per_group=0), FREQUENCIES
-    )
+    design = build_design(pairs, groups=groups, random_per_group=0, catch_per_group=0)
+    summary = summarise(design, FREQUENCIES)
     assert summary_report(summary).markdown().splitlines()[2].startswith(begins)
-    assert [f"**{caution}"[: len(begins)] for caution in summary.cautions] == [begins] * (
-        groups == 6
-    )
+    cautions = [f"**{caution}"[: len(begins)] for caution in summary.cautions]
+    assert cautions == [begins] * (groups == 6)
 
 
 def test_a_design_is_a_frame_of_its_trials() -> None:
@@ -100,14 +98,9 @@ def test_needs_are_those_of_a_literal_count(models: int, numbers: list[int]) -> 
             count += len(range(triplets)) + len([side for _ in range(pairs) for side in "12"])
     for _group in range(groups):
         count += len([side for _ in range(random) for side in "12"]) + catch
-    needs = sentences_needed(
-        models,
-        triplets_per_pair=triplets,
-        pairs_per_pair=pairs,
-        groups=groups,
-        random_per_group=random,
-        catch_per_group=catch,
-    )
+    per_pair = {"triplets_per_pair": triplets, "pairs_per_pair": pairs}
+    per_group = {"random_per_group": random, "catch_per_group": catch}
+    needs = sentences_needed(models, groups=groups, **per_pair, **per_group)
     assert needs.in_all == count == sum(row[3] for row in needs.rows[:-1])
 
 

@@ -17,6 +17,7 @@ from contstim.experiments.design.waves import (
     expected_size,
     simulate_waves,
 )
+from contstim.files.arrays import FloatArray
 from contstim.items.stimuli import Condition, Trial
 from tests.experiments.stimuli import MODELS, natural, some_triplets
 
@@ -87,9 +88,7 @@ def test_a_wave_names_its_trials() -> None:
 def test_simulated_waves_drop_models_that_lose_every_answer() -> None:
     rules = WaveRules(people_per_wave=4, trials_per_person=6)
 
-    def first_wins(
-        _: tuple[str, str], n_lists: int, n_trials: int
-    ) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    def first_wins(_: tuple[str, str], n_lists: int, n_trials: int) -> FloatArray:
         return np.full(n_lists, 1.0 if n_trials else 0.0)
 
     *_, (verdict, people, items) = simulate_waves(rules, "abc", first_wins)

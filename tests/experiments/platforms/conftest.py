@@ -1,17 +1,23 @@
-"""A real browser, jsPsych's files, and a server that keeps answers."""
+"""A real browser, jsPsych's files, and servers: one that keeps answers, one of files alone."""
 
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych
 from contstim.items.stimuli import Trial
-from tests.experiments.platforms.fake_server import FakeServer, start
+from tests.experiments.collection.conftest import serve
 from tests.experiments.responses.experiment import make_trials
+
+__all__ = ["serve"]
 
 PAIRS = 3  # of each of two groups
 TRIALS = [trial for trial in make_trials(2, catch=1) if int(trial.trial_id[-1]) < PAIRS]
@@ -33,7 +39,7 @@ UNUSED = (
 
 Export = Callable[..., Path]
 Visit = Callable[..., Any]
-Collect = Callable[[Path], FakeServer]
+Host = Callable[[Path], str]
 
 
 @pytest.fixture(scope="session")
@@ -102,18 +108,21 @@ def export(tmp_path: Path, library: Path) -> Export:
     return write
 
 
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
 @pytest.fixture
-def collect() -> Iterator[Collect]:
-    """Serve a folder and keep answers; the server's `address` is where to go."""
-    servers = []
+def host() -> Iterator[Host]:
+    """Serve the files of a folder, and give the address."""
+    with ExitStack() as stack:
 
-    def serve(folder: Path) -> FakeServer:
-        state = FakeServer(folder)
-        server, state.address = start(state)
-        servers.append(server)
-        return state
+        def start(folder: Path) -> str:
+            handler = partial(_Quiet, directory=str(folder))
+            server = stack.enter_context(ThreadingHTTPServer(("127.0.0.1", 0), handler))
+            stack.callback(server.shutdown)
+            Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+            return f"http://127.0.0.1:{server.server_port}/"
 
-    yield serve
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+        yield start

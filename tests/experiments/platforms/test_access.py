@@ -7,7 +7,8 @@ import pytest
 from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych
 from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
-from tests.experiments.platforms.conftest import TRIALS, Collect, Visit
+from tests.experiments.collection.conftest import Serve
+from tests.experiments.platforms.conftest import TRIALS, Visit
 from tests.experiments.platforms.walking import picture, reach
 
 pytestmark = pytest.mark.slow
@@ -17,19 +18,15 @@ SCREENS = ("expected", "ready", "trials", "break", "saved")
 ZOOMED = {"width": 640, "height": 400}  # what 1280 x 800 is at a zoom of 200 %
 
 
-def test_axe_finds_nothing(library: Path, collect: Collect, visit: Visit, tmp_path: Path) -> None:
+def test_axe_finds_nothing(library: Path, serve: Serve, visit: Visit, tmp_path: Path) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     (tmp_path / "pairs.csv").write_text("sentence_1,sentence_2,expected\nOne sees.,See ones.,1\n")
     asked = "name,when,kind,question,options\nage,before,number,Age?,18|99\n"
     (tmp_path / "asked.csv").write_text(f"{asked}task,check,choice,What?,a|*b\n")
-    settings = PageSettings(
-        library=library,
-        practice=tmp_path / "pairs.csv",
-        questions=tmp_path / "asked.csv",
-        break_every=1,
-    )
+    practice, questions = tmp_path / "pairs.csv", tmp_path / "asked.csv"
+    settings = PageSettings(library=library, break_every=1, practice=practice, questions=questions)
     export_jspsych(TRIALS, tmp_path / "page", settings)
-    page = visit(collect(tmp_path / "page").address)
+    page = visit(serve(tmp_path / "page").address)
     seen = set()
     for _ in range(40):
         reach(page, *"consent before instructions check practice".split(), *SCREENS)
@@ -56,11 +53,11 @@ def test_axe_finds_nothing(library: Path, collect: Collect, visit: Visit, tmp_pa
 
 @pytest.mark.parametrize("scale", Scale)
 def test_at_a_zoom_of_200_percent_both_sentences_and_their_buttons_are_seen(
-    scale: Scale, library: Path, collect: Collect, visit: Visit, tmp_path: Path
+    scale: Scale, library: Path, serve: Serve, visit: Visit, tmp_path: Path
 ) -> None:
     trials = on_scale(TRIALS, scale)
     export_jspsych(trials, tmp_path, PageSettings(library=library))
-    page = visit(collect(tmp_path).address, viewport=ZOOMED)
+    page = visit(serve(tmp_path).address, viewport=ZOOMED)
     page.locator("button.next").first.click()
     while page.evaluate("document.body.dataset.state") != "trials":
         page.locator("button.next").last.click()

@@ -21,8 +21,8 @@ from contstim.experiments.platforms.jspsych.jatos import PLATFORM, export_jatos
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import Response, escape_formula, read_responses
-from contstim.testing.platform import ExportContract
-from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export, Visit
+from contstim.testing.platform import ExportContract, contents
+from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export, Host, Visit
 from tests.experiments.platforms.test_jspsych_reading import study_lists
 from tests.experiments.platforms.walking import answer, begin, reach
 
@@ -87,7 +87,7 @@ class DataPipe:
 
 
 def test_datapipe_gets_a_file_of_answers_and_one_of_identities(
-    export: Export, collect: Collect, visit: Visit, tmp_path: Path
+    export: Export, host: Host, visit: Visit, tmp_path: Path
 ) -> None:
     """The answer to the first file is lost on the way: it is sent again, and not kept twice.
 
@@ -98,7 +98,7 @@ def test_datapipe_gets_a_file_of_answers_and_one_of_identities(
     page = visit()
     page.add_init_script(f"window.contstimSimulation = {PLANNED}")
     page.route("https://pipe.jspsych.org/api/**", pipe)
-    page.goto(f"{collect(folder).address}?PROLIFIC_PID==HYPERLINK(1)&STUDY_ID=s&SESSION_ID=t")
+    page.goto(f"{host(folder)}?PROLIFIC_PID==HYPERLINK(1)&STUDY_ID=s&SESSION_ID=t")
     begin(page)
     pipe.lose_answers = 1
     for _ in range(PAIRS):
@@ -144,7 +144,7 @@ window.conflicts = 1;
 
 
 def test_jatos_gets_answers_as_they_come_and_over_reloads(
-    export: Export, collect: Collect, visit: Visit, tmp_path: Path
+    export: Export, host: Host, visit: Visit, tmp_path: Path
 ) -> None:
     """As JATOS does, a reload begins another result; all results, a line each, are complete."""
     told: list[tuple[str, str]] = []
@@ -156,7 +156,6 @@ def test_jatos_gets_answers_as_they_come_and_over_reloads(
             results[-1] = value
 
     redirect = "https://app.prolific.com/?cc=1"
-    server = collect(export(save="jatos", redirect=redirect))
     page = visit()
     page.expose_function("tell", tell)
     parameters = {"PROLIFIC_PID": "person"}
@@ -165,7 +164,7 @@ def test_jatos_gets_answers_as_they_come_and_over_reloads(
         "**/*jatos.js", lambda route: route.fulfill(body=stub, content_type="text/javascript")
     )
     results.append("")
-    page.goto(server.address)
+    page.goto(host(export(save="jatos", redirect=redirect)))
     begin(page)
     assert told == [("counts", '{"1":4,"2":4}')]
     answer(page, 3)
@@ -190,7 +189,7 @@ def test_jatos_gets_answers_as_they_come_and_over_reloads(
 
 
 @pytest.mark.slow
-def test_batches_of_jatos_can_name_groups(export: Export, collect: Collect, visit: Visit) -> None:
+def test_batches_of_jatos_can_name_groups(export: Export, host: Host, visit: Visit) -> None:
     told: list[tuple[str, str]] = []
     page = visit()
     page.expose_function("tell", lambda what, value: told.append((what, value)))
@@ -198,7 +197,7 @@ def test_batches_of_jatos_can_name_groups(export: Export, collect: Collect, visi
     page.route(
         "**/*jatos.js", lambda route: route.fulfill(body=stub, content_type="text/javascript")
     )
-    page.goto(f"{collect(export(save='jatos')).address}?simulate")
+    page.goto(f"{host(export(save='jatos'))}?simulate")
     reach(page, "saved")
     assert {what for what, _ in told} == {"data", "end"}
     rows = json.loads(told[-2][1])
@@ -214,10 +213,10 @@ WORKERS = {
 }
 TYPES: dict[str, dict[str, Any]] = {
     "data": {
-        **dict.fromkeys(("uuid", "title", "description", "dirName", "comments"), str),
+        **dict.fromkeys(("uuid", "title", "description", "dirName"), str),
+        **dict.fromkeys(("comments", "endRedirectUrl"), str),
         **dict.fromkeys(("groupStudy", "linearStudy", "allowPreview"), bool),
         **dict.fromkeys(("componentList", "batchList"), list),
-        **dict.fromkeys(("endRedirectUrl",), str),
         **dict.fromkeys(("jsonData", "studyEntryMsg"), str | None),
     },
     "component": {
@@ -256,10 +255,8 @@ def test_one_properties_file_beside_one_folder(tmp_path: Path) -> None:
     assert properties["data"]["dirName"] == folder
     (component,) = properties["data"]["componentList"]
     assert f"{folder}/{component['htmlFilePath']}" in names
-    on_disk = {path.relative_to(tmp_path / "page") for path in (tmp_path / "page").rglob("*.*")}
-    assert {PurePosixPath(name).relative_to(folder) for name in names if folder + "/" in name} == {
-        PurePosixPath(path) for path in on_disk
-    }
+    on_disk = {each for each in contents(tmp_path / "page") if "." in each}
+    assert {name.removeprefix(f"{folder}/") for name in names if f"{folder}/" in name} == on_disk
 
 
 def test_the_properties_are_those_of_version_3(tmp_path: Path) -> None:

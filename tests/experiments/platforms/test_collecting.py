@@ -11,13 +11,11 @@ from contstim.experiments.platforms.jspsych import export_jspsych
 from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
 from contstim.experiments.responses.checks import Problem, check_responses
 from contstim.experiments.responses.table import read_responses
-from tests.experiments.collection.conftest import Serve, Served, serve, signed
+from tests.experiments.collection.conftest import Serve, Served, signed
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export, Visit
 from tests.experiments.platforms.walking import SAVED, answer, begin, picture, reach
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["serve"]
 
 
 @pytest.fixture
@@ -74,7 +72,6 @@ def test_two_people_through_reloads_and_cuts(server: Served, visit: Visit, tmp_p
     assert "unpkg.com" not in one.content()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fresh", [True, False])
 def test_the_next_person_at_a_computer_is_new(fresh: bool, server: Served, visit: Visit) -> None:
     """What the first one answered is in the database, an answer among it that was not sent yet."""
@@ -106,76 +103,30 @@ def test_the_next_person_at_a_computer_is_new(fresh: bool, server: Served, visit
     assert [person["completed"] != "" for person in people] == [False, True]
 
 
-@pytest.mark.slow
-def test_input_devices_and_leaving_are_recorded(export: Export, serve: Serve, visit: Visit) -> None:
-    """The loss of the focus is one of the browser's own events; each tab counts those before it."""
-    server = serve(export())
-    page = visit(f"{server.address}?sona_id=17&group=1", viewport={"width": 1280, "height": 800})
-    begin(page)
-    answer(page, 1)
-    page.wait_for_selector("button.confidence:enabled")
-    for event, milliseconds in (("blur", 700), ("focus", 0), ("blur", 400), ("focus", 0)):
-        page.evaluate(f"dispatchEvent(new Event('{event}'))")
-        page.wait_for_timeout(milliseconds)
-    answer(page, 5, key=True)
-    page.wait_for_function("() => JSON.parse(Object.values(localStorage)[0]).saved.length === 2")
-    page.reload()  # no second tab
-    reach(page, "resume")
-    page.click("button.next")
-    reach(page, "trials")
-    further = [page.context.new_page() for _ in range(2)]
-    for tab in further:  # each beside those before it
-        tab.goto(f"{server.address}?sona_id=17&group=1")
-        reach(tab, "resume")
-        tab.click("button.next")
-        reach(tab, "trials")
-    for tab in further:
-        tab.close()
-    answer(page, 1)
-    reach(page, "saved")
-    rows = server.rows("responses")
-    assert [row["input"] for row in rows] == ["mouse", "key", "mouse"]
-    assert [row["blurs"] for row in rows][:2] == ["0", "2"]
-    assert [float(row["away_ms"]) for row in rows][:2] == [0, pytest.approx(1100, abs=500)]
-    (person,) = server.rows("participants")
-    assert [person[name] for name in ("device", "viewport", "second_tabs")] == [
-        "computer",
-        "1280x800",
-        "2",
-    ]
-    assert person["sona_id_hash"] != ""
-    assert person["code"] == page.inner_text(".code")
-
-
-@pytest.mark.slow
-def test_a_page_that_answers_by_itself_says_so(server: Served, visit: Visit) -> None:
-    reach(visit(f"{server.address}?simulate"), "saved")
-    assert {row["simulated"] for row in server.rows("responses")} == {"true"}
-
-
-@pytest.mark.slow
-def test_the_page_obeys_the_policy_under_which_it_is_served_with_files_of_the_cdn(
-    export: Export, library: Path, serve: Serve, visit: Visit
+@pytest.mark.parametrize(("suffix", "end"), [("", "saved"), ("\n// changed", "failed")])
+def test_the_library_of_the_cdn_is_taken_under_the_policy_only_with_the_right_content(
+    suffix: str, end: str, export: Export, library: Path, serve: Serve, visit: Visit
 ) -> None:
-    """The browser reports what a policy forbids."""
+    """The browser's own check of integrity; it reports what a policy forbids."""
     folder = export()
     export_jspsych(TRIALS, folder)
-    page = visit()
+    page, said = visit(), list[str]()
     for file in LIBRARY:
-        body = (library / file["name"]).read_text(encoding="utf-8")
+        body = (library / file["name"]).read_text(encoding="utf-8") + suffix
         headers = {"Access-Control-Allow-Origin": "*", "Content-Type": "text/javascript"}
         page.route(
             cdn_address(file),
             lambda route, _, body=body, headers=headers: route.fulfill(body=body, headers=headers),
         )
-    said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     page.goto(serve(folder).address)
-    begin(page)
-    for _ in range(PAIRS):
-        answer(page, 2)
-    reach(page, "saved")
-    assert page.locator(".code").count() == 1
+    if end == "saved":
+        begin(page)
+        for _ in range(PAIRS):
+            answer(page, 2)
+    reach(page, end)
+    assert page.locator(".code").count() == (end == "saved")
+    assert ("jsPsych could not be loaded" in page.inner_text("#stage")) == (end == "failed")
     assert [text for text in said if "Content Security Policy" in text] == []
     assert "unpkg.com" in page.content()
 

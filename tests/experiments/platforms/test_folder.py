@@ -7,10 +7,7 @@ import io
 import json
 import re
 import tarfile
-import threading
 from dataclasses import replace
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +20,7 @@ from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address,
 from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
 from contstim.words.sentence import Sentence
-from tests.experiments.platforms.conftest import TRIALS
+from tests.experiments.platforms.conftest import TRIALS, Host
 
 
 def integrity(content: bytes, method: str) -> str:
@@ -42,9 +39,8 @@ def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
             member = tarfile.TarInfo("package/dist/index.browser.min.js")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-        path = (
-            archives / f"{file['package']}/-/{file['package'].split('/')[-1]}-{file['version']}.tgz"
-        )
+        name = f"{file['package'].split('/')[-1]}-{file['version']}.tgz"
+        path = archives / file["package"] / "-" / name
         path.parent.mkdir(parents=True)
         path.write_bytes(packed.getvalue())
         checks = integrity(content, "sha384"), integrity(packed.getvalue(), "sha512")
@@ -130,12 +126,9 @@ def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
     """Every label that the page asks for is there, and none that it does not."""
     (tmp_path / "pairs.csv").write_text("sentence_1,sentence_2\nOne.,Two.\n")
     (tmp_path / "asked.csv").write_text("name,when,kind,question,options\nx,check,choice,X?,a|*b\n")
-    practice, asked_for = tmp_path / "pairs.csv", tmp_path / "asked.csv"
-    export_jspsych(
-        TRIALS,
-        tmp_path / "page",
-        PageSettings(practice=practice, questions=asked_for, break_every=2),
-    )
+    practice, questions = tmp_path / "pairs.csv", tmp_path / "asked.csv"
+    settings = PageSettings(practice=practice, questions=questions, break_every=2)
+    export_jspsych(TRIALS, tmp_path / "page", settings)
     page = Path(library.__file__).parent / "page"
     code = "".join(path.read_text(encoding="utf-8") for path in page.rglob("*.js"))
     asked = set(re.findall(r'(?:label|waiting|refuse|banner)\("(\w+)"', code)) - {"labels"}
@@ -188,21 +181,16 @@ def test_trials_must_be_there_once(tmp_path: Path) -> None:
     assert not (tmp_path / "page").exists()
 
 
-def test_npm_is_checked(made_up: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    handler = partial(Quiet, directory=str(made_up))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        monkeypatch.setattr(library, "_NPM", f"http://127.0.0.1:{server.server_port}")
-        fetch_library(tmp_path / "vendor")
-        spoilt = next(made_up.rglob("*.tgz"))
-        spoilt.write_bytes(spoilt.read_bytes() + b"more")
-        with pytest.raises(InputError, match="unexpected checksum"):
-            fetch_library(tmp_path / "other")
-        server.shutdown()
+def test_npm_is_checked(
+    made_up: Path, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "_NPM", host(made_up).removesuffix("/"))
+    fetch_library(tmp_path / "vendor")
+    spoilt = next(made_up.rglob("*.tgz"))
+    spoilt.write_bytes(spoilt.read_bytes() + b"more")
+    with pytest.raises(InputError, match="unexpected checksum"):
+        fetch_library(tmp_path / "other")
+    monkeypatch.setattr(library, "_NPM", "http://127.0.0.1:1")
     fetch_library(tmp_path / "vendor")  # all there: nothing is fetched
     for file in library.LIBRARY:
         content = (tmp_path / "vendor" / file["name"]).read_bytes()

@@ -7,17 +7,14 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.gorilla import (
-    PLATFORM,
-    export_gorilla,
-    import_gorilla,
-)
+from contstim.experiments.platforms.gorilla import PLATFORM, export_gorilla, import_gorilla
 from contstim.experiments.responses.checks import Problem
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials, write_rows
 
 TRIALS = hostile_trials()
 END = "END OF FILE\r\n"
+AB = {"left": "a", "right": "b"}
 PEOPLE = {"9001": "L01", "9002": "L04", "9003": "L02"}
 TEMPLATE = """\
 Display,randomise_blocks,randomise_trials,text A,text B,feedback,time limit
@@ -54,17 +51,9 @@ def test_the_template_is_filled_and_otherwise_kept(folder: Path) -> None:
     [
         ("display,a\ntrial,x\n", {}, "no column 'sentence_left'"),
         ("randomise,sentence_left,sentence_right\n1,2,3\n", {}, "no column 'display'"),
-        (
-            "display,a,b\ntask,x,y\n",
-            {"left": "a", "right": "b"},
-            "display 'trial'; the displays are",
-        ),
+        ("display,a,b\ntask,x,y\n", AB, "display 'trial'; the displays are"),
         ("display,a\ntrial,x\n", {"left": "a", "right": "a"}, "must be in two columns, got 'a'"),
-        (
-            "display,a,b\ntrial,,\npause,,\ntrial,,\n",
-            {"left": "a", "right": "b"},
-            "other rows between",
-        ),
+        ("display,a,b\ntrial,,\npause,,\ntrial,,\n", AB, "other rows between"),
     ],
 )
 def test_wrong_templates(tmp_path: Path, text: str, options: dict[str, Any], message: str) -> None:
@@ -92,9 +81,8 @@ def data(
     for participant, name in people.items():
         person = {"Participant Private ID": participant, "Participant Status": "complete"}
         events.append({**person, "Trial Number": "BEGIN TASK"})
-        for n, row in enumerate(
-            planted.shuffled(read_csv_rows(folder / f"{name}.csv")[1:-1]), start=1
-        ):
+        rows = planted.shuffled(read_csv_rows(folder / f"{name}.csv")[1:-1])
+        for n, row in enumerate(rows, start=1):
             button, rt_ms = planted.press(participant, row["trial_id"], row["shown_left"], n)
             shown = {f"{prefix}{column}": cell for column, cell in row.items()}
             event = {**person, **shown, "Trial Number": n}
@@ -155,9 +143,8 @@ def test_who_stops_rates_twice_or_not_at_all_is_named(folder: Path, tmp_path: Pa
     rows.remove(lost)
     rows.insert(rows.index(twice), {**twice, "Zone Name": "resp1"})
     idle = dict.fromkeys(rows[0], "") | {"Participant Private ID": "9004"}
-    files = [
-        write_rows(tmp_path / f"{n}.csv", part, end=END) for n, part in enumerate((rows, [idle]))
-    ]
+    parts = {"0.csv": rows, "1.csv": [idle]}
+    files = [write_rows(tmp_path / name, part, end=END) for name, part in parts.items()]
     found = import_gorilla(files, TRIALS)
     problems = {(f.problem, f.participant, f.about) for f in found.report.findings}
     assert problems == {

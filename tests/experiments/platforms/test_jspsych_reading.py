@@ -1,6 +1,5 @@
 """jsPsych data, simulated from responses that must come back."""
 
-import csv
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -14,11 +13,15 @@ from contstim.experiments.platforms.jspsych import PLATFORM, import_jspsych
 from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import Response
 from contstim.testing.platform import PlantedAnswers, PlatformContract
+from tests.experiments.platforms.hostile import write_rows
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials()
 RESPONSES = make_responses(TRIALS, {"ann": 1, "bob": 2})
-OBSERVED = [replace(each, input="touch", blurs=1, away_ms=40.5) for each in RESPONSES]
+OBSERVED = [
+    replace(each, input="touch", blurs=1, away_ms=40.5, simulated=each.participant == "bob")
+    for each in RESPONSES
+]
 
 
 def page(responses: list[Response], *, rating: bool = True, button: bool = True) -> list[Any]:
@@ -46,14 +49,9 @@ def page(responses: list[Response], *, rating: bool = True, button: bool = True)
 
 
 def write(path: Path, rows: list[Any]) -> Path:
-    if path.suffix == ".json":
-        path.write_text(json.dumps(rows), encoding="utf-8")
-        return path
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        columns = list(dict.fromkeys(key for row in rows for key in row))
-        writer = csv.DictWriter(file, columns, restval="", quoting=csv.QUOTE_ALL)
-        writer.writeheader()
-        writer.writerows(rows)
+    if path.suffix == ".csv":
+        return write_rows(path, rows)
+    path.write_text(json.dumps(rows), encoding="utf-8")
     return path
 
 
@@ -110,19 +108,6 @@ def test_a_file_without_names_is_a_participant(tmp_path: Path) -> None:
     assert any("as one participant, named ann" in note for note in found.notes)
 
 
-def test_a_run_a_line_as_jatos_writes_them(tmp_path: Path) -> None:
-    runs = [page([r for r in RESPONSES if r.participant == name]) for name in ("ann", "bob")]
-    path = tmp_path / "jatos_results.txt"
-    path.write_text("\n".join(map(json.dumps, runs)))
-    assert list(import_jspsych([path], TRIALS).responses) == RESPONSES
-    for run in runs:
-        for row in run:
-            row.pop("participant", None)
-    path.write_text("\n".join(map(json.dumps, runs)))
-    with pytest.raises(InputError, match="contains 2 runs but no name of a participant"):
-        import_jspsych([path], TRIALS)
-
-
 def test_an_answer_that_jatos_got_twice_counts_once_and_a_conflict_stays(tmp_path: Path) -> None:
     """A reload before JATOS's word begins a second result with the same row."""
     rows = [asdict(response) for response in OBSERVED]
@@ -155,5 +140,3 @@ def test_files_of_another_kind_are_refused(tmp_path: Path, text: str, message: s
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         import_jspsych([path], TRIALS)
-    with pytest.raises(InputError, match="Cannot read"):
-        import_jspsych([tmp_path / "absent.json"], TRIALS)

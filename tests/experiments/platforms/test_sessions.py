@@ -14,13 +14,11 @@ from contstim.experiments.collection.tables import collected_questions, import_c
 from contstim.experiments.responses.checks import Problem
 from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
-from tests.experiments.collection.conftest import Serve, serve
+from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.watched import QUESTIONS
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export, Visit
 from tests.experiments.platforms.test_scales import PHONE, TOLD
 from tests.experiments.platforms.walking import SAVED, picture, reach, shown
-
-__all__ = ["serve"]
 
 pytestmark = pytest.mark.slow
 
@@ -82,12 +80,15 @@ class Hand:
     def _slide(self, number: int) -> int:
         """Move the slider to an end or beside it, and go on; where it stood, from 0 on the left."""
         page, track = self.page, self.page.locator(".track input")
+        for key in ("Enter", "Shift"):  # no answer yet
+            page.keyboard.press(key)
+        assert not page.locator("button.next").is_visible()
         if self.by == "key":
             for key in (("Home",), ("End",), ("End", "ArrowLeft"))[number]:
                 page.keyboard.press(key)
-        else:
+        else:  # at last in the middle, where nothing moves
             box = track.bounding_box()
-            x = box["x"] + (1, box["width"] - 1, 0.7 * box["width"])[number]
+            x = box["x"] + (1, box["width"] - 1, box["width"] / 2)[number]
             move = page.touchscreen.tap if self.by == "touch" else page.mouse.click
             move(x, box["y"] + box["height"] / 2)
         stood = int(track.input_value())
@@ -146,7 +147,7 @@ def study(export: Export, tmp_path: Path) -> Callable[[Scale], Path]:
 def test_a_session_from_consent_to_the_code_is_kept_as_it_went(
     scale: Scale, by: str, study: Callable[[Scale], Path], serve: Serve, visit: Visit
 ) -> None:
-    """With a reload, a second tab, a break, and no network from the last pair on."""
+    """With a reload, further tabs, a break, and no network and losses of the focus at the end."""
     served = serve(study(scale))
     address = f"{served.address}?sona_id=17"
     device = {"user_agent": IPHONE, **PHONE} if by == "touch" else {}
@@ -159,18 +160,24 @@ def test_a_session_from_consent_to_the_code_is_kept_as_it_went(
     reach(page, "resume")
     hand.go_on(0)
     reach(page, "trials")
-    second = page.context.new_page()
-    second.goto(address)
-    reach(second, "resume")
-    Hand(second, by).go_on(0)
-    reach(second, "trials")
-    second.close()
+    further = [page.context.new_page() for _ in range(2)]
+    for tab in further:  # each beside those before it
+        tab.goto(address)
+        reach(tab, "resume")
+        Hand(tab, by).go_on(0)
+        reach(tab, "trials")
+    for tab in further:
+        tab.close()
     page.bring_to_front()
     answers.append(hand.answer(scale, 1))
     reach(page, "break")
     hand.go_on()
     page.wait_for_function(SAVED, arg=2)
     page.context.set_offline(True)
+    reach(page, "trials")
+    for event, milliseconds in (("blur", 300), ("focus", 0), ("blur", 100), ("focus", 0)):
+        page.evaluate(f"dispatchEvent(new Event('{event}'))")
+        page.wait_for_timeout(milliseconds)
     answers.append(hand.answer(scale, 2))
     reach(page, "after")
     hand.write("remarks", "=1, as usual")
@@ -188,7 +195,7 @@ def test_a_session_from_consent_to_the_code_is_kept_as_it_went(
     assert {name: person[name] for name in ("state", "answered", "second_tabs", "code")} == {
         "state": "complete",
         "answered": str(PAIRS),
-        "second_tabs": "1",
+        "second_tabs": "2",
         "code": page.inner_text(".code"),
     }
     assert person["device"] == ("phone" if by == "touch" else "computer")
@@ -211,7 +218,10 @@ def test_a_session_from_consent_to_the_code_is_kept_as_it_went(
         assert row.rating == (given if row.left == 1 else scale.mirrored(given))
         assert (row.position, row.input, row.scale) == (position, by, scale)
         assert row.rt_ms > 250
-    assert (imported.responses[0].blurs, imported.responses[0].away_ms) == (0, 0)
+    assert [row.blurs for row in imported.responses][::2] == [0, 2]
+    away = [row.away_ms for row in imported.responses]
+    assert away[::2] == [0, pytest.approx(400, abs=200)]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_who_leaves_or_fails_the_check_makes_room_and_what_they_told_stays(

@@ -8,6 +8,8 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.responses.checks import Problem, ResponseFinding, check_responses
 from contstim.experiments.responses.table import UNRATED
+from contstim.items.scale import Scale
+from contstim.items.stimuli import on_scale
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials()
@@ -33,10 +35,14 @@ def test_two_responses_for_one_trial_and_two_trials_of_one_name() -> None:
         check_responses([*TRIALS, TRIALS[0]], RESPONSES)
 
 
-@pytest.mark.parametrize("rating", [7, -2, 12])
-def test_a_rating_outside_the_scale(rating: int) -> None:
-    wrong = replace(RESPONSES[0], rating=rating)
-    report = check_responses(TRIALS, [wrong, *RESPONSES[1:]])
+@pytest.mark.parametrize(
+    ("scale", "rating"),
+    [(Scale.CONFIDENCE, 7), (Scale.CONFIDENCE, -2), (Scale.CONFIDENCE, 12), (Scale.CHOICE, 3)],
+)
+def test_a_rating_outside_the_scale(scale: Scale, rating: int) -> None:
+    given = [replace(r, rating=1 + n % 2, scale=scale) for n, r in enumerate(RESPONSES)]
+    wrong = replace(given[0], rating=rating)
+    report = check_responses(on_scale(TRIALS, scale), [wrong, *given[1:]])
     (finding,) = report.of(Problem.OUTSIDE_SCALE)
     assert finding.about == (f"{wrong.trial_id}: {rating}",)
     with pytest.raises(InputError, match=r"(?s)\(1 problem\).*outside the scale"):

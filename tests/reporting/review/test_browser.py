@@ -11,9 +11,10 @@ import pytest
 from contstim.experiments.design.building import triplet_trials
 from contstim.items import reviews
 from contstim.items.item_flags import flag_items
-from contstim.items.stimuli import Condition, Kind, Trial, Triplet
+from contstim.items.stimuli import Condition, Trial, Triplet
 from contstim.reporting.review import ReviewPage
 from contstim.words.sentence import Sentence
+from tests.experiments.stimuli import new_trial
 
 Visit = Callable[..., Any]
 Open = Callable[..., Any]
@@ -25,10 +26,8 @@ def some_triplets(n: int) -> list[Triplet]:
     rng = random.Random(2)
     words = "the old woman will read a long book before breakfast with two good friends".split()
     texts = [Sentence(tuple(rng.sample(words, 8))) for _ in range(3 * n)]
-    models, log_probs = (
-        (("kenlm:2.arpa", "GPT-2"), ("RNN", "LSTM")),
-        (-20.5, -20, -40, -19, -19, -40),
-    )
+    models = (("kenlm:2.arpa", "GPT-2"), ("RNN", "LSTM"))
+    log_probs = (-20.5, -20, -40, -19, -19, -40)
     return [
         Triplet(f"t{i}", *models[i % 2], natural, first, second, *log_probs, i)
         for i, (natural, first, second) in enumerate(
@@ -155,26 +154,12 @@ def test_focus_is_visible_and_where_the_keys_say(open_page: Open) -> None:
 
 def test_filters_search_and_order(open_page: Open) -> None:
     """Witness: the same choices made in Python."""
-    rare = Trial(
-        *(
-            "catch",
-            2,
-            Condition.CATCH,
-            "",
-            "",
-            Sentence.parse("We met Ann"),
-            Sentence.parse("Ann met We"),
-        ),
-        *(Kind.NATURAL, Kind.SHUFFLED, ""),
-    )
     trials = [
-        *(
-            replace(trial, group=1 + i % 3)
-            for t in TRIPLETS
-            for i, trial in enumerate(triplet_trials(t, twins=True))
-        ),
-        rare,
+        replace(trial, group=1 + i % 3)
+        for t in TRIPLETS
+        for i, trial in enumerate(triplet_trials(t, twins=True))
     ]
+    trials.append(new_trial("catch", 2, "We met Ann", "Ann met We", Condition.CATCH))
     page = open_page(trials)
 
     def expect(wanted: Callable[[Trial], bool], **choices: str) -> None:

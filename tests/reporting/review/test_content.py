@@ -4,7 +4,6 @@ import json
 import math
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from contstim.experiments.design.building import triplet_trials
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
 from contstim.reporting.review import ReviewPage
+from contstim.testing.platform import read_html
 from contstim.words.sentence import Sentence
 
 EVIL = "</script><script>alert(1)</script> <b>bold</b> <!-- &amp; --> \u2028 end"
@@ -31,25 +31,6 @@ SCORES = ScoreTable(
 )
 
 
-class Page(HTMLParser):
-    """The tags of a page, and what its elements of data hold."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.data = ""
-        self._is_data = False
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self._is_data = ("id", "data") in attrs
-
-    def handle_data(self, data: str) -> None:
-        if self._is_data:
-            self.data += data
-
-
 def page_of(stimuli: list[Any], **more: Any) -> str:
     return ReviewPage(stimuli, **more).html()
 
@@ -61,9 +42,10 @@ def item(stimulus: Any, **more: Any) -> dict[str, Any]:
 
 def test_no_text_is_taken_for_markup() -> None:
     pair = replace(PAIR, trial_id=EVIL, model_1=EVIL, sentence_1=Sentence.parse(EVIL))
-    page, plain = Page(page_of([pair], title=EVIL)), Page(page_of([PAIR], title="x"))
-    assert page.tags == plain.tags
-    (read,) = json.loads(page.data)["items"]
+    page = page_of([pair], title=EVIL)
+    assert read_html(page)[1] == read_html(page_of([PAIR], title="x"))[1]
+    (data,) = re.findall('<[^>]* id="data"[^>]*>(.*?)</', page, re.DOTALL)
+    (read,) = json.loads(data)["items"]
     assert read["sentences"][0] == Sentence.parse(EVIL).text
     assert read["id"] == EVIL
 
@@ -105,26 +87,27 @@ def test_natural_synthetic_trials_name_rejecting_models(number: int, rejects: li
     assert [model for _, model in item(trial)["labels"]] == rejects
 
 
+def natural_trial(model_1: str, model_2: str) -> Trial:
+    return Trial(
+        *("t", 1, Condition.NATURAL_CONTROVERSIAL, model_1, model_2, NATURAL, SECOND),
+        *(Kind.NATURAL, Kind.NATURAL, "p"),
+    )
+
+
 def test_a_natural_pair_names_models_that_reject_where_they_are_known_to() -> None:
     """PAIR's ranks disagree; of the scores a and b prefer SECOND both, c prefers NATURAL."""
     agreeing = replace(PAIR, rank_1_model_2=0.1)
     assert [model for _, model in item(PAIR)["labels"]] == ["a", "b"]
     assert [model for _, model in item(agreeing)["labels"]] == ["", ""]
     for other, rejects in (("b", ["", ""]), ("c", ["a", "c"])):
-        trial = Trial(
-            *("t", 1, Condition.NATURAL_CONTROVERSIAL, "a", other, NATURAL, SECOND),
-            *(Kind.NATURAL, Kind.NATURAL, "p"),
-        )
+        trial = natural_trial("a", other)
         assert [model for _, model in item(trial, scores=SCORES)["labels"]] == rejects
         assert [model for _, model in item(trial)["labels"]] == ["", ""]
 
 
 def test_trials_are_as_controversial_as_preferences_lie_apart() -> None:
     """a: -7 - -8 = 1; b: -4 - -5 = 1; so of a and c, whose difference is -2, 3 nats."""
-    trial = Trial(
-        *("t", 1, Condition.NATURAL_CONTROVERSIAL, "a", "c", NATURAL, SECOND),
-        *(Kind.NATURAL, Kind.NATURAL, "p"),
-    )
+    trial = natural_trial("a", "c")
     assert item(trial, scores=SCORES)["controversiality"] == 3
     assert item(trial)["controversiality"] is None
 

@@ -78,15 +78,11 @@ def unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "save", _empty_files)
 
 
-_FIGURES = ("consistency_figure", "heat_map", "scatter_figure", "sureness_figure")
-
-
-@pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are named, and neither drawn nor saved."""
-    monkeypatch.setattr(writing, "save", _empty_files)
-    for name in _FIGURES:
-        monkeypatch.setattr(drawing, name, lambda *_, **__: True)
+def _draw_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Name figures, and neither draw nor save them."""
+    patch.setattr(writing, "save", _empty_files)
+    for name in ("consistency_figure", "heat_map", "scatter_figure", "sureness_figure"):
+        patch.setattr(drawing, name, lambda *_, **__: True)
 
 
 @pytest.fixture(scope="module")
@@ -96,12 +92,9 @@ def found() -> Analysis:
 
 @pytest.fixture(scope="module")
 def folder(found: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What is written of it; figures are named, and their files empty."""
     folder = tmp_path_factory.mktemp("results")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writing, "save", _empty_files)
-        for name in _FIGURES:
-            patch.setattr(drawing, name, lambda *_, **__: True)
+        _draw_nothing(patch)
         write_analysis(found, folder, title="A & <b>")
     return folder
 
@@ -153,6 +146,10 @@ def test_the_page_is_well_formed_escaped_and_stands_alone(folder: Path) -> None:
     assert "7 participants in 2 groups" in page
     assert "trials whose scores contradict the roles of their models" in page
     assert len(re.findall("<img ", page)) == len([*(folder / "figures").glob("*.png")])
+    methods = (folder / "methods.md").read_text(encoding="utf-8")
+    assert methods.startswith("# Statistics\n\n")
+    assert "warning" not in methods
+    assert all("degrees of freedom are those of Satterthwaite" in text for text in (page, methods))
 
 
 def test_the_page_has_every_two_models_with_difference_and_verdict(folder: Path) -> None:
@@ -198,24 +195,10 @@ def test_the_page_begins_with_the_verdict_and_one_figure(found: Analysis, folder
     ("models", "follow", "groups", "sampling", "primary", "said"),
     [
         ("abc", 0.95, (9, 9), Sampling(), None, "a agrees with people most. a has the highest sig"),
-        (
-            "ab",
-            0.5,
-            (3, 3),
-            Sampling(),
-            None,
-            "The data do not show which model agrees with people",
-        ),
+        ("ab", 0.5, (3, 3), Sampling(), None, "The data do not show which model agrees"),
         ("ab", 0.95, (3,) * 4, Sampling("groups"), None, "models cannot be tested with 4 groups."),
         ("a", 0.95, (4, 4), Sampling(), None, "a is the only model. a has the highest signed-rank"),
-        (
-            "abc",
-            0.9,
-            (9,),
-            Sampling("participants"),
-            None,
-            "These results do not generalise to new items.",
-        ),
+        ("abc", 0.9, (9,), Sampling("participants"), None, "do not generalise to new items."),
         ("ab", 0.9, (9, 9), Sampling(), ACCURACY, "highest accuracy over all trials, the primary"),
         ("ab", 0.9, (9,), Sampling(correction="holm"), None, "% interval"),
     ],
@@ -298,8 +281,9 @@ def test_designs_of_any_shape(
     assert (tmp_path / "figures" / "ranks.png").is_file() == pairs
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_unfinished_sessions_count_where_they_can_and_the_page_says_where(tmp_path: Path) -> None:
+def test_unfinished_sessions_count_where_they_can_and_the_page_says_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = simulate(groups=(4, 4), conditions=(Condition.NATURAL_CONTROVERSIAL,))
     half = [r for r in made.responses if r.participant != "g1p0" or r.position > 3]
     gone = sum(r.participant == "g1p0" for r in made.responses) - 3
@@ -312,15 +296,13 @@ def test_unfinished_sessions_count_where_they_can_and_the_page_says_where(tmp_pa
     note = f"1 unfinished session ({gone} ratings) kept for regressions and mixed models only"
     assert [text for text in part.cautions if note in text]
     assert not [text for text in whole.cautions if "unfinished" in text]
+    _draw_nothing(monkeypatch)
     write_analysis(part, tmp_path, title="t")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert note in page
     kept = "an unfinished session, kept in regressions and mixed models alone: 1"
-    assert f"Participants excluded: 1 ({kept}):" in page
-    said = (
-        f"in the order of application: no rating at all: 0; too few catch trials right: 0; {kept}."
-    )
-    assert said in (tmp_path / "methods.md").read_text(encoding="utf-8")
+    assert note in page
+    assert f"excluded: 1 ({kept}):" in page
+    assert kept in " ".join(methods_text(part))
 
 
 def test_impossible_pairs_and_names_of_models_are_refused(tmp_path: Path) -> None:
@@ -350,18 +332,10 @@ def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
     ("units", "groups", "cautions"),
     [
         ("groups", (2,) * 5, ["With 5 groups, no result can be significant, whatever the data"]),
-        (
-            "groups",
-            (2,) * 6,
-            ["With 6 groups, no result can be significant unless 4 of the 6 tests"],
-        ),
+        ("groups", (2,) * 6, ["With 6 groups, no result can be significant unless 4 of the 6"]),
         ("groups", (2,) * 9, []),
         ("crossed", (2,) * 5, []),
-        (
-            "participants",
-            (3,),
-            ["With 3 participants, no result can", "Tests compare participants who saw the same"],
-        ),
+        ("participants", (3,), ["With 3 participants, no result can", "Tests compare part"]),
         ("participants", (9,), ["Tests compare participants who saw the same"]),
     ],
 )
@@ -391,20 +365,8 @@ def test_where_nothing_can_be_tested_each_place_says_so_and_none_says_none(tmp_p
     table = read_table(tmp_path / "tables" / "comparisons.csv")
     assert set(map(str, table["testable"])) == {"False"}
     assert set(table["holds_for"]) == {"items like these"}
-    figure = next(figure for name, figure in drawings(found) if name == "accuracy-random-natural")
-    axes = figure.axes[0]
+    axes = dict(drawings(found))["accuracy-random-natural"].axes[0]
     assert axes.get_xlabel().endswith("differences cannot be tested with 4 groups")
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_participants_as_units_speak_of_these_items_in_page_and_table(tmp_path: Path) -> None:
-    made = simulate(groups=(5,) * 4, conditions=(Condition.RANDOM_NATURAL,))
-    found = analysed(made, "participants")
-    write_analysis(found, tmp_path, title="t")
-    assert "These results do not generalise to new items." in (tmp_path / "report.html").read_text()
-    table = read_table(tmp_path / "tables" / "comparisons.csv")
-    assert set(table["holds_for"]) == {"these items"}
-    assert set(map(str, table["testable"])) == {"True"}
 
 
 def test_tables_are_frames_too(found: Analysis, folder: Path) -> None:
@@ -433,8 +395,7 @@ def test_every_p_value_stands_with_its_family_test_and_effect(folder: Path) -> N
     }
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_holm_decides_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_holm_decides_where_it_is_asked_for() -> None:
     """Between .05 and .05 times the rank a contrast is significant by one and not by the other."""
     made = simulate(groups=(30,), seed=5)
     sampling = Sampling(correction="holm")
@@ -442,10 +403,6 @@ def test_holm_decides_where_it_is_asked_for(tmp_path: Path) -> None:
     tests = [test for result in found.results for test in result.comparisons]
     assert all(test.significant == (test.p_holm < 0.05) for test in tests)
     assert any(test.q_value < 0.05 <= test.p_holm for test in tests)
-    write_analysis(found, tmp_path, title="t")
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "p (Holm)" in page
-    assert "family-wise error rate at 0.05 (Holm, 1979)" in page
 
 
 @pytest.mark.parametrize(
@@ -466,23 +423,10 @@ def test_methods_state_the_analysis_and_numbers(sampling: Sampling, said: str, c
     text = " ".join(paragraphs)
     assert "7 participants in 2 groups" in text
     # Random pairs and all trials are two scopes, each of two measures
-    assert (
-        "6 contrasts (3 pairs of models, 3 models against the lower noise ceiling) in each of 4 "
-        in text
-    )
-    for author, year in re.findall(
-        r"([A-Z][a-zü]+)(?: et al\.| (?:and|&) \w+)?,? \(?(\d{4})", text
-    ):
+    assert "6 contrasts (3 pairs of models, 3 models against the lower noise ceiling) in" in text
+    citation = r"([A-Z][a-zü]+)(?: et al\.| (?:and|&) \w+)?,? \(?(\d{4})"
+    for author, year in re.findall(citation, text):
         assert re.search(rf"{author}, .*?\({year}\)", references), (author, year)
-
-
-def test_the_methods_stand_in_page_and_file(folder: Path) -> None:
-    written = (folder / "methods.md").read_text(encoding="utf-8")
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    assert written.startswith("# Statistics\n\n")
-    assert "degrees of freedom are those of Satterthwaite" in written
-    assert "degrees of freedom are those of Satterthwaite" in page
-    assert "warning" not in written
 
 
 def test_people_and_models_without_preferences_are_named() -> None:

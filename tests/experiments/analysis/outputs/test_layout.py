@@ -4,9 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from contstim.evaluation import comparison
 from contstim.evaluation import criteria as acceptability
@@ -15,11 +13,11 @@ from contstim.evaluation.accuracies import BIN, FEATURES, Accuracies
 from contstim.evaluation.criteria import evaluate_acceptability
 from contstim.evaluation.desiderata import Desiderata, desiderata_figure
 from contstim.evaluation.judged_scores import JudgedScores
-from contstim.experiments.analysis.effects import Result, Sampling, compare
+from contstim.experiments.analysis.effects import Sampling, compare
 from contstim.experiments.analysis.families import every_contrast
 from contstim.experiments.analysis.figures import consistency_figure, drawings
 from contstim.experiments.analysis.measures import ACCURACY
-from contstim.experiments.analysis.ratings import Ratings, Scope, gather
+from contstim.experiments.analysis.ratings import Scope, gather
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.summary import summarise, summary_figure
@@ -31,15 +29,9 @@ from contstim.words.sentence import Sentence
 from tests.evaluation.small_data import simulated
 from tests.experiments import stimuli
 from tests.experiments.analysis.outputs.paper import faults
-from tests.experiments.analysis.simulation import Experiment, simulate
+from tests.experiments.analysis.simulation import simulate
 
-SIZES = (
-    (2, True),
-    *(
-        pytest.param(*size, marks=pytest.mark.slow)
-        for size in ((2, False), (4, True), (9, False), (20, True))
-    ),
-)
+SIZES = ((2, True), (2, False), (4, True), (9, False), (20, True))
 """Numbers of models, and whether their names are long."""
 
 PHENOMENA = (
@@ -47,6 +39,8 @@ PHENOMENA = (
     *("determiner_noun_agreement", "ellipsis", "filler_gap_dependency", "irregular_forms"),
     *("island_effects", "quantifiers", "subject_verb_agreement"),
 )
+
+SENTENCES = tuple(Sentence.parse(f"s{i}") for i in range(30))
 
 _SHOWN = [c for c in Condition if c not in (Condition.MINIMAL_PAIR, Condition.CATCH)]
 
@@ -78,9 +72,7 @@ def analysis_figures(n: int, *, long: bool) -> list[Figure]:
 
 def comparison_figures(n: int, *, long: bool) -> list[Figure]:
     scores = -np.random.default_rng(0).gamma(9, 6, (30, n))
-    table = ScoreTable(
-        tuple(Sentence.parse(f"s{i}") for i in range(30)), names(n, long=long), scores
-    )
+    table = ScoreTable(SENTENCES, names(n, long=long), scores)
     return [agreement_map(table), comparison.ranks_figure(table)]
 
 
@@ -114,19 +106,12 @@ def desiderata_figures(n: int, *, long: bool) -> list[Figure]:
     rng, models = np.random.default_rng(0), names(n, long=long)
     cells = {"length_r": 0.5, "frequency_r": 0.5, "reference_r": 0.5}
     rows = tuple({"model": name, **cells} for name in models)
-    table = ScoreTable(
-        tuple(Sentence.parse(f"s{i}") for i in range(30)), models, -rng.gamma(9, 6, (30, n))
-    )
+    table = ScoreTable(SENTENCES, models, -rng.gamma(9, 6, (30, n)))
     words = np.stack([-rng.gamma(3, 3, (20, 1))] * n)
     word_tokens = np.stack([rng.integers(1, 3, 20)] * n, axis=1)
     found = [
         Desiderata(
-            rows,
-            (),
-            models,
-            reference,
-            ("_",),
-            table,
+            *(rows, (), models, reference, ("_",), table),
             tokens=rng.gamma(9, 1, (30, n)),
             words=tuple(f"w{i}" for i in range(20)),
             zipfs=rng.uniform(1, 7, 20),
@@ -153,11 +138,8 @@ def test_a_designs_summary_can_be_read(groups: int) -> None:
 @pytest.mark.parametrize(
     "kind",
     [
-        analysis_figures,
-        comparison_figures,
-        acceptability_figures,
-        minimal_pair_figures,
-        desiderata_figures,
+        *(analysis_figures, comparison_figures, acceptability_figures),
+        *(minimal_pair_figures, desiderata_figures),
     ],
 )
 def test_no_text_is_cut_or_covered(kind: Callable[..., list[Figure]], n: int, long: bool) -> None:
@@ -167,27 +149,11 @@ def test_no_text_is_cut_or_covered(kind: Callable[..., list[Figure]], n: int, lo
             assert not faults(figure)
 
 
-@pytest.fixture(scope="module")
-def made() -> Experiment:
-    return simulate(groups=(5,) * 10, each=6)
-
-
-@pytest.fixture(scope="module")
-def ratings(made: Experiment) -> Ratings:
-    return gather(made.trials, made.responses, made.scores)
-
-
-@pytest.fixture(scope="module")
-def result(ratings: Ratings) -> Result:
+def test_bars_dots_and_ceiling_are_the_results() -> None:
+    made = simulate(groups=(5,) * 10, each=6)
+    ratings = gather(made.trials, made.responses, made.scores)
     family = every_contrast(ratings.models)
-    return compare(ratings, Scope.NATURAL, ACCURACY, family, Sampling("groups"))
-
-
-def marks(axes: Axes, kind: str) -> list[Line2D]:
-    return [line for line in axes.lines if line.get_marker() == kind]
-
-
-def test_bars_dots_and_ceiling_are_the_results(result: Result) -> None:
+    result = compare(ratings, Scope.NATURAL, ACCURACY, family, Sampling("groups"))
     bars, _ = consistency_figure(result, "groups").axes
     names = [label.get_text() for label in bars.get_yticklabels()]
     assert names[-1] == "a"
@@ -198,7 +164,7 @@ def test_bars_dots_and_ceiling_are_the_results(result: Result) -> None:
     assert [(b.x0, b.x1) for b in bands] == [
         pytest.approx((by_name[n].lower, by_name[n].upper)) for n in names
     ]
-    dots = marks(bars, "o")
+    dots = [line for line in bars.lines if line.get_marker() == "o"]
     groups = result.evaluation.of_groups(result.evaluation.values)
     for name, dot in zip(names, dots, strict=True):
         assert np.asarray(dot.get_xdata()).tolist() == groups[:, "abc".index(name)].tolist()
