@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from contstim.steps.step import Shown
 
 
-class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", version=8):
+class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", version=9):
     """Change a sentence word by word until one model rejects it and another accepts it.
 
     Shows each step, the log-probabilities under the models (nats), why the search ended, and how

