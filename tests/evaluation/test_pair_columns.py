@@ -151,6 +151,9 @@ def test_equal_sentences_are_no_pair(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert evaluation.full.mean().tolist() == [0.5]
     record = json.loads((out / "report.md.meta.json").read_text(encoding="utf-8"))
     assert record["identical_pairs"] == {"full-sentence": 1}
+    write(tmp_path / "pairs.csv", "good,bad", *(",".join(row) for row in PAIRS))
+    step.run()
+    assert "## Ties" not in (out / "report.md").read_text(encoding="utf-8")
     write(tmp_path / "pairs.csv", "good,bad", "They go.,They go.")
     with pytest.raises(InputError, match="The two sides are equal in all pairs"):
         step.run()

@@ -157,14 +157,15 @@ def test_samples_are_unbiased_before_the_log_and_their_errors_honest(name: str) 
     assert bias == pytest.approx(-(scatter**2) / 2, abs=4 * scatter / np.sqrt(len(scores)))
 
 
-@pytest.mark.parametrize("n_words", [12, 40, 200])
-def test_the_budget_is_kept(n_words: int) -> None:
+@pytest.mark.parametrize("rule", ["chain", "chain-mixture"])
+@pytest.mark.parametrize("n_words", [12, 20, 40, 200])
+def test_the_budget_is_kept(rule: str, n_words: int) -> None:
     pattern = (SPECIAL, *np.repeat(np.arange(n_words), 1 + np.arange(n_words) % 3 // 2), SPECIAL)
-    plan = RULES["chain-mixture"].plan(tuple(int(w) for w in pattern), 0, 2048)
+    plan = RULES[rule].plan(tuple(int(w) for w in pattern), 0, 2048)
     assert 1800 < len(plan.hidden) <= 2048
     assert plan.standard_error(np.random.default_rng(0).normal(size=len(plan.row))) > 0
     with pytest.raises(ModelError, match="pass_budget"):
-        RULES["chain-mixture"].plan(tuple(range(20)), 0, 20)
+        RULES[rule].plan(tuple(range(20)), 0, 20)
 
 
 @pytest.mark.parametrize("budget", [60, 2048])
