@@ -148,7 +148,7 @@ def test_masked_networks_compute_together_what_they_compute_alone(load: Load, ki
         with torch.inference_mode():
             whole = checkpoint.model(input_ids=call.ids, attention_mask=call.attention).logits
         expected = whole.flatten(0, 1)[call.about]
-        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "pythia", "llama"])
