@@ -141,7 +141,8 @@ def _architectures(config: Any) -> list[str]:
     names = config.architectures or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ModelError(
-            f"architectures in config.json must be a list of names, got {str(names)[:60]!r}."
+            f"architectures in config.json of {config.name_or_path} must be a list of names, got "
+            f"{str(names)[:60]!r}."
         )
     return names
 
