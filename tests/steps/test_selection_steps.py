@@ -53,9 +53,9 @@ def file_names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def assert_complete_record(out: Path, before: set[str]) -> None:
-    written = file_names(out.parent) - before - {f"{out.name}.meta.json"}
-    assert files_of(out) == (before, written)
+def assert_complete_record(out: Path, inputs: set[str]) -> None:
+    outputs = file_names(out.parent) - inputs - {f"{out.name}.meta.json"}
+    assert files_of(out) == (inputs, outputs)
 
 
 def write_scores_of_trials(path: Path) -> None:
@@ -72,12 +72,12 @@ def test_pair_selection_and_its_record(tmp_path: Path, capsys: pytest.CaptureFix
     table.write(scores)
     assert table.sentences is not None
     exclude.write_text(f"{table.sentences[0].text}\n")
-    before = file_names(tmp_path)
+    inputs = file_names(tmp_path)
     settings = PairSettings(per_pair=2, exclude=(exclude,))
     selection = SelectPairs(scores=scores, out=out, settings=settings).run()
     assert [pair.trial_id for pair in read_pairs(out)] == [p.trial_id for p in selection.pairs]
     assert len(selection.pairs) == 3 * 2
-    assert_complete_record(out, before)
+    assert_complete_record(out, inputs)
     assert capsys.readouterr() == ("", "")
 
 
@@ -101,11 +101,11 @@ def test_triplet_selection_and_its_record(
 ) -> None:
     candidates, out = tmp_path / "t.csv", tmp_path / "chosen.csv"
     write_table(candidates, columns_of(Triplet, some_triplets(4)))
-    before = file_names(tmp_path)
+    inputs = file_names(tmp_path)
     settings = SelectionSettings(per_pair=2, quantiles=1)
     selection = SelectTriplets(triplets=candidates, out=out, settings=settings).run()
     assert len(read_triplets(out)) == len(selection.triplets) > 0
-    assert_complete_record(out, before)
+    assert_complete_record(out, inputs)
     assert capsys.readouterr() == ("", "")
     cap = SelectionSettings(uncapped=candidates)
     with pytest.raises(InputError, match="`uncapped` needs `word_cap`"):
@@ -152,10 +152,10 @@ def test_summary_uses_the_threshold_of_the_selection(tmp_path: Path) -> None:
 def test_design_and_power_simulation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pairs, scores, out = (tmp_path / name for name in ("pairs.csv", "s.csv", "trials.csv"))
     write_table(pairs, columns_of(Pair, some_pairs(4)))
-    before = file_names(tmp_path)
+    inputs = file_names(tmp_path)
     design = MakeDesign(out=out, pairs=pairs, **NO_FILLERS, seed=3).run()
     assert [trial.trial_id for trial in read_trials(out)] == [t.trial_id for t in design.trials]
-    assert_complete_record(out, before)
+    assert_complete_record(out, inputs)
     write_scores_of_trials(scores)
     (tmp_path / "alone").mkdir()
     stem = tmp_path / "alone" / "study"
@@ -163,8 +163,8 @@ def test_design_and_power_simulation(tmp_path: Path, capsys: pytest.CaptureFixtu
     power_table = tmp_path / "alone" / "study.power.csv"
     assert "(study.power.png)" in power_table.with_suffix(".md").read_text()
     endings = ("power.csv", "power-sizes.csv", "power.md", "power.png")
-    written = {f"study.{ending}" for ending in endings}
-    assert files_of(power_table) == ({"../trials.csv", "../s.csv"}, written)
+    outputs = {f"study.{ending}" for ending in endings}
+    assert files_of(power_table) == ({"../trials.csv", "../s.csv"}, outputs)
     assert capsys.readouterr() == ("", "")
 
 
@@ -175,10 +175,10 @@ def test_power_of_trials_without_scores_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Set `sentences`"):
         MakeDesign(out=out, pairs=pairs).run()
     MakeDesign(out=out, pairs=pairs, **NO_FILLERS).run()
-    before = file_names(tmp_path)
+    names = file_names(tmp_path)
     with pytest.raises(InputError):
         SimulatePower(trials=out, scores=scores, out=out, **FEW).run()
-    assert file_names(tmp_path) == before
+    assert file_names(tmp_path) == names
 
 
 @pytest.mark.usefixtures("blank_figures")
@@ -207,26 +207,28 @@ def test_rejection_changes_only_trials_of_the_item(tmp_path: Path) -> None:
     )
     reviews: tuple[Path, ...] = ()
     for condition in (None, *list(Condition)[:2], Condition.RANDOM_NATURAL):
-        before = read_trials(trials) if condition else ()
+        old_trials = read_trials(trials) if condition else ()
         rejected_ids: set[str] = set()
         if condition:
             trial = next(
-                t for t in before if t.condition == condition and t.source_id not in rejected_ids
+                t
+                for t in old_trials
+                if t.condition == condition and t.source_id not in rejected_ids
             )
             rejected_ids = {trial.trial_id, trial.source_id or trial.trial_id}
             reviews = (*reviews, tmp_path / f"review-{len(reviews)}.csv")
             rows = (
                 replace(item, decision=Decision("reject" if item.item_id == trial.trial_id else ""))
-                for item in undecided_items(before, "Ann")
+                for item in undecided_items(old_trials, "Ann")
             )
             write_review(reviews[-1], rows)
         for step in steps:
             replace(step, review=reviews).run()
-        after = read_trials(trials)
-        unaffected = {t for t in before if not rejected_ids & {t.trial_id, t.source_id}}
-        assert unaffected <= {*after}
-        assert not rejected_ids & {name for t in after for name in (t.trial_id, t.source_id)}
-        assert not before or len(after) == len(before)
+        new_trials = read_trials(trials)
+        unaffected = {t for t in old_trials if not rejected_ids & {t.trial_id, t.source_id}}
+        assert unaffected <= {*new_trials}
+        assert not rejected_ids & {name for t in new_trials for name in (t.trial_id, t.source_id)}
+        assert not old_trials or len(new_trials) == len(old_trials)
 
 
 def test_minimal_pair_selection_and_its_verdicts(tmp_path: Path) -> None:
@@ -242,12 +244,12 @@ def test_minimal_pair_selection_and_its_verdicts(tmp_path: Path) -> None:
         rng.normal(-20, 3, (80, 2, 2)),
     )
     scores.write(tmp_path / "pairs.csv")
-    before = file_names(tmp_path)
+    inputs = file_names(tmp_path)
     settings = MinimalPairQuestion(per_pair=4)
     step = SelectMinimalPairs(pairs=tmp_path / "pairs.csv", out=out, settings=settings)
     selection = step.run()
     assert read_controversial_minimal_pairs(out) == selection.pairs
-    assert_complete_record(out, before)
+    assert_complete_record(out, inputs)
     is_right = scores.log_probs[:, 0] > scores.log_probs[:, 1]
     one_sided = (is_right[:, 0] & ~is_right[:, 1]).sum(), (is_right[:, 1] & ~is_right[:, 0]).sum()
     (table,) = step.work(SILENT).parts

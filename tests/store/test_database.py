@@ -65,7 +65,7 @@ def test_stored_results_can_be_read(tmp_path: Path) -> None:
 
 
 def test_full_disk_is_reported_and_loses_no_result(tmp_path: Path) -> None:
-    """The page limit of SQLite replaces a full disk."""
+    """SQLite's limit on pages simulates a full disk."""
     with Store(tmp_path / "study.sqlite") as store:
         triplets = TripletStore(store)
         triplets.keep("key", FOUND, TRAILS)
