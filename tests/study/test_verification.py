@@ -67,7 +67,7 @@ def _make(folder: Path, out: str, content: str, *inputs: str, extra: tuple[str, 
     for name in (out, *extra):
         (folder / name).write_text(content + name)
     with recorded_as(("contstim", "make", out)):
-        write_record(folder / out, [folder / i for i in inputs], [folder / name for name in extra])
+        write_record(folder / out, [folder / i for i in inputs], [folder / path for path in extra])
 
 
 @pytest.fixture
