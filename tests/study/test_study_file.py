@@ -1,7 +1,4 @@
-"""Study files: the study that a valid file describes, and an error with line for each problem.
-
-The test finds the line of the replaced text itself.
-"""
+"""Study files: the study that a valid file describes, and an error with line for each problem."""
 
 from __future__ import annotations
 
