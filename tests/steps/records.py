@@ -1,4 +1,4 @@
-"""What the record of a step's output says of files."""
+"""Read the inputs and outputs that the record of an output lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contstim.files.records import record_path
 
 
 def record_of(output: Path) -> dict[str, Any]:
-    """The record of an output, after its checksums were compared with the files."""
+    """Return the record of an output, after comparing its checksums with the files."""
     path = record_path(output)
     record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     for name, digest in {**record["inputs"], **record["outputs"]}.items():
@@ -20,6 +20,6 @@ def record_of(output: Path) -> dict[str, Any]:
 
 
 def files_of(output: Path) -> tuple[set[str], set[str]]:
-    """Files that were read for an output, and that were written with it."""
+    """Return the input files and the output files in the record of an output."""
     record = record_of(output)
     return set(record["inputs"]), set(record["outputs"])

@@ -1,4 +1,4 @@
-"""Outputs of steps: none is an input, another output, a record, or a file of the store."""
+"""No output of a step is an input, another output, a record or a file of the store."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SCORE: dict[str, Any] = {"models": ("kenlm:m.arpa",), "sentences": "text.txt"}
 
 CLASHES: dict[str, tuple[type[Step[Any]], dict[str, Any], str]] = {
     "an input": (TrainNgram, {"text": "text.txt", "out": "text.txt"}, "`text`"),
-    "by another way": (TrainNgram, {"text": "text.txt", "out": "a/../text.txt"}, "`text`"),
+    "by another path": (TrainNgram, {"text": "text.txt", "out": "a/../text.txt"}, "`text`"),
     "in capitals": (TrainNgram, {"text": "text.txt", "out": "TEXT.txt"}, "`text`"),
     "by a link": (TrainNgram, {"text": "text.txt", "out": "link/text.txt"}, "`text`"),
-    "a file beside the output": (
+    "a file next to the output": (
         TrainNgram,
         {"text": "m.arpa.counts.csv", "out": "m.arpa"},
         "`text`",
@@ -59,7 +59,7 @@ CLASHES: dict[str, tuple[type[Step[Any]], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("step", "options", "message"), CLASHES.values(), ids=CLASHES)
-def test_outputs_that_are_another_file_are_refused_before_anything_is_done(
+def test_clashing_outputs_are_refused_before_work_begins(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     step: type[Step[Any]],
@@ -73,13 +73,13 @@ def test_outputs_that_are_another_file_are_refused_before_anything_is_done(
     if options.get("out") == "M.csv":
         options = {**options, "models": ("kenlm:m.csv",)}
         Path("m.csv").write_text("")
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    mtimes = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     with pytest.raises(InputError, match=message):
         step.of(options).run()
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == mtimes
 
 
-def test_the_command_names_options(tmp_path: Path) -> None:
+def test_command_names_clashing_options(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("The cat sat.\n")
-    done = run(tmp_path, "train", "ngram", "--text", "text.txt", "--out", "text.txt")
-    assert (done.returncode, "--out would overwrite --text" in done.stderr) == (2, True)
+    result = run(tmp_path, "train", "ngram", "--text", "text.txt", "--out", "text.txt")
+    assert (result.returncode, "--out would overwrite --text" in result.stderr) == (2, True)

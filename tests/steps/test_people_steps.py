@@ -1,6 +1,6 @@
-"""Pages of review, exports, and answers, made from Python.
+"""Review pages, exports, imports and simulated responses, made from Python.
 
-Witness of the records: checksums are computed again from the files that they name.
+Witness of the records: checksums computed from the files that the records name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.steps.records import files_of, record_of
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """`trials.csv`, and `scores.csv` of their sentences."""
+    """A folder with `trials.csv` and `scores.csv`, the scores of its sentences."""
     write_trials(tmp_path, make_trials())
     return tmp_path
 
@@ -48,31 +48,31 @@ def write_trials(folder: Path, trials: Sequence[Trial]) -> None:
     ScoreTable(sentences, ("gpt2", "rnn"), scores).write(folder / "scores.csv")
 
 
-def exporting(platform: str, folder: Path, out: Path) -> Step[Exported]:
+def make_export_step(platform: str, folder: Path, out: Path) -> Step[Exported]:
     step = export_step(platform)
     assert step is not None
     return step.of({"trials": folder / "trials.csv", "out": out})
 
 
-def test_an_import_of_a_folder_records_the_rows_that_it_leaves_out(tmp_path: Path) -> None:
+def test_import_of_a_folder_records_unreadable_rows(tmp_path: Path) -> None:
     cases = Path(__file__).parents[1] / "experiments" / "platforms" / "cases"
     text = (cases / "psychopy-standard.csv").read_text(encoding="utf-8-sig")
     data = tmp_path / "data"
     data.mkdir()
     (data / "p01.csv").write_text(text, encoding="utf-8")
-    broken = text.replace("p01", "p02").splitlines()[:-1]  # cut off in the last row but one
-    (data / "p02.csv").write_text("\n".join(broken)[:-30], encoding="utf-8")
+    lines = text.replace("p01", "p02").splitlines()[:-1]  # the last row is cut off
+    (data / "p02.csv").write_text("\n".join(lines)[:-30], encoding="utf-8")
     (data / "p02.log").write_text("not data", encoding="utf-8")
     step, out = import_step("psychopy"), tmp_path / "responses.tsv"
     assert step is not None
     step.of({"files": (data,), "trials": cases / "trials.csv", "out": out}).run()
     n_rows = len(read_responses(out))
     (unreadable,) = record_of(out)["unreadable_rows"]
-    assert unreadable.startswith(f"{data / 'p02.csv'}, line {len(broken)}:")
+    assert unreadable.startswith(f"{data / 'p02.csv'}, line {len(lines)}:")
     assert n_rows == 9 + 7
 
 
-def test_a_page_of_review(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_review_page_and_its_record(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     triplets = some_triplets(1)
     write_table(folder / "triplets.csv", columns_of(Triplet, triplets))
     (folder / "blocked.txt").write_text("machines\n", encoding="utf-8")
@@ -80,7 +80,7 @@ def test_a_page_of_review(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     settings = ReviewSettings(blocked=folder / "blocked.txt")
     table = folder / "triplets.csv"
     content = WriteReviewPage(table=table, out=out, settings=settings, reviewer="Ann").run()
-    assert [item.item_id for item in content.items] == [each.triplet_id for each in triplets]
+    assert [item.item_id for item in content.items] == [triplet.triplet_id for triplet in triplets]
     assert out.read_text(encoding="utf-8") == content.html()
     assert files_of(out) == ({"triplets.csv", "blocked.txt"}, {"review.html"})
     # Every triplet has a sentence that begins with the blocked word
@@ -88,7 +88,7 @@ def test_a_page_of_review(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr() == ("", "")
 
 
-def test_answers_of_artificial_people(folder: Path) -> None:
+def test_responses_of_artificial_participants(folder: Path) -> None:
     trials, scores, out = (folder / f"{name}.csv" for name in ("trials", "scores", "responses"))
     responses = SimulateResponses(
         trials=trials, scores=scores, model="rnn", out=out, participants=3, noise=1.0, seed=3
@@ -100,15 +100,15 @@ def test_answers_of_artificial_people(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("random", "noise", "warns"), [(9, None, True), (10, None, False), (9, 1.0, False)]
+    ("n_random", "noise", "warns"), [(9, None, True), (10, None, False), (9, 1.0, False)]
 )
-def test_noise_calibrated_on_few_pairs_is_warned_of(
-    folder: Path, random: int, noise: float | None, warns: bool
+def test_noise_calibrated_on_few_pairs_causes_a_warning(
+    folder: Path, n_random: int, noise: float | None, warns: bool
 ) -> None:
-    """Witness: the random pairs that are left in the table."""
-    every = make_trials(groups=5)
-    of_random = [t for t in every if t.condition is Condition.RANDOM_NATURAL]
-    write_trials(folder, [t for t in every if t not in of_random[random:]])
+    """Witness: the number of random pairs that remain in the table."""
+    trials = make_trials(groups=5)
+    random_trials = [t for t in trials if t.condition is Condition.RANDOM_NATURAL]
+    write_trials(folder, [t for t in trials if t not in random_trials[n_random:]])
     SimulateResponses(
         trials=folder / "trials.csv",
         scores=folder / "scores.csv",
@@ -118,43 +118,43 @@ def test_noise_calibrated_on_few_pairs_is_warned_of(
         noise=noise,
     ).run()
     warnings = record_of(folder / "responses.csv").get("warnings", [])
-    cause = f"calibrated on {random} random natural pairs only"
+    cause = f"calibrated on {n_random} random natural pairs only"
     assert [cause in warning for warning in warnings] == [True] * warns
 
 
 @pytest.mark.parametrize("platform", ["csv", "pcibex", "psych-ds"])
-def test_exports_of_files_tell_what_was_read(folder: Path, platform: str) -> None:
+def test_record_of_an_export_lists_its_files(folder: Path, platform: str) -> None:
     out = folder / "export"
-    export = exporting(platform, folder, out)
+    export = make_export_step(platform, folder, out)
     export.run()
     assert files_of(out) == ({"trials.csv"}, {"export"})
-    in_folder = {path.relative_to(folder).as_posix() for path in out.rglob("*") if path.is_file()}
+    paths = {path.relative_to(folder).as_posix() for path in out.rglob("*") if path.is_file()}
     unlisted = {"export/export.meta.json", "export/.psychds-ignore"}
-    assert set(record_of(out)["files"]) == in_folder - unlisted
-    # Exported again, the folder is still that of the platform
+    assert set(record_of(out)["files"]) == paths - unlisted
+    # A second export may replace the folder of the first
     export.run()
 
 
-def test_other_exports_have_their_record_beside_them(folder: Path) -> None:
-    exporting("jatos", folder, folder / "study").run()
+def test_jatos_export_records_editable_texts_as_inputs(folder: Path) -> None:
+    make_export_step("jatos", folder, folder / "study").run()
     inputs, outputs = files_of(folder / "study")
-    # Texts for the user to edit count as read
+    # Texts that the user may edit count as inputs
     names = record_of(folder / "study")["to_edit"]
     texts = {f"study/{name}" for name in names if (folder / "study" / name).is_file()}
     assert inputs == {"trials.csv", *texts}
     assert outputs == {"study"}
 
 
-def test_platforms_that_do_not_export_or_read(folder: Path) -> None:
+def test_platforms_without_export_or_import(folder: Path) -> None:
     assert export_step("collected") is None
     assert import_step("nowhere") is None
-    reading = import_step("jspsych")
-    assert reading is not None
+    step = import_step("jspsych")
+    assert step is not None
     with pytest.raises(InputError, match="Set either `trials`"):
-        reading.of({"files": (folder / "x",), "out": folder / "r.csv"}).run()
+        step.of({"files": (folder / "x",), "out": folder / "r.csv"}).run()
 
 
-def test_a_judge_reads_the_natural_sentence_of_trials_that_do_not_show_it(tmp_path: Path) -> None:
+def test_judge_reads_natural_sentences_not_shown_in_trials(tmp_path: Path) -> None:
     (triplet,) = some_triplets(1, ("ngram", "rnn"))
     (trial,) = triplet_trials(triplet, twins=False)
     write_table(tmp_path / "trials.csv", trial_columns([replace(trial, group=1)]))
@@ -167,7 +167,7 @@ def test_a_judge_reads_the_natural_sentence_of_trials_that_do_not_show_it(tmp_pa
     assert not page.flags.explanations[FlagKind.UNLIKELY].startswith("Not checked")
 
 
-def test_judges_are_loaded_with_the_options_of_models(
+def test_judges_are_loaded_with_the_loading_options(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def load(_judges: Sequence[str], loading: Loading) -> Never:
@@ -186,8 +186,8 @@ def test_judges_are_loaded_with_the_options_of_models(
             step.run()
 
 
-def test_sentences_that_are_not_english_are_not_flagged_by_rules_of_english() -> None:
-    """Witness: the German nouns, capitalised as they must be, are no names."""
+def test_english_rules_flag_no_german_sentences() -> None:
+    """German nouns are capitalised and are not names."""
     (triplet,) = some_triplets(1, ("ngram", "rnn"))
     german = replace(
         triplet,

@@ -1,4 +1,4 @@
-"""Searches for triplets as a step, called from Python."""
+"""Search steps, called from Python."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 
 
-def test_few_changes_of_the_same_part_of_speech(
+def test_few_word_changes_keep_the_part_of_speech(
     tmp_path: Path, trained: Path, english: list[Sentence], unseen: list[Sentence]
 ) -> None:
-    """Witness: tags, uses of verbs and nats; what does not get so far is passed over."""
+    """Witness: tags, verb uses and nats; failed searches are skipped."""
     models = (f"bi=kenlm:{trained}/2gram.arpa", f"tri=kenlm:{trained}/3gram.arpa")
-    frequent = Vocabulary.from_sentences(english, min_count=5)
-    frequent.save(tmp_path / "words.txt")
-    usual = [sentence.text for sentence in unseen if not frequent.missing_words(sentence)]
-    (tmp_path / "natural.txt").write_text("\n".join(usual[:20]))
+    vocabulary = Vocabulary.from_sentences(english, min_count=5)
+    vocabulary.save(tmp_path / "words.txt")
+    texts = [sentence.text for sentence in unseen if not vocabulary.missing_words(sentence)]
+    (tmp_path / "natural.txt").write_text("\n".join(texts[:20]))
     search = SearchTriplets(
         models=models,
         sentences=tmp_path / "natural.txt",
@@ -51,32 +51,32 @@ def test_few_changes_of_the_same_part_of_speech(
     assert len(results.triplets) == 2
     for triplet in results.triplets:
         for synthetic in (triplet.synthetic_1, triplet.synthetic_2):
-            natural, table = triplet.natural, english_tags()
-            tags = table.tags(natural)
-            for index, use in verb_uses(natural.words, tags, table.main_kind).items():
+            natural, tag_table = triplet.natural, english_tags()
+            tags = tag_table.tags(natural)
+            for index, use in verb_uses(natural.words, tags, tag_table.main_kind).items():
                 new = synthetic.words[index]
-                assert new == natural.words[index] or use in table.kinds(new, tags[index])
+                assert new == natural.words[index] or use in tag_table.kinds(new, tags[index])
             rows = zip(triplet.natural.words, synthetic.words, tags, strict=True)
             for index, (old, new, tag) in enumerate(rows):
                 shares = english_tags().shares(new, initial=index == 0)
                 assert new == old or shares[tag] >= 0.5
-            compared = match(triplet.natural, synthetic, english_tags())
-            assert abs(compared.characters) <= 7
-            assert abs(compared.zipf) <= 0.25 + 1e-9
+            comparison = match(triplet.natural, synthetic, english_tags())
+            assert abs(comparison.characters) <= 7
+            assert abs(comparison.zipf) <= 0.25 + 1e-9
         assert min(triplet.drops) >= 2
     record = json.loads((tmp_path / "t.csv.meta.json").read_text())
     assert (record["frame"], record["enough"], record["restarts"]) == ("words", 2.0, "one")
-    # With a higher aim there are at most three unsuccessful searches for each triplet
-    higher = replace(search.settings, per_pair=1, enough=9.0, max_changes=2)
-    results = replace(search, settings=higher).run()
+    # A higher threshold gives at most three unsuccessful searches for each triplet
+    stricter_settings = replace(search.settings, per_pair=1, enough=9.0, max_changes=2)
+    results = replace(search, settings=stricter_settings).run()
     assert [pair.missing for pair in results.pairs] == [1]
-    told = [line for line in results.shortages if "few new words do not reach 9 nats" in line]
-    assert len(told) == sum(pair.unchanged for pair in results.pairs) <= 3
+    messages = [line for line in results.shortages if "few new words do not reach 9 nats" in line]
+    assert len(messages) == sum(pair.unchanged for pair in results.pairs) <= 3
     reasons = (" where bi rejects", " where tri rejects", " where bi and tri reject")
-    assert all(line.endswith(reasons) for line in told)
+    assert all(line.endswith(reasons) for line in messages)
 
 
-def test_triplets_are_searched(
+def test_triplet_search_and_its_record(
     tmp_path: Path,
     trained: Path,
     english: list[Sentence],
@@ -86,15 +86,15 @@ def test_triplets_are_searched(
     for n in (2, 3):
         shutil.copy(trained / f"{n}gram.arpa", tmp_path)
     models = (f"bi=kenlm:{tmp_path}/2gram.arpa", f"tri=kenlm:{tmp_path}/3gram.arpa")
-    sentences, words, without = (tmp_path / f"{name}.txt" for name in ("natural", "words", "no"))
-    frequent = Vocabulary.from_sentences(english, min_count=5)
-    frequent.save(words)
+    sentences, words, excluded = (tmp_path / f"{name}.txt" for name in ("natural", "words", "no"))
+    vocabulary = Vocabulary.from_sentences(english, min_count=5)
+    vocabulary.save(words)
     # "There is …" has no other admissible words under n-grams
-    usual = [s for s in unseen if not frequent.missing_words(s) and s.words[0] != "There"]
-    sentences.write_text("".join(f"{sentence.text}\n" for sentence in usual[:20]))
-    without.write_text("email\n")
+    candidates = [s for s in unseen if not vocabulary.missing_words(s) and s.words[0] != "There"]
+    sentences.write_text("".join(f"{sentence.text}\n" for sentence in candidates[:20]))
+    excluded.write_text("email\n")
     out = tmp_path / "t.csv"
-    settings = SearchRules(per_pair=1, recipe="golan2023", exclude=(str(without), "hear"))
+    settings = SearchRules(per_pair=1, recipe="golan2023", exclude=(str(excluded), "hear"))
     search = SearchTriplets(
         models=models, sentences=sentences, out=out, vocabulary=words, settings=settings
     )
@@ -107,11 +107,11 @@ def test_triplets_are_searched(
     models_read = {"2gram.arpa", "3gram.arpa"}
     assert set(record["inputs"]) == {"natural.txt", "words.txt", "no.txt", *models_read}
     assert set(record["outputs"]) == {"t.csv"}
-    assert record["options"]["exclude"] == [str(without), "hear"]
+    assert record["options"]["exclude"] == [str(excluded), "hear"]
     assert (tmp_path / "contstim.sqlite").exists()
 
 
-def test_near_pairs_of_other_units_are_selected_with_scores(
+def test_selected_near_pairs_keep_scores_in_other_units(
     tmp_path: Path, trained: Path, unseen: list[Sentence]
 ) -> None:
     """Witness: the cells of the table of near pairs."""
@@ -140,12 +140,12 @@ def test_near_pairs_of_other_units_are_selected_with_scores(
 def test_near_pairs_of_natural_sentences(
     tmp_path: Path, trained: Path, english: list[Sentence], unseen: list[Sentence]
 ) -> None:
-    """Witness: the models asked again, tags by hand, and sentences that cannot be used."""
+    """Witness: scores from the models, tags of the sentences, and unusable sentences."""
     models = tuple(f"{n}=kenlm:{trained}/{n}gram.arpa" for n in (1, 2, 3))
-    words = Vocabulary.from_sentences(english, min_count=5)
-    words.save(tmp_path / "words.txt")
-    usual = [sentence.text for sentence in unseen if not words.missing_words(sentence)]
-    lines = ["Stop.", "The xylophone sleeps.", *usual[:6], usual[0]]
+    vocabulary = Vocabulary.from_sentences(english, min_count=5)
+    vocabulary.save(tmp_path / "words.txt")
+    texts = [sentence.text for sentence in unseen if not vocabulary.missing_words(sentence)]
+    lines = ["Stop.", "The xylophone sleeps.", *texts[:6], texts[0]]
     (tmp_path / "natural.txt").write_text("\n".join(lines))
     step = FindNearPairs(
         models=models,
@@ -155,17 +155,17 @@ def test_near_pairs_of_natural_sentences(
         search=SentenceSearchSettings(exclude=("dog",)),
     )
     pairs = step.run()
-    read = MinimalPairScores.from_file(tmp_path / "near.csv")
-    assert read.pairs == pairs.pairs
+    stored = MinimalPairScores.from_file(tmp_path / "near.csv")
+    assert stored.pairs == pairs.pairs
     assert pairs.models == ("1", "2", "3")
     for row, pair in enumerate(pairs.pairs):
-        number, _, named = pair.pair_id.partition(": ")
+        number, _, model_names = pair.pair_id.partition(": ")
         assert pair.good.text == lines[int(number) - 1]
-        first, second = (pairs.margins[row, int(name) - 1] for name in named.split(" × "))
+        first, second = (pairs.margins[row, int(name) - 1] for name in model_names.split(" × "))
         assert first * second < 0
-        both = zip(pair.good.words, pair.bad.words, strict=True)
-        ((index, new),) = ((i, new) for i, (old, new) in enumerate(both) if old != new)
-        assert new in words.words
+        word_pairs = zip(pair.good.words, pair.bad.words, strict=True)
+        ((index, new),) = ((i, new) for i, (old, new) in enumerate(word_pairs) if old != new)
+        assert new in vocabulary.words
         assert new != "dog"
         tag = english_tags().tags(pair.good)[index]
         assert (pair.paradigm == "noun") == tag.startswith("NN")
@@ -181,7 +181,7 @@ def test_near_pairs_of_natural_sentences(
         replace(step, models=models[:1]).run()
 
 
-def test_defaults_are_those_of_one_process() -> None:
+def test_default_executor_is_local() -> None:
     assert type(Execution().new_executor()).__name__ == "LocalExecutor"
 
 
@@ -193,8 +193,8 @@ def test_searches_can_be_interleaved() -> None:
         Execution(executor="interleaved", gpus_per_worker=1).new_executor()
 
 
-def test_a_missing_file_is_reported_before_a_model_is_read(tmp_path: Path) -> None:
-    """Witness: the models cannot be read either, which would be a `ModelError`."""
+def test_missing_file_is_reported_before_models_are_read(tmp_path: Path) -> None:
+    """The models cannot be read either; reading them would raise `ModelError`."""
     (tmp_path / "broken.arpa").write_text("no model\n")
     (tmp_path / "natural.txt").write_text("The dog sleeps.\n")
     models = (f"a=kenlm:{tmp_path}/broken.arpa", f"b=kenlm:{tmp_path}/broken.arpa@lower")
@@ -214,7 +214,7 @@ def test_a_missing_file_is_reported_before_a_model_is_read(tmp_path: Path) -> No
             step.run()
 
 
-def test_a_judge_reads_its_context() -> None:
+def test_context_is_added_to_the_judge() -> None:
     step = SearchTriplets.of(
         {
             "models": ("a=kenlm:a.arpa", "b=hf:b"),

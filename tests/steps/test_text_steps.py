@@ -1,6 +1,6 @@
 """Vocabularies, sentences and models of a text, made from Python.
 
-Witness of the records: checksums are computed again from the files that they name.
+Witness of the records: checksums computed from the files that the records name.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ def folder(tmp_path: Path, english: list[Sentence]) -> Path:
     return tmp_path
 
 
-def test_a_vocabulary_is_written_in_silence(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_vocabulary_step_and_its_record(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = folder / "vocab.txt"
     unwanted = folder / "unwanted.txt"
     words = MakeVocabulary(text=folder / "corpus.txt", out=out, min_count=2, without=unwanted).run()
@@ -46,20 +44,20 @@ def test_a_vocabulary_is_written_in_silence(
     assert capsys.readouterr() == ("", "")
 
 
-def test_words_come_from_a_text_or_from_published_lists(folder: Path) -> None:
+def test_vocabulary_needs_a_text_or_published_lists(folder: Path) -> None:
     with pytest.raises(InputError, match="from `text` or `published`"):
         MakeVocabulary(out=folder / "vocab.txt").run()
     with pytest.raises(InputError, match="are not filtered"):
         MakeVocabulary(out=folder / "vocab.txt", published=folder, language="any").run()
-    # Settings that are not about words change nothing about published lists, and are not refused
+    # Other settings are not refused, because they do not affect published lists
     step = MakeVocabulary(out=folder / "vocab.txt")
     assert replace(step, min_count=7).word_choice == step.word_choice
 
 
-def test_sentences_are_counted_for_a_study(
+def test_sentence_step_counts_sentences_for_a_study(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    vocabulary, out, said = folder / "vocab.txt", folder / "natural.txt", list[str]()
+    vocabulary, out, messages = folder / "vocab.txt", folder / "natural.txt", list[str]()
     MakeVocabulary(text=folder / "corpus.txt", out=vocabulary, min_count=1).run()
     needs = sentences_needed(2)
     selection = FindSentences(
@@ -68,20 +66,20 @@ def test_sentences_are_counted_for_a_study(
         settings=SentenceSettings(words="6-9", without=folder / "unwanted.txt"),
         vocabulary=vocabulary,
         for_models=2,
-    ).run(forwarding(SILENT, say=said.append))
+    ).run(forwarding(SILENT, say=messages.append))
     lines = out.read_text(encoding="utf-8").splitlines()
     assert lines == [sentence.text for sentence in selection]
-    # Every sentence of the text is either there or left out for one reason
+    # Every sentence of the text is either written or excluded for one reason
     record = record_of(out)
     assert len(lines) + sum(record["left_out"].values()) == 600
     assert record["needed"]["in all"] == needs.in_all
     assert record["complete"] is (needs.in_all <= len(lines))
     assert files_of(out) == ({"corpus.txt", "vocab.txt", "unwanted.txt"}, {"natural.txt"})
-    assert said[0] == f"{out}: {len(lines)} sentences."
+    assert messages[0] == f"{out}: {len(lines)} sentences."
     assert capsys.readouterr() == ("", "")
 
 
-def test_an_ngram_model_and_its_files(folder: Path) -> None:
+def test_ngram_training_and_its_files(folder: Path) -> None:
     out = folder / "bigram.arpa"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -91,9 +89,9 @@ def test_an_ngram_model_and_its_files(folder: Path) -> None:
     assert files_of(out) == ({"corpus.txt"}, names)
 
 
-def test_a_network_is_trained_once(folder: Path) -> None:
-    out, said = folder / "rnn", list[str]()
-    reporter = forwarding(SILENT, say=said.append)
+def test_trained_network_is_not_trained_again(folder: Path) -> None:
+    out, messages = folder / "rnn", list[str]()
+    reporter = forwarding(SILENT, say=messages.append)
     network = RecurrentSettings("rnn", embedding=4, hidden=4)
     training = TrainingSettings(epochs=1)
     step = TRAININGS["rnn"](
@@ -103,13 +101,13 @@ def test_a_network_is_trained_once(folder: Path) -> None:
     record = record_of(out)
     assert set(record["inputs"]) == {"corpus.txt"}
     assert set(record["outputs"]) == {"rnn"}
-    assert f"Load it as rnn:{out}." in said[-1]
+    assert f"Load it as rnn:{out}." in messages[-1]
     step.run(reporter)
-    assert "was trained before" in said[-2]
+    assert "was trained before" in messages[-2]
     assert record_of(out)["outputs"] == record["outputs"]
 
 
-def test_a_folder_in_place_of_a_file_is_told_by_its_field(folder: Path) -> None:
+def test_error_names_the_field_that_is_a_folder(folder: Path) -> None:
     with pytest.raises(InputError, match=r"`text` must be a file, got the folder"):
         FindSentences(text=folder, out=folder / "natural.txt").run()
 
@@ -119,11 +117,11 @@ def test_changed_and_tokenised_sentences_are_reported(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     lines = ["The ac\u00adtor saw it", "He did n't see it", "She saw it , and left"]
     text.write_text("\n".join(lines), encoding="utf-8")
-    said, warned = list[str](), list[str]()
+    messages, warning_lines = list[str](), list[str]()
     step = MakeVocabulary(text=text, out=tmp_path / "words.txt", every_word=True, min_count=1)
-    vocabulary = step.run(forwarding(SILENT, say=said.append, warn=warned.append))
+    vocabulary = step.run(forwarding(SILENT, say=messages.append, warn=warning_lines.append))
     assert "actor" in vocabulary.inner
-    assert len([line for line in warned if "tokenised" in line]) == 1
-    assert len([line for line in said if "1 sentence of 3" in line]) == 1
+    assert len([line for line in warning_lines if "tokenised" in line]) == 1
+    assert len([line for line in messages if "1 sentence of 3" in line]) == 1
     texts = record_of(tmp_path / "words.txt")["texts"]
     assert texts == {"text.txt": {"normalised": 1, "tokenised": pytest.approx(2 / 3)}}

@@ -1,4 +1,4 @@
-"""Reader of the trails of stored searches, so that tests can compare them."""
+"""Read the trails of stored searches, so that tests can compare them."""
 
 import json
 from collections.abc import Iterable, Mapping

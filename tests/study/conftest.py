@@ -1,4 +1,4 @@
-"""A study that has been run once, to be copied and changed."""
+"""A study that is run once; tests copy and change it."""
 
 import os
 import shutil
@@ -17,23 +17,23 @@ from tests.study import small
 def done_study(
     tmp_path_factory: pytest.TempPathFactory, english: list[Sentence], unseen: list[Sentence]
 ) -> Path:
-    """The folder of the small study, all of whose stages have been done; one for all workers."""
+    """The folder of the small study with all stages done, shared by all workers."""
     root = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
-        root = root.parent  # of the folders of all workers
-    finished, folder = root / "done-study", root / "study-at-work"
+        root = root.parent  # shared by all workers
+    final_folder, work_folder = root / "done-study", root / "study-at-work"
     with FileLock(root / "study.lock"):
-        if finished.exists():
-            return finished
-        folder.mkdir()
+        if final_folder.exists():
+            return final_folder
+        work_folder.mkdir()
         for name, sentences in (("corpus.txt", english[:800]), ("more.txt", unseen)):
             text = "".join(f"{sentence.text}\n" for sentence in sentences)
-            (folder / name).write_text(text, encoding="utf-8")
-        (folder / "study.toml").write_text(small.STUDY, encoding="utf-8")
+            (work_folder / name).write_text(text, encoding="utf-8")
+        (work_folder / "study.toml").write_text(small.STUDY, encoding="utf-8")
         with small.blank_figures():
-            done = small.run(folder)
-        assert done.done == small.STAGES
-        return folder.rename(finished)
+            study_run = small.run(work_folder)
+        assert study_run.done == small.STAGES
+        return work_folder.rename(final_folder)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -44,5 +44,5 @@ def _blank_figures() -> Iterator[None]:
 
 @pytest.fixture
 def study(done_study: Path, tmp_path: Path) -> Path:
-    """A copy of that folder."""
+    """A copy of the folder of the small study."""
     return Path(shutil.copytree(done_study, tmp_path / "small"))

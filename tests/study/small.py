@@ -1,4 +1,4 @@
-"""A small study of n-gram models, which runs in seconds, for tests."""
+"""A small study of n-gram models that runs in seconds."""
 
 import re
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ def run(folder: Path, **options: object) -> StudyRun:
 
 
 def change(folder: Path, *changes: tuple[str, str]) -> None:
-    """Replace texts of the study file, each of which stands there once."""
+    """Replace texts that occur once in the study file."""
     path = folder / "study.toml"
     text = path.read_text(encoding="utf-8")
     for old, new in changes:
@@ -75,8 +75,8 @@ def change(folder: Path, *changes: tuple[str, str]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def review_with(folder: Path, files: list[str]) -> None:
-    """Name files of decisions in the sections that select items."""
+def set_reviews(folder: Path, files: list[str]) -> None:
+    """Set the decision files in the sections that select items."""
     path = folder / "study.toml"
     text = re.sub(r"\nreview = .*", "", path.read_text(encoding="utf-8"))
     for section in ("select.natural", "select.triplets", "design"):
@@ -84,30 +84,30 @@ def review_with(folder: Path, files: list[str]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def leave_out(folder: Path, *sections: str) -> None:
+def omit(folder: Path, *sections: str) -> None:
     """Remove sections from the study file."""
-    header, *rest = (folder / "study.toml").read_text(encoding="utf-8").split("\n[")
-    kept = [section for section in rest if section.partition("]")[0] not in sections]
-    assert len(rest) - len(kept) == len(sections)
-    (folder / "study.toml").write_text("\n[".join((header, *kept)), encoding="utf-8")
+    header, *parts = (folder / "study.toml").read_text(encoding="utf-8").split("\n[")
+    kept_parts = [part for part in parts if part.partition("]")[0] not in sections]
+    assert len(parts) - len(kept_parts) == len(sections)
+    (folder / "study.toml").write_text("\n[".join((header, *kept_parts)), encoding="utf-8")
 
 
 @contextmanager
 def blank_figures() -> Iterator[None]:
-    """Write an empty file for each figure: what figures show is tested where they are drawn."""
+    """Write an empty file for each figure; other tests check the figures."""
 
-    def leave_blank(_figure: object, target: object, **_: object) -> None:
-        if isinstance(target, str | Path):
-            Path(target).write_bytes(b"")
+    def write_empty_file(_figure: object, path: object, **_: object) -> None:
+        if isinstance(path, str | Path):
+            Path(path).write_bytes(b"")
 
-    drawn = ("consistency_figure", "heat_map", "scatter_figure")
+    figures = ("consistency_figure", "heat_map", "scatter_figure")
     with ExitStack() as patches:
-        for name in (
-            *(f"contstim.experiments.analysis.figures.{each}" for each in drawn),
+        for target in (
+            *(f"contstim.experiments.analysis.figures.{name}" for name in figures),
             "contstim.steps.simulation.power_figure",
             "contstim.steps.design.summary_figure",
         ):
-            patches.enter_context(mock.patch(name, return_value=Figure()))
+            patches.enter_context(mock.patch(target, return_value=Figure()))
         patches.enter_context(mock.patch("contstim.reporting.canvas.lay_out"))
-        patches.enter_context(mock.patch("matplotlib.figure.Figure.savefig", leave_blank))
+        patches.enter_context(mock.patch("matplotlib.figure.Figure.savefig", write_empty_file))
         yield

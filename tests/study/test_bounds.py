@@ -1,4 +1,4 @@
-"""A study never writes outside its folder, and each of its paths has one owner."""
+"""A study writes only inside its folder, and each of its paths belongs to one stage."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tests.cli.running import run
 from tests.study import small
 from tests.study.small import change
 
-TRAINED = """\
+STUDY = """\
 [texts]
 training = "text.txt"
 [models]
@@ -22,30 +22,30 @@ a = { train = "ngram", order = 1%s }
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A study that trains a model on a text, and beside it what is not the study's."""
+    """A study that trains a model on a text, next to files outside the study."""
     (tmp_path / "other").mkdir()
     (tmp_path / "KEEP.txt").write_text("kept\n")
     folder = tmp_path / "study"
     folder.mkdir()
     (folder / "text.txt").write_text("The dog saw a cat.\nA cat saw the dog.\n" * 20)
-    (folder / "study.toml").write_text(TRAINED % "")
+    (folder / "study.toml").write_text(STUDY % "")
     return folder
 
 
-def _assert_kept(tmp_path: Path) -> None:
+def _assert_unchanged_outside(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} <= {"KEEP.txt", "other", "study"}
     assert (tmp_path / "KEEP.txt").read_text() == "kept\n"
     assert list((tmp_path / "other").iterdir()) == []
 
 
 @pytest.mark.parametrize("part", ["rule", "transform"])
-def test_a_rule_that_is_a_path_is_refused(folder: Path, tmp_path: Path, part: str) -> None:
-    text = TRAINED % f', {part} = "/../../../../KEEP.txt"'
+def test_rule_that_is_a_path_is_refused(folder: Path, tmp_path: Path, part: str) -> None:
+    text = STUDY % f', {part} = "/../../../../KEEP.txt"'
     (folder / "study.toml").write_text(text)
-    done = run(folder, "run", status=2)
-    assert "line 4, [models] a: " in done.stderr
+    result = run(folder, "run", status=2)
+    assert "line 4, [models] a: " in result.stderr
     assert not (folder / "results").exists()
-    _assert_kept(tmp_path)
+    _assert_unchanged_outside(tmp_path)
 
 
 LINKS = {
@@ -68,20 +68,20 @@ def test_links_out_of_the_folder_are_refused(folder: Path, tmp_path: Path, link:
     (folder / link).parent.mkdir(parents=True, exist_ok=True)
     (folder / link).symlink_to(LINKS[link])
     for command in (["run"], ["archive", "--as-it-is", "--out", str(folder / "out")]):
-        done = run(folder, *command, status=2)
-        assert f"{link!r} is, or is inside, a link that leads out of {folder}" in done.stderr
-        _assert_kept(tmp_path)
+        result = run(folder, *command, status=2)
+        assert f"{link!r} is, or is inside, a link that leads out of {folder}" in result.stderr
+        _assert_unchanged_outside(tmp_path)
 
 
-def test_a_link_within_the_folder_is_followed(folder: Path) -> None:
+def test_link_within_the_folder_is_followed(folder: Path) -> None:
     (folder / "large").mkdir()
     (folder / "results").symlink_to("large")
     assert run(folder, "run").returncode == 0
     assert (folder / "large" / "models" / "a.arpa").is_file()
 
 
-def test_names_in_an_archive_stay_within_it(study: Path, tmp_path: Path) -> None:
-    """A folder above the study, and a file whose name other systems read as a path."""
+def test_paths_in_an_archive_stay_inside_it(study: Path, tmp_path: Path) -> None:
+    """An input above the study, and a file name that other systems read as a path."""
     (study / "more.txt").rename(tmp_path / "..\\more.txt")
     change(study, ('"more.txt"', r'"../..\\more.txt"'))
     with pytest.raises(InputError, match="must be a file in"):
@@ -89,7 +89,7 @@ def test_names_in_an_archive_stay_within_it(study: Path, tmp_path: Path) -> None
     assert not (tmp_path / "out.zip").exists()
 
 
-def test_parent_folders_are_named_in_archive(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archive_renames_parent_folders(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "inside").mkdir()
     (folder / "inside" / "study.toml").write_text("")
     monkeypatch.chdir(folder / "inside")
@@ -124,18 +124,18 @@ OUTS = {
 
 
 @pytest.mark.parametrize("out", OUTS)
-def test_a_single_step_does_not_write_what_another_owns(tmp_path: Path, out: str) -> None:
+def test_step_cannot_write_paths_of_other_stages(tmp_path: Path, out: str) -> None:
     for name in ("corpus.txt", "more.txt"):
         (tmp_path / name).write_text("The cat sat on the small mat today.\n" * 2000)
     text = f'{small.STUDY}[train.ngram]\nout = "{out}"\n'
     (tmp_path / "study.toml").write_text(text)
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "link").symlink_to("..")
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as error:
         read_study(tmp_path)
-    assert OUTS[out] in str(refused.value)
+    assert OUTS[out] in str(error.value)
     line = text.splitlines().index(f'out = "{out}"') + 1
-    assert any(f"line {number}, [train.ngram]" in str(refused.value) for number in (line - 1, line))
+    assert any(f"line {number}, [train.ngram]" in str(error.value) for number in (line - 1, line))
 
 
 def test_models_with_one_path_are_refused(tmp_path: Path) -> None:

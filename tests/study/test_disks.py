@@ -1,7 +1,7 @@
-"""Disks that cannot be written: a named error, nothing half-written, and the study goes on later.
+"""Unwritable disks: a clear error, no partial file, and a study that can be resumed.
 
-A superuser may write everywhere: of a folder that is read only the operating system's error is
-raised where it would be.
+A superuser may write everywhere, so the tests raise the operating system's error for a read-only
+folder.
 """
 
 import errno
@@ -44,47 +44,48 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _error(number: int) -> OSError:
+def _os_error(number: int) -> OSError:
     return OSError(number, os.strerror(number))
 
 
 @pytest.mark.parametrize("call", ["mkdir", "open"])
-def test_a_folder_that_is_read_only_is_named(folder: Path, call: str) -> None:
+def test_error_names_a_read_only_folder(folder: Path, call: str) -> None:
     if call == "open":
         (folder / "results").mkdir()
-    before = sorted(folder.rglob("*"))
-    real = getattr(Path, call)
+    paths = sorted(folder.rglob("*"))
+    original = getattr(Path, call)
 
-    def refuse(path: Path, *given: object, **more: object) -> object:
-        if path.parts[0] == "results" and (call == "mkdir" or "r" not in str(given)):
-            raise _error(errno.EROFS)
-        return real(path, *given, **more)
+    def refuse(path: Path, *args: object, **kwargs: object) -> object:
+        if path.parts[0] == "results" and (call == "mkdir" or "r" not in str(args)):
+            raise _os_error(errno.EROFS)
+        return original(path, *args, **kwargs)
 
     with mock.patch.object(Path, call, refuse):
-        done = run(folder, "run")
-        shown = succeed(folder, "status")
-    assert done.returncode == 2
+        result = run(folder, "run")
+        status = succeed(folder, "status")
+    assert result.returncode == 2
     assert (
-        "error: Cannot use the lock results/.lock: Read-only file system. Its folder" in done.stderr
+        "error: Cannot use the lock results/.lock: Read-only file system. Its folder"
+        in result.stderr
     )
-    assert shown.count("not done") == 4
-    assert sorted(folder.rglob("*")) == before
+    assert status.count("not done") == 4
+    assert sorted(folder.rglob("*")) == paths
 
 
-def test_what_cannot_be_removed_is_named(folder: Path) -> None:
-    left = folder / "results" / ".1.partial"
-    left.mkdir(parents=True)
-    with mock.patch.object(shutil, "rmtree", side_effect=_error(errno.EACCES)):
-        done = run(folder, "run")
-    assert done.returncode == 2
-    assert "error: Cannot remove results/.1.partial: Permission denied." in done.stderr
+def test_error_names_a_folder_that_cannot_be_removed(folder: Path) -> None:
+    partial = folder / "results" / ".1.partial"
+    partial.mkdir(parents=True)
+    with mock.patch.object(shutil, "rmtree", side_effect=_os_error(errno.EACCES)):
+        result = run(folder, "run")
+    assert result.returncode == 2
+    assert "error: Cannot remove results/.1.partial: Permission denied." in result.stderr
     succeed(folder, "run", "--quiet")
-    assert not left.exists()
+    assert not partial.exists()
 
 
 @contextmanager
-def _files_of(size: int) -> Iterator[None]:
-    """The operating system's own limit, as `ulimit -f` sets it."""
+def _size_limit(size: int) -> Iterator[None]:
+    """Set the operating system's limit on file sizes, as `ulimit -f` does."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -93,25 +94,25 @@ def _files_of(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_files_that_may_not_be_as_large_are_named_and_the_study_goes_on(folder: Path) -> None:
-    """At every limit up to that of the largest file; then the results are those without any."""
-    whole = Path(shutil.copytree(folder, folder.parent / f"{folder.name}-whole"))
-    succeed(whole, "run", "--quiet")
-    named = []
+def test_error_names_files_that_exceed_the_size_limit(folder: Path) -> None:
+    """After failures at increasing limits, the results equal those without a limit."""
+    copy = Path(shutil.copytree(folder, folder.parent / f"{folder.name}-whole"))
+    succeed(copy, "run", "--quiet")
+    errors = []
     for size in (100, 3_000, 6_000, 12_000, 50_000):
-        with _files_of(size):
-            done = run(folder, "run", "--quiet")
-        assert done.returncode == 2, size
-        named.append(done.stderr.split("error: ")[-1].strip())
+        with _size_limit(size):
+            result = run(folder, "run", "--quiet")
+        assert result.returncode == 2, size
+        errors.append(result.stderr.split("error: ")[-1].strip())
         assert not list(folder.rglob("*.partial"))
-    assert named[0] == "Cannot write index.html: File too large."
-    assert named[-1].startswith("results/contstim.sqlite cannot be written (disk I/O error): the ")
+    assert errors[0] == "Cannot write index.html: File too large."
+    assert errors[-1].startswith("results/contstim.sqlite cannot be written (disk I/O error): the ")
     succeed(folder, "run", "--quiet")
     for name in ("natural.txt", "scores.csv", "models/b.arpa"):
-        assert (folder / "results" / name).read_bytes() == (whole / "results" / name).read_bytes()
+        assert (folder / "results" / name).read_bytes() == (copy / "results" / name).read_bytes()
 
 
-def test_a_store_that_cannot_grow_is_named(tmp_path: Path) -> None:
-    with _files_of(20_000), pytest.raises(ContstimError, match=r"may be full, .* \(ulimit -f\)"):
+def test_error_names_a_store_that_cannot_grow(tmp_path: Path) -> None:
+    with _size_limit(20_000), pytest.raises(ContstimError, match=r"may be full, .* \(ulimit -f\)"):
         Store(tmp_path / "a.sqlite")
     Store(tmp_path / "a.sqlite").close()

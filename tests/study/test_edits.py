@@ -1,6 +1,6 @@
-"""Edits of a study: each does again exactly the stages that a table says.
+"""After an edit of a study, a run repeats exactly the stages in a table.
 
-The table was written before any of it was run.
+The table was written before the first run.
 """
 
 import csv
@@ -20,7 +20,7 @@ from contstim.files.records import Record
 from contstim.items.stimuli import read_trials
 from contstim.study.verification import verify_folder
 from contstim.testing.platform import read_csv_rows
-from tests.study.small import STAGES, change, leave_out, review_with, run
+from tests.study.small import STAGES, change, omit, run, set_reviews
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +57,7 @@ def _delete(name: str) -> Callable[[Path], None]:
 def _reject_first(
     table: str, identifier: str, kind: str, *changes: tuple[str, str]
 ) -> Callable[[Path], None]:
-    """Write a review that rejects the first item of a table, and change the study file."""
+    """Return a function that rejects the first item of a table and changes the study file."""
 
     def reject(folder: Path) -> None:
         rows = read_csv_rows(folder / "results" / table)
@@ -76,14 +76,14 @@ def _reject_first(
                 writer.writerow(
                     ["Ann", row[identifier], kind, "", "", 0, *models, *sentences, decision, ""]
                 )
-        review_with(folder, ["review.csv"])
+        set_reviews(folder, ["review.csv"])
         change(folder, *changes)
 
     return reject
 
 
-def _drop_a_word(folder: Path) -> None:
-    """Remove by hand a word from the vocabulary that many natural sentences have."""
+def _remove_a_word(folder: Path) -> None:
+    """Remove a word of many natural sentences from the vocabulary by hand."""
     path = folder / "results" / "vocabulary.txt"
     lines = path.read_text(encoding="utf-8").split("\n")
     natural = (folder / "results" / "natural.txt").read_text(encoding="utf-8").split()
@@ -95,11 +95,11 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "nothing": (lambda _folder: None, set()),
     "times of all files": (_touch, set()),
     "the title": (edit(('"Small"', '"Smaller"')), set()),
-    "where sentences are scored": (
+    "the executor of scores": (
         edit(("[review]", '[score]\nexecutor = "processes"\nworkers = 2\n[review]')),
         set(),
     ),
-    "where searches run": (edit(("max_changes = 2", "max_changes = 2\nworkers = 1")), set()),
+    "workers of searches": (edit(("max_changes = 2", "max_changes = 2\nworkers = 1")), set()),
     "the training text": (_append("corpus.txt", "The cat and the dog sleep.\n"), {*STAGES}),
     "a natural sentence of another length": (_append("more.txt", "They sleep.\n"), {"sentences"}),
     "the seed": (
@@ -123,11 +123,11 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         edit(("catch_per_group = 1", "catch_per_group = 2")),
         {"design", *AFTER_TRIALS},
     ),
-    "what people answer": (
+    "the response scale": (
         edit(("catch_per_group = 1", 'catch_per_group = 1\nscale = "choice"')),
         {"design", *AFTER_TRIALS},
     ),
-    "what is rare": (
+    "the limit of rare words": (
         edit(("rare = 3.0", "rare = 3.5")),
         {"review pairs", "review triplets", "review trials"},
     ),
@@ -136,32 +136,32 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         edit(("participants = 12", "participants = 15")),
         {"simulate", "analyze"},
     ),
-    "as many participants as are planned": (
+    "the planned number of participants": (
         edit(("participants = 12\n", "")),
         {"simulate", "analyze"},
     ),
     "fewer failures to list": (edit(("worst = 4", "worst = 3")), {"analyze"}),
     "a list for the export": (edit(("[export.csv]", "[export.csv]\nseed = 5")), {"export csv"}),
-    "where networks run": (
+    "the device of networks": (
         edit(("[vocabulary]", '[loading]\ndevice = "cpu"\n[vocabulary]')),
         {"score sentences", "triplets", "score trials"},
     ),
-    "a table that is gone": (_delete("results/pairs.csv"), {"select natural"}),
-    "a folder that is gone": (_delete("results/analysis"), {"analyze"}),
-    "a word of the vocabulary": (_drop_a_word, {"sentences", "score sentences", *AFTER_SCORES}),
+    "a removed table": (_delete("results/pairs.csv"), {"select natural"}),
+    "a removed folder": (_delete("results/analysis"), {"analyze"}),
+    "a word of the vocabulary": (_remove_a_word, {"sentences", "score sentences", *AFTER_SCORES}),
     "a rejected pair": (
         _reject_first("pairs.csv", "trial_id", "pair"),
         {"select natural", "select triplets", "design", "review pairs", *AFTER_TRIALS},
     ),
     "a rejected triplet": (
-        # With fewer triplets, none is left to select
+        # With fewer triplets, none remains to select
         _reject_first("selected.csv", "triplet_id", "triplet", ("per_pair = 4", "per_pair = 8")),
         {
             *("triplets", "select natural", "select triplets", "design", "review triplets"),
             *AFTER_TRIALS,
         },
     ),
-    "a model more": (
+    "another model": (
         edit(("[vocabulary]", 'trigram = { train = "ngram", order = 3 }\n[vocabulary]')),
         {"model trigram", "vocabulary", "score sentences", *AFTER_SCORES},
     ),
@@ -170,45 +170,45 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EDITS)
-def test_an_edit_does_again_what_depends_on_it_and_nothing_else(study: Path, name: str) -> None:
-    make, expected = EDITS[name]
-    make(study)
-    done = run(study)
-    assert set(done.done) == expected
-    again = run(study)
-    assert again.done == ()
+def test_edit_repeats_exactly_the_dependent_stages(study: Path, name: str) -> None:
+    make_edit, expected = EDITS[name]
+    make_edit(study)
+    first_run = run(study)
+    assert set(first_run.done) == expected
+    second_run = run(study)
+    assert second_run.done == ()
 
 
 @pytest.mark.slow
-def test_a_removed_model_leaves_the_others_as_they_were(study: Path) -> None:
-    """Files of the two that stay equal those of a study that never had a third."""
+def test_removed_model_leaves_other_results_unchanged(study: Path) -> None:
+    """Results of the other two models equal those before the third model was added."""
     tables = [study / "results" / name for name in ("scores.csv", "pairs.csv", "triplets.csv")]
-    before = [path.read_bytes() for path in tables]
+    contents = [path.read_bytes() for path in tables]
     trigram = 'trigram = { train = "ngram", order = 3 }\n'
     change(study, ("[vocabulary]", f"{trigram}[vocabulary]"))
     run(study)
-    assert [path.read_bytes() for path in tables] != before
+    assert [path.read_bytes() for path in tables] != contents
     change(study, (trigram, ""))
-    done = run(study)
-    assert not {"model bigram", "model unigram", "sentences"} & {*done.done}
-    assert [path.read_bytes() for path in tables] == before
+    last_run = run(study)
+    assert not {"model bigram", "model unigram", "sentences"} & {*last_run.done}
+    assert [path.read_bytes() for path in tables] == contents
 
 
 @pytest.mark.parametrize("last", ["sentences", pytest.param(None, marks=pytest.mark.slow)])
-def test_a_file_changed_by_hand_is_named_and_not_overwritten(study: Path, last: str | None) -> None:
-    _drop_a_word(study)
+def test_file_edited_by_hand_is_not_overwritten(study: Path, last: str | None) -> None:
+    _remove_a_word(study)
     assert run(study, last=last).edited == ("results/vocabulary.txt",)
     change(study, ("min_count = 4", "min_count = 5"))
-    with pytest.raises(InputError, match=r"results/vocabulary\.txt: changed by hand after") as why:
+    with pytest.raises(InputError, match=r"results/vocabulary\.txt: changed by hand after") as exc:
         run(study)
-    assert "min count: 4 → 5" in str(why.value)
+    assert "min count: 4 → 5" in str(exc.value)
     assert "vocabulary" in run(study, overwrite=True, last=last).done
     assert run(study, last=last).edited == ()
 
 
-def test_texts_of_an_exported_page_are_the_users_to_edit(study: Path) -> None:
-    """An edited consent text is copied into the page, and stays when trials change."""
-    leave_out(study, "review", "power", "simulate", "analyze")
+def test_user_may_edit_texts_of_the_exported_page(study: Path) -> None:
+    """An edited consent text is copied into the page and kept when trials change."""
+    omit(study, "review", "power", "simulate", "analyze")
     change(study, ("[export.csv]", "[export.jspsych]"))
     assert run(study).done == ("export jspsych",)
     page = study / "results" / "export" / "jspsych"
@@ -225,9 +225,9 @@ def test_texts_of_an_exported_page_are_the_users_to_edit(study: Path) -> None:
     assert run(study, last="export").edited == ("results/export/jspsych/experiment.js",)
 
 
-def test_a_study_exports_to_jatos_and_reads_its_results(study: Path) -> None:
-    """One archive, of the texts and the title as they stand, and answers as JATOS writes them."""
-    leave_out(study, "review", "power", "simulate", "analyze")
+def test_study_exports_to_jatos_and_imports_results(study: Path) -> None:
+    """The archive contains the current texts and title; responses are in the format of JATOS."""
+    omit(study, "review", "power", "simulate", "analyze")
     change(study, ("[export.csv]", "[export.jatos]"), ("twins = true", 'scale = "choice"'))
     assert run(study).done[-1] == "export jatos"
     folder = study / "results" / "export" / "jatos"
@@ -235,15 +235,15 @@ def test_a_study_exports_to_jatos_and_reads_its_results(study: Path) -> None:
     change(study, ("[export.jatos]", '[export.jatos]\ntitle = "Other"'))
     assert run(study).done == ("export jatos",)
     (archive,) = folder.glob("*.jzip")
-    with ZipFile(archive) as packed:
-        assert "I agree." in packed.read("contstim_other/study.json").decode()
-        assert json.loads(packed.read("contstim_other.jas"))["data"]["title"] == "Other"
-    asked = '[[questions]]\nname = "age"\nwhen = "before"\nkind = "number"\nquestion = "Age?"\n'
-    asked += 'question_de = "Alter?"\noptions = "18|99"\n\n[export.jatos]\nlanguage = "de"'
-    change(study, ("[export.jatos]", asked))
+    with ZipFile(archive) as zip_file:
+        assert "I agree." in zip_file.read("contstim_other/study.json").decode()
+        assert json.loads(zip_file.read("contstim_other.jas"))["data"]["title"] == "Other"
+    questions = '[[questions]]\nname = "age"\nwhen = "before"\nkind = "number"\nquestion = "Age?"\n'
+    questions += 'question_de = "Alter?"\noptions = "18|99"\n\n[export.jatos]\nlanguage = "de"'
+    change(study, ("[export.jatos]", questions))
     assert run(study).done == ("questions", "export jatos")
     content = json.loads((folder / "page" / "study.json").read_text(encoding="utf-8"))
-    assert [each["question"] for each in content["questions"]] == ["Alter?"]
+    assert [question["question"] for question in content["questions"]] == ["Alter?"]
     change(study, ('"Age?"', '"How old?"'), ('\nlanguage = "de"', ""))
     assert run(study).done == ("questions", "export jatos")
     page = (study / "index.html").read_text(encoding="utf-8")
@@ -257,54 +257,54 @@ def test_a_study_exports_to_jatos_and_reads_its_results(study: Path) -> None:
     ]
     (study / "jatos.txt").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     toml = study / "study.toml"
-    told = '\n[import.jatos]\nfiles = ["jatos.txt"]\nkeep = ["age"]\n'
-    toml.write_text(toml.read_text(encoding="utf-8") + told, encoding="utf-8")
+    section = '\n[import.jatos]\nfiles = ["jatos.txt"]\nkeep = ["age"]\n'
+    toml.write_text(toml.read_text(encoding="utf-8") + section, encoding="utf-8")
     assert run(study).done == ("import jatos",)
-    found = read_responses(study / "results" / "responses.csv", trials)
-    assert {r.trial_id for r in found} == {row["trial_id"] for row in rows}
-    assert {r.choice for r in found} == {2}
-    kept = read_answers(study / "results" / "responses.csv.questions.csv")
-    assert kept == [QuestionAnswer("ann", "age", "30")]
+    responses = read_responses(study / "results" / "responses.csv", trials)
+    assert {r.trial_id for r in responses} == {row["trial_id"] for row in rows}
+    assert {r.choice for r in responses} == {2}
+    answers = read_answers(study / "results" / "responses.csv.questions.csv")
+    assert answers == [QuestionAnswer("ann", "age", "30")]
     assert [file.path for file in verify_folder(study).wrong if "responses" in file.path] == []
 
 
-def test_a_killed_rerun_is_not_done(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither with the new key nor with the old one, to which somebody goes back."""
+def test_killed_rerun_is_repeated(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stage is done neither with the new settings nor with the restored old ones."""
     table = study / "results" / "pairs.csv"
-    before = table.read_bytes()
+    content = table.read_bytes()
     change(study, ("[select.natural]\nper_pair = 3", "[select.natural]\nper_pair = 6"))
 
-    def killed(_record: Record, *, private: bool) -> None:
+    def interrupt(_record: Record, *, private: bool) -> None:
         del private
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Record, "write", killed)
+    with monkeypatch.context() as patch:
+        patch.setattr(Record, "write", interrupt)
         with pytest.raises(KeyboardInterrupt):
             run(study, last="select natural")
-    assert table.read_bytes() != before
+    assert table.read_bytes() != content
     change(study, ("[select.natural]\nper_pair = 6", "[select.natural]\nper_pair = 3"))
     assert run(study, last="select natural").done == ("select natural",)
-    assert table.read_bytes() == before
+    assert table.read_bytes() == content
     assert run(study, last="design").done == ()
 
 
-def test_a_file_of_words_is_read_by_the_search_that_names_it(study: Path) -> None:
-    """A word that is excluded later stands in no triplet any more."""
+def test_search_reads_the_excluded_words_of_a_file(study: Path) -> None:
+    """A word that is excluded later occurs in no triplet of the next run."""
     (study / "block.txt").write_text("xylophone\n", encoding="utf-8")
     change(study, ("max_changes = 2", 'max_changes = 2\nexclude = ["block.txt"]'))
     assert "triplets" in run(study, last="triplets").done
     triplets = study / "results" / "triplets.csv"
     row = read_csv_rows(triplets)[0]
-    put_in = {*row["synthetic_1"].split()} - {*row["natural"].split()}
-    word = min(put_in).strip(".").lower()
+    new_words = {*row["synthetic_1"].split()} - {*row["natural"].split()}
+    word = min(new_words).strip(".").lower()
     (study / "block.txt").write_text(f"{word}\n", encoding="utf-8")
     assert run(study, last="triplets").done == ("triplets",)
     synthetic = [r[name] for r in read_csv_rows(triplets) for name in ("synthetic_1",)]
     assert word not in " ".join(synthetic).lower().replace(".", "").split()
 
 
-def test_a_run_may_stop_behind_a_stage_and_begin_with_one(study: Path) -> None:
+def test_run_may_begin_with_and_stop_after_a_stage(study: Path) -> None:
     change(study, ("[select.natural]\nper_pair = 3", "[select.natural]\nper_pair = 6"))
     assert run(study, last="select natural").done == ("select natural",)
     assert run(study, last="review").done[:2] == ("review pairs", "design")

@@ -1,4 +1,4 @@
-"""A study with a model of the hub, which gets a new commit there."""
+"""A study with a model of the hub that gets a new commit."""
 
 import json
 import re
@@ -32,7 +32,7 @@ words = "8"
 """
 
 
-def test_a_new_commit_does_again_what_loads_the_model(
+def test_new_commit_repeats_stages_that_load_the_model(
     tmp_path: Path, english: list[Sentence], unseen: list[Sentence], hub_model: Callable[[str], str]
 ) -> None:
     folder = tmp_path / "study"
@@ -48,17 +48,17 @@ def test_a_new_commit_does_again_what_loads_the_model(
     stale = {file.path for file in verify_folder(folder).wrong if file.state is FileState.STALE}
     assert {"results/vocabulary.txt", "results/scores.csv"} <= stale
     reasons: dict[str, tuple[str, ...]] = {}
-    run = small.run(
+    study_run = small.run(
         folder, begin=lambda stage, examination: reasons.update({stage.name: examination.reasons})
     )
-    assert run.done == ("vocabulary", "score sentences")
+    assert study_run.done == ("vocabulary", "score sentences")
     assert reasons["score sentences"] == (f"someone/small {'a' * 40} → {'b' * 40}",)
     assert not verify_folder(folder).wrong
     _check_contexts(folder)
 
 
 def _check_contexts(folder: Path) -> None:
-    """Three models that differ in rule and context: scores, record and text of the methods."""
+    """Check scores, record and methods of models that differ in rule and context."""
     table = ScoreTable.from_file(folder / "results" / "scores.csv")
     columns = [table.column(name) for name in ("small", "prompted", "again")]
     assert all((first != second).any() for first, second in combinations(columns, 2))

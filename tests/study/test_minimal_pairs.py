@@ -48,7 +48,7 @@ model = "three"
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def minimal_study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     folder = tmp_path_factory.mktemp("minimal")
     (folder / "study.toml").write_text(MATERIALS, encoding="utf-8")
     study = read_study(folder)
@@ -56,60 +56,60 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return study
 
 
-def test_texts_and_page_state_the_selection_by_models_and_paradigm(done: Study) -> None:
-    """Witness: verdicts counted again from the table of scores."""
-    with chdir(done.folder):
-        facts = StudyFacts(done)
+def test_texts_and_page_report_the_selected_minimal_pairs(minimal_study: Study) -> None:
+    """Witness: verdicts counted from the table of scores."""
+    with chdir(minimal_study.folder):
+        facts = StudyFacts(minimal_study)
         texts = datasheet(facts).markdown(), methods(facts).markdown()
         pairs = read_controversial_minimal_pairs("results/minimal-pairs.csv")
         certificate = read_json_object("results/minimal-pairs.csv.certificate.json")
         scores = read_table("results/evaluate-blimp/pairs.csv")
-        page = study_page(done, stage_states(done)).html()
-    right = [
+        page = study_page(minimal_study, stage_states(minimal_study)).html()
+    is_right = [
         [
             float(g) - float(b) > 1e-4  # nats, far above rounding
             for g, b in zip(scores[f"{m}: good"], scores[f"{m}: bad"], strict=True)
         ]
         for m in ("two", "three")
     ]
-    alone = Counter(
-        (paradigm.replace("_", " "), one)
-        for paradigm, one, other in zip(scores["paradigm"], *right, strict=True)
-        if one != other
+    one_sided = Counter(
+        (paradigm.replace("_", " "), two)
+        for paradigm, two, three in zip(scores["paradigm"], *is_right, strict=True)
+        if two != three
     )
     paradigms = {name.replace("_", " ") for name in scores["paradigm"]}
-    differ = {name for name, _ in alone}
+    differing = {name for name, _ in one_sided}
     first, second = (
-        sum(n for (_, one), n in alone.items() if one is which) for which in (True, False)
+        sum(n for (_, two), n in one_sided.items() if two is side) for side in (True, False)
     )
-    chosen = Counter(pair.paradigm.replace("_", " ") for pair in pairs)
-    bound, objective = f"{certificate['bound']:.6g}", f"{certificate['objective']:.6g}"
-    of_paradigms = ", ".join(f"{name} ({n})" for name, n in sorted(chosen.items()))
-    stated = (
+    counts = Counter(pair.paradigm.replace("_", " ") for pair in pairs)
+    proven_bound, objective = f"{certificate['bound']:.6g}", f"{certificate['objective']:.6g}"
+    paradigm_counts = ", ".join(f"{name} ({n})" for name, n in sorted(counts.items()))
+    summary = (
         f"two alone prefers the acceptable sentence in {first} minimal pairs, three alone in "
-        f"{second}. Selected minimal pairs by paradigm: {of_paradigms}. "
-        f"The two models prefer the same sentences in {len(paradigms - differ)} of "
+        f"{second}. Selected minimal pairs by paradigm: {paradigm_counts}. "
+        f"The two models prefer the same sentences in {len(paradigms - differing)} of "
         f"{len(paradigms)} paradigms: "
-        f"{', '.join(sorted(paradigms - differ))}."
+        f"{', '.join(sorted(paradigms - differing))}."
     )
-    assert stated in texts[0]
-    assert stated in page
-    assert bound == objective
+    assert summary in texts[0]
+    assert summary in page
+    assert proven_bound == objective
     proof = f": {objective}. This is the proven maximum for the {first + second} candidates"
     assert proof in texts[0]
-    for part in (
+    for statement in (
         "The selection is the proven optimum",
         f"{len(scores['paradigm']):,} minimal pairs of {len(paradigms)} paradigms (generated)",
         "4 for each pair of models",
-        f"In {len(paradigms - differ)} paradigms, all models prefer the same sentences.",
+        f"In {len(paradigms - differing)} paradigms, all models prefer the same sentences.",
     ):
-        assert part in texts[1]
+        assert statement in texts[1]
 
 
-def test_names_that_differ_in_capitals_alone_are_told_apart(done: Study) -> None:
-    """Property: models and paradigms are as many as there are names."""
-    with chdir(done.folder):
-        facts = StudyFacts(done)
+def test_names_that_differ_only_in_case_are_distinguished(minimal_study: Study) -> None:
+    """There are as many models and paradigms as names."""
+    with chdir(minimal_study.folder):
+        facts = StudyFacts(minimal_study)
         rows = [
             dict(zip(("model_1", "model_2", "paradigm"), names, strict=True))
             | {"model_1_right": str(number), "model_2_right": "0", "chosen": "0"}
@@ -123,14 +123,14 @@ def test_names_that_differ_in_capitals_alone_are_told_apart(done: Study) -> None
     assert "In 1 paradigm, all models prefer the same sentences." in texts[1]
 
 
-def test_a_study_holds_whose_files_are_named_whole_or_by_links(done: Study, tmp_path: Path) -> None:
-    """Property: what was done holds, however the study file says where its inputs are."""
-    (tmp_path / "link").symlink_to(done.folder / "results" / "generated")
+def test_absolute_paths_and_links_keep_stages_done(minimal_study: Study, tmp_path: Path) -> None:
+    """Stages stay up to date however the study file names their inputs."""
+    (tmp_path / "link").symlink_to(minimal_study.folder / "results" / "generated")
     (tmp_path / "study.toml").write_text(
         f"""
 [models]
-two = "kenlm:{done.folder}/results/models/two.arpa"
-three = "kenlm:{done.folder}/results/models/three.arpa"
+two = "kenlm:{minimal_study.folder}/results/models/two.arpa"
+three = "kenlm:{minimal_study.folder}/results/models/three.arpa"
 [evaluate.blimp]
 data = "link"
 method = ["full-sentence"]
@@ -142,8 +142,8 @@ per_pair = 4
     study = read_study(tmp_path)
     run_study(study)
     assert {state.state for state in stage_states(study)} == {"done"}
-    given = sorted((done.folder / "results" / "generated").glob("*.jsonl"))
-    texts = {path: path.read_text(encoding="utf-8") for path in given}
+    paths = sorted((minimal_study.folder / "results" / "generated").glob("*.jsonl"))
+    texts = {path: path.read_text(encoding="utf-8") for path in paths}
     for path, text in texts.items():
         path.write_text(text + "\n", encoding="utf-8")
     try:
@@ -153,7 +153,7 @@ per_pair = 4
             path.write_text(text, encoding="utf-8")
     assert changed.state == "stale"
     assert changed.because.startswith("changed: ")
-    assert changed.because.endswith(f", … ({len(given)} in all)")
+    assert changed.because.endswith(f", … ({len(paths)} in all)")
 
 
 @pytest.mark.slow
@@ -163,8 +163,8 @@ def test_study_of_generated_minimal_pairs(tmp_path: Path, monkeypatch: pytest.Mo
     run_study(read_study(tmp_path))
     pairs = read_controversial_minimal_pairs("results/minimal-pairs.csv")
     trials = read_trials("results/trials.csv")
-    shown = {t.source_id for t in trials if t.condition is Condition.MINIMAL_PAIR}
-    assert shown == {pair.trial_id for pair in pairs}
+    source_ids = {t.source_id for t in trials if t.condition is Condition.MINIMAL_PAIR}
+    assert source_ids == {pair.trial_id for pair in pairs}
     assert len(pairs) == 4
     judges = read_table("results/analysis/tables/paradigms.csv")["judge"]
     assert {*judges} == {"grammar", "two", "three"}

@@ -1,6 +1,6 @@
 """The page of a study at every stage of a run.
 
-Witnesses: Python's HTML parser, the files that links lead to, and what was written into the study.
+Witnesses: Python's HTML parser, the linked files, and the content of the study.
 """
 
 import os
@@ -81,7 +81,7 @@ _EMPTY = (TextsSection(), (), Loading())
 
 
 class _Page(HTMLParser):
-    """Titles, texts and links of a page."""
+    """Headings, texts and links of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -95,14 +95,14 @@ class _Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        of = dict(attrs)
+        attributes = dict(attrs)
         self._tag = tag
-        self.alerts += of.get("role") == "alert"
+        self.alerts += attributes.get("role") == "alert"
         self._depth += tag == "details"
         if tag == "a":
-            self.links.append(of["href"] or "")
+            self.links.append(attributes["href"] or "")
         assert tag != "script"
-        assert not (of.get("src") or "").startswith("http")
+        assert not (attributes.get("src") or "").startswith("http")
 
     def handle_endtag(self, tag: str) -> None:
         self._depth -= tag == "details"
@@ -110,7 +110,7 @@ class _Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         self.texts.append(data)
         if self._tag == "summary":
-            # Of what is folded on the page itself, but numbers of stages and warnings
+            # Outermost folded parts, except those that begin with a number
             self.folded += [data] * (self._depth == 1 and not data[0].isdigit())
             self._tag = ""
         if self._tag in ("h1", "h2"):
@@ -130,46 +130,46 @@ WORDS = (
 )
 
 
-def _sentences(number: int, seed: int) -> str:
-    """Sentences of eight words, one a line, faster than those of the embedded English."""
-    draw = random.Random(seed)
+def _make_text(number: int, seed: int) -> str:
+    """Return sentences of eight words, one per line; faster than the embedded English."""
+    rng = random.Random(seed)
     adjectives, nouns, verbs, adverbs = (words.split() for words in WORDS)
     lines = []
     for _ in range(number):
-        (old, young), (man, dog) = draw.sample(adjectives, 2), draw.sample(nouns, 2)
-        # Words that follow one another more often than chance has it, for the bigram model
-        verb = verbs[nouns.index(man) % len(verbs)] if draw.random() < 0.7 else draw.choice(verbs)
-        lines.append(f"The {old} {man} {verb} a {young} {dog} {draw.choice(adverbs)}.")
+        (old, young), (man, dog) = rng.sample(adjectives, 2), rng.sample(nouns, 2)
+        # Frequent word pairs, which the bigram model can learn
+        verb = verbs[nouns.index(man) % len(verbs)] if rng.random() < 0.7 else rng.choice(verbs)
+        lines.append(f"The {old} {man} {verb} a {young} {dog} {rng.choice(adverbs)}.")
     return "\n".join(lines) + "\n"
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, dict[str, _Page]]:
-    """A study that was run, and its page when each stage began."""
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, dict[str, _Page]]:
+    """A finished study, and its page at the beginning of each stage."""
     folder = tmp_path_factory.mktemp("study")
-    (folder / "training.txt").write_text(_sentences(300, seed=1))
-    (folder / "more.txt").write_text(_sentences(100, seed=2))
+    (folder / "training.txt").write_text(_make_text(300, seed=1))
+    (folder / "more.txt").write_text(_make_text(100, seed=2))
     (folder / "study.toml").write_text(STUDY)
     study = read_study(folder)
-    before: dict[str, _Page] = {}
+    pages: dict[str, _Page] = {}
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        patch.setattr("contstim.study.running.perform", _watching(study, before))
+        patch.setattr("contstim.study.running.perform", _record_pages(study, pages))
         patch.setattr("contstim.study.running._PAGE_SECONDS", 0.0)
         warnings.simplefilter("ignore")  # the text is small
-        run_study(study, reporter=_Search(before))
-    return study, before
+        run_study(study, reporter=_SearchReporter(pages))
+    return study, pages
 
 
-Finished = tuple[Study, dict[str, _Page]]
+FinishedRun = tuple[Study, dict[str, _Page]]
 
 
 @pytest.fixture
-def study(finished: Finished) -> Study:
-    return finished[0]
+def study(finished_run: FinishedRun) -> Study:
+    return finished_run[0]
 
 
-class _Search(Reporter):
-    """Looks at the page before the last triplet of a search is there."""
+class _SearchReporter(Reporter):
+    """Reads the page before the last triplet of a search is found."""
 
     def __init__(self, pages: dict[str, _Page]) -> None:
         self._pages = pages
@@ -179,47 +179,47 @@ class _Search(Reporter):
             self._pages.setdefault(SEARCHING, _Page(PAGE.read_text()))
 
 
-def _watching(study: Study, pages: dict[str, _Page]) -> Callable[..., Outcome[Any]]:
-    """The function that does a step, which looks at the page before."""
+def _record_pages(study: Study, pages: dict[str, _Page]) -> Callable[..., Outcome[Any]]:
+    """Return a function that reads the page and then performs a step."""
     names = {id(stage.step): stage.name for stage in study.stages}
 
-    def look(step: Step[Any], reporter: Reporter) -> Outcome[Any]:
+    def record_and_perform(step: Step[Any], reporter: Reporter) -> Outcome[Any]:
         pages[names[id(step)]] = _Page(PAGE.read_text())
         return perform(step, reporter)
 
-    return look
+    return record_and_perform
 
 
-def _made_now(study: Study) -> Report:
+def _make_report(study: Study) -> Report:
     states = stage_states(study)
     with chdir(study.folder):
         return study_page(study, states)
 
 
-def _page(study: Study) -> _Page:
+def _read_page(study: Study) -> _Page:
     return _Page((study.folder / PAGE).read_text())
 
 
-def test_a_run_is_followed_by_its_page(finished: Finished) -> None:
-    study, every = finished
-    before = {name: page for name, page in every.items() if name != SEARCHING}
+def test_page_follows_the_run(finished_run: FinishedRun) -> None:
+    study, all_pages = finished_run
+    pages = {name: page for name, page in all_pages.items() if name != SEARCHING}
     names = [stage.name for stage in study.stages]
-    assert list(before) == names
-    for number, (name, page) in enumerate(before.items()):
+    assert list(pages) == names
+    for number, (name, page) in enumerate(pages.items()):
         assert f"Running when this page was written: {name} (" in page.text
         assert f" {number} of {len(names)} stages done" in page.text
-    last = _page(study)
-    assert "Running" not in last.text
-    assert f" {len(names)} of {len(names)} stages done." in last.text
-    assert "Figures of all triplets:" in last.text
-    # Headings appear with what stands under them, and stay
-    seen: set[str] = set()
-    for page in (*before.values(), last):
+    last_page = _read_page(study)
+    assert "Running" not in last_page.text
+    assert f" {len(names)} of {len(names)} stages done." in last_page.text
+    assert "Figures of all triplets:" in last_page.text
+    # Headings appear with their content and are not removed
+    seen_headings: set[str] = set()
+    for page in (*pages.values(), last_page):
         assert "cannot be shown" not in page.text
         headings = {*page.headings, *page.folded}
-        assert seen <= headings
-        seen |= headings
-    assert seen == {
+        assert seen_headings <= headings
+        seen_headings |= headings
+    assert seen_headings == {
         "Frequent <b>words</b>",
         "What was done",
         "Models",
@@ -236,18 +236,18 @@ def test_a_run_is_followed_by_its_page(finished: Finished) -> None:
     }
 
 
-def test_first_triplets_stand_on_the_page_while_others_are_searched_for(finished: Finished) -> None:
-    """Witness: the table that the search wrote at its end."""
-    study, pages = finished
+def test_page_shows_first_triplets_during_the_search(finished_run: FinishedRun) -> None:
+    """Witness: the table of triplets at the end of the search."""
+    study, pages = finished_run
     page = pages[SEARCHING]
     assert "What triplets has found so far" in page.headings
     triplets = read_triplets(study.folder / "results" / "triplets.csv")
     assert triplets[0].natural.bare in page.text
-    assert "What triplets has found so far" not in _page(study).headings
+    assert "What triplets has found so far" not in _read_page(study).headings
 
 
 @pytest.mark.parametrize(
-    ("without", "exports", "of_people", "is_done", "said"),
+    ("sections", "export", "has_data", "is_done", "text"),
     [
         ([], True, False, False, "run the remaining stages: contstim run study.toml"),
         ([], True, False, True, "review the items: pairs.html, triplets.html, trials.html, and"),
@@ -258,21 +258,21 @@ def test_first_triplets_stand_on_the_page_while_others_are_searched_for(finished
         (["review", "-"], True, True, True, "publish the study: contstim archive study.toml"),
     ],
 )
-def test_the_next_thing_to_do(
-    study: Study, without: list[str], exports: bool | str, of_people: bool, is_done: bool, said: str
+def test_page_names_the_next_step(
+    study: Study, sections: list[str], export: bool | str, has_data: bool, is_done: bool, text: str
 ) -> None:
-    """By hand, for a study that lacks more and more."""
-    gone: list[type[Step[Any]]] = [] if exports is True else [ExportTrials]
-    gone += [WriteReviewPage] * ("review" in without)
-    gone += [SimulateResponses] * of_people
-    stages = [stage for stage in study.stages if not isinstance(stage.step, tuple(gone))]
-    if isinstance(exports, str):
-        step = export_step(exports)
+    """By hand, for studies with fewer and fewer remaining steps."""
+    omitted_steps: list[type[Step[Any]]] = [] if export is True else [ExportTrials]
+    omitted_steps += [WriteReviewPage] * ("review" in sections)
+    omitted_steps += [SimulateResponses] * has_data
+    stages = [stage for stage in study.stages if not isinstance(stage.step, tuple(omitted_steps))]
+    if isinstance(export, str):
+        step = export_step(export)
         assert step is not None
-        trials, out = Path("results/trials.csv"), Path(f"results/export/{exports}")
-        made = step(trials=trials, out=out)  # type: ignore[call-arg]
-        stages.append(StudyStage(f"export {exports}", "", made, ("export", exports)))
-    if "-" in without:
+        trials, out = Path("results/trials.csv"), Path(f"results/export/{export}")
+        new_step = step(trials=trials, out=out)  # type: ignore[call-arg]
+        stages.append(StudyStage(f"export {export}", "", new_step, ("export", export)))
+    if "-" in sections:
         table = Path("table.csv")
         analysis = AnalyzeResponses(
             trials=table, responses=table, scores=table, out=Path("results/analysis")
@@ -281,25 +281,25 @@ def test_the_next_thing_to_do(
     facts = StudyFacts(replace(study, stages=tuple(stages)))
     with chdir(study.folder):
         page = _Page(Report("t", [*next_step(facts, is_done)]).html())
-    assert f"Next: {said}" in page.text
+    assert f"Next: {text}" in page.text
 
 
-def test_the_page_begins_with_the_study_its_next_step_and_three_items(study: Study) -> None:
+def test_page_begins_with_next_step_and_three_items(study: Study) -> None:
     """Witness: the table of triplets."""
     page = (study.folder / PAGE).read_text()
-    above, _ = page.split("<h2>", 1)
-    assert above.index(" stages done") < above.index("Next: ") < above.index("<img ")
+    beginning, _ = page.split("<h2>", 1)
+    assert beginning.index(" stages done") < beginning.index("Next: ") < beginning.index("<img ")
     triplets = read_triplets(study.folder / "results" / "triplets.csv")
-    assert all(escape(each.natural.bare) in above for each in triplets[:3])
-    assert above.count("<table") == 3
-    assert "fingerprint" not in above
+    assert all(escape(triplet.natural.bare) in beginning for triplet in triplets[:3])
+    assert beginning.count("<table") == 3
+    assert "fingerprint" not in beginning
     assert "fingerprint" in page
 
 
 CUT_OFF = """[...document.querySelectorAll('SELECTOR')]
     .filter(box => box.checkVisibility() && box.scrollWidth > box.clientWidth)
     .map(box => box.textContent || box.innerHTML.slice(-200))"""
-"""Boxes in which something is too wide to be seen without scrolling."""
+"""Script that returns boxes with content too wide to be seen without scrolling."""
 
 
 @pytest.mark.slow
@@ -308,9 +308,9 @@ CUT_OFF = """[...document.querySelectorAll('SELECTOR')]
 def test_pages_fit_windows_of_every_width(
     study: Study, chromium: Any, width: int, scheme: str, tmp_path: Path
 ) -> None:
-    """Nothing but folded tables is wider than the window; those are scrolled in their own boxes."""
-    made = simulate(groups=(3, 3))
-    write_analysis(analyze(made.trials, made.responses, made.scores), tmp_path, title="Report")
+    """Only folded tables may be wider than the window; they are scrolled in boxes."""
+    data = simulate(groups=(3, 3))
+    write_analysis(analyze(data.trials, data.responses, data.scores), tmp_path, title="Report")
     paths = {"index": study.folder / PAGE, "report": tmp_path / "report.html"}
     reviews = (study.folder / "results" / "review").glob("*.html")
     paths |= {f"review-{path.stem}": path for path in reviews}
@@ -321,7 +321,7 @@ def test_pages_fit_windows_of_every_width(
     for name, path in paths.items():
         page.goto(path.as_uri())
         assert page.evaluate(CUT_OFF.replace("SELECTOR", ".wide")) == []
-        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        page.evaluate("document.querySelectorAll('details').forEach(box => box.open = true)")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.evaluate(CUT_OFF.replace("SELECTOR", ".wide:has(img)")) == []
         if folder := os.environ.get("CONTSTIM_ARTIFACTS"):
@@ -329,15 +329,15 @@ def test_pages_fit_windows_of_every_width(
     context.close()
 
 
-def test_links_lead_to_what_is_there(finished: Finished) -> None:
-    study, before = finished
-    every = [*before.values(), _page(study)]
-    for page in every:
+def test_links_lead_to_existing_files(finished_run: FinishedRun) -> None:
+    study, earlier_pages = finished_run
+    pages = [*earlier_pages.values(), _read_page(study)]
+    for page in pages:
         assert all(link.startswith("./") for link in page.links)
-    links = {unquote(link) for link in every[-1].links}
+    links = {unquote(link) for link in pages[-1].links}
     assert all((study.folder / link).exists() for link in links)
     assert {"./results/selected.csv", "./results/pairs.csv", "./results/trials.csv"} - links == {
-        "./results/selected.csv"  # there is no selection here
+        "./results/selected.csv"  # this study has no selection
     }
     assert {
         "./study.toml",
@@ -349,19 +349,19 @@ def test_links_lead_to_what_is_there(finished: Finished) -> None:
     } <= links
 
 
-def test_artificial_answers_cannot_be_overlooked(finished: Finished) -> None:
-    """From the moment on in which there are any, and above everything else."""
-    study, before = finished
-    assert before["simulate"].alerts == 0
-    assert before["export jspsych"].alerts == 1
+def test_artificial_participants_cause_an_alert(finished_run: FinishedRun) -> None:
+    """The alert appears after the simulation, before all other content."""
+    study, pages = finished_run
+    assert pages["simulate"].alerts == 0
+    assert pages["export jspsych"].alerts == 1
     page = (study.folder / PAGE).read_text()
     assert page.index('role="alert"') < page.index("<p>")
-    assert _made_now(study).warning.startswith(
+    assert _make_report(study).warning.startswith(
         "Artificial participants: there are no human participants;"
     )
 
 
-def test_an_unchanged_study_leaves_its_page(study: Study) -> None:
+def test_page_of_unchanged_study_is_not_rewritten(study: Study) -> None:
     page = study.folder / PAGE
     run_study(study)
     os.utime(page, (1, 1))
@@ -370,27 +370,27 @@ def test_an_unchanged_study_leaves_its_page(study: Study) -> None:
     renamed = replace(study, title="Another title")
     study.path.write_text(STUDY.replace("Frequent <b>words</b>", "Another title"))
     run_study(renamed)
-    assert "Another title" in _page(study).headings
+    assert "Another title" in _read_page(study).headings
     study.path.write_text(STUDY)
     run_study(study)
-    assert "Frequent <b>words</b>" in _page(study).headings
+    assert "Frequent <b>words</b>" in _read_page(study).headings
 
 
-def test_an_edited_and_a_damaged_file_are_named(study: Study) -> None:
+def test_page_names_edited_and_damaged_files(study: Study) -> None:
     vocabulary, natural = (study.folder / "results" / n for n in ("vocabulary.txt", "natural.txt"))
     words, sentences = vocabulary.read_text(), natural.read_text()
     record = record_path(natural)
     text = record.read_text()
     try:
         vocabulary.write_text(words + "zymurgy\n")
-        page = _Page(_made_now(study).html())
+        page = _Page(_make_report(study).html())
         assert "results/vocabulary.txt was changed by hand" in page.text
         assert "Results of an earlier run: the next run repeats sentences." in page.text
         record.write_text("{")
-        page = _Page(_made_now(study).html())
+        page = _Page(_make_report(study).html())
         assert "This part cannot be shown: " in page.text
         record.write_text('{"left_out": [1]}')
-        page = _Page(_made_now(study).html())
+        page = _Page(_make_report(study).html())
         assert "This part cannot be shown: a file was changed or damaged" in page.text
     finally:
         vocabulary.write_text(words)
@@ -398,22 +398,22 @@ def test_an_edited_and_a_damaged_file_are_named(study: Study) -> None:
         record.write_text(text)
 
 
-def test_what_a_participant_sees(study: Study) -> None:
-    """The texts of the exported page, as a person has edited them."""
+def test_page_shows_texts_for_participants(study: Study) -> None:
+    """The page shows the exported texts after the user edited them."""
     folder = study.folder / "results" / "export" / "jspsych"
     labels = folder / "labels.csv"
-    before = labels.read_text()
+    content = labels.read_text()
     try:
-        labels.write_text(before.replace("very confident", "absolutely sure"))
-        text = _Page(_made_now(study).html()).text
+        labels.write_text(content.replace("very confident", "absolutely sure"))
+        text = _Page(_make_report(study).html()).text
     finally:
-        labels.write_text(before)
+        labels.write_text(content)
     assert "1 absolutely sure" in text
     assert "6 absolutely sure" in text
     assert "instructions.md" in text
 
 
-def test_pages_that_contstim_did_not_write_stay(tmp_path: Path) -> None:
+def test_other_pages_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text('[models]\na = "kenlm:a.arpa"\n')
     (tmp_path / "a.arpa").write_text("")
     (tmp_path / PAGE).write_text("<p>My own page.</p>")
@@ -423,26 +423,26 @@ def test_pages_that_contstim_did_not_write_stay(tmp_path: Path) -> None:
     assert (tmp_path / PAGE).read_text() == "<p>My own page.</p>"
 
 
-def test_a_study_that_has_not_been_begun(tmp_path: Path) -> None:
+def test_page_of_a_study_without_results(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     text = STUDY.replace('"training.txt"', '"english:50"').replace('"more.txt"', '"english:90"')
     path.write_text(text)
-    page = _made_now(read_study(path))
+    page = _make_report(read_study(path))
     assert isinstance(page, Report)
     assert "0 of 17 stages done, 17 not done." in _Page(page.html()).text
     assert not (tmp_path / PAGE).exists()
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "expected"),
     [
         (InputError("Set `frame`."), "Stopped at text training: Set frame."),
         (KeyboardInterrupt(), "Stopped at text training: it was interrupted."),
         (ZeroDivisionError(), "Stopped at text training: ZeroDivisionError"),
     ],
 )
-def test_why_a_run_stopped_stands_on_its_page(
-    error: BaseException, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_page_says_why_a_run_stopped(
+    error: BaseException, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "study.toml"
     path.write_text('[texts]\ntraining = "english:20"\n')
@@ -454,11 +454,11 @@ def test_why_a_run_stopped_stands_on_its_page(
     study = read_study(path)
     with pytest.raises(type(error)):
         run_study(study)
-    assert said in _page(study).text
+    assert expected in _read_page(study).text
 
     monkeypatch.setattr("contstim.steps.generation.generate", generate)
     run_study(study)
-    assert "1 of 1 stage done." in _page(study).text
+    assert "1 of 1 stage done." in _read_page(study).text
 
 
 _WAITING = """
@@ -476,8 +476,8 @@ with mock.patch("contstim.steps.generation.generate", wait):
 """
 
 
-def test_a_killed_run_is_called_neither_running_nor_begun(tmp_path: Path) -> None:
-    """Witness: whether the process is there."""
+def test_killed_run_is_reported_as_interrupted(tmp_path: Path) -> None:
+    """Witness: whether the process runs."""
     path = tmp_path / "study.toml"
     path.write_text('[texts]\ntraining = "english:20"\nnatural = "english:30"\n[sentences]\n')
     study = read_study(path)
@@ -492,27 +492,27 @@ def test_a_killed_run_is_called_neither_running_nor_begun(tmp_path: Path) -> Non
             assert [s.state for s in states] == ["running", "not done", "not done"]
             assert states[0].because == f"process {run.pid}"
             correct_page(study)
-            assert "Running when this page was written: text training" in _page(study).text
+            assert "Running when this page was written: text training" in _read_page(study).text
         finally:
             run.kill()
     states = stage_states(study)
     assert [s.state for s in states] == ["interrupted", "not done", "not done"]
     assert states[0].because == "a run ended before the stage was done"
     assert succeed(tmp_path, "status").count("interrupted") == 1
-    text = _page(study).text
+    text = _read_page(study).text
     assert "Stopped at text training: the run was killed, or" in text
     assert "0 of 3 stages done, 1 interrupted, 2 not done." in text
     assert "running" not in text.lower()
-    # With another key, the reason is told, too; and what was corrected stays
+    # The state names the changed setting too; a corrected page is not rewritten
     path.write_text('[texts]\ntraining = "english:40"\nnatural = "english:30"\n[sentences]\n')
     state, *_ = stage_states(read_study(path))
     assert state.because == "a run ended before the stage was done; number: 20 → 40"
-    before = (tmp_path / PAGE).read_bytes()
+    content = (tmp_path / PAGE).read_bytes()
     correct_page(study)
-    assert (tmp_path / PAGE).read_bytes() == before
+    assert (tmp_path / PAGE).read_bytes() == content
 
 
-def test_why_a_stage_that_was_done_is_not_done(tmp_path: Path) -> None:
+def test_unreadable_record_is_the_reason_for_a_stage(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text('[texts]\ntraining = "english:20"\n')
     study = read_study(tmp_path)
     run_study(study)
@@ -524,7 +524,7 @@ def test_why_a_stage_that_was_done_is_not_done(tmp_path: Path) -> None:
     )
 
 
-def test_the_best_model_of_each_kind_of_trial_is_bold(tmp_path: Path) -> None:
+def test_best_model_of_each_kind_of_trial_is_bold(tmp_path: Path) -> None:
     lines = [
         f'"{scope}","{measure}","model {number}",{0.5 + number / 100}'
         for measure in ("accuracy", "signed-rank-cosine")
@@ -539,7 +539,7 @@ def test_the_best_model_of_each_kind_of_trial_is_bold(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_page_needs_no_torch(study: Study) -> None:
+def test_page_does_not_import_torch(study: Study) -> None:
     program = (
         "import os, sys; from contstim.study.study_file import read_study; "
         "from contstim.study.page import study_page; "
@@ -549,10 +549,10 @@ def test_a_page_needs_no_torch(study: Study) -> None:
         "study_page(study, stage_states(study)).html(); "
         "print({'torch', 'transformers', 'ortools'} & sys.modules.keys())"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program, str(study.folder)],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout == "set()\n"
+    assert process.stdout == "set()\n"

@@ -1,4 +1,4 @@
-"""Plans of studies, against what a run does, and against numbers worked out by hand."""
+"""Plans of studies, compared with runs and with numbers computed by hand."""
 
 import json
 import re
@@ -27,7 +27,7 @@ from contstim.study.study_file import read_study
 from contstim.study.times import TimeEstimates, training_key
 from contstim.wording import duration, duration_range
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary
-from tests.study.small import STAGES, change, leave_out, run
+from tests.study.small import STAGES, change, omit, run
 
 pytestmark = pytest.mark.slow
 
@@ -36,55 +36,55 @@ def plan(folder: Path, **options: object) -> StudyPlan:
     return plan_study(read_study(folder), **options)  # type: ignore[arg-type]
 
 
-def contents(folder: Path) -> dict[str, str]:
+def file_checksums(folder: Path) -> dict[str, str]:
     return {str(path): checksum(path) for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture
-def begun(study: Path) -> Path:
-    """A study of which nothing is done yet."""
+def new_study(study: Path) -> Path:
+    """A study without results."""
     shutil.rmtree(study / "results")
     return study
 
 
-def test_numbers_are_those_of_the_run(study: Path) -> None:
+def test_planned_numbers_equal_those_of_the_run(study: Path) -> None:
     numbers = plan(study, measure=False).numbers
     trials = read_trials(study / "results" / "trials.csv")
     assert numbers.trials == len(trials)
     assert numbers.groups == len({trial.group for trial in trials})
     assert numbers.trials_each == sum(trial.group == 1 for trial in trials)
     natural = set(read_stimuli(study / "results" / "natural.txt"))
-    of_trials = {s for trial in trials for s in (trial.sentence_1, trial.sentence_2)}
-    assert numbers.new_sentences == len(of_trials - natural)
+    sentences = {s for trial in trials for s in (trial.sentence_1, trial.sentence_2)}
+    assert numbers.new_sentences == len(sentences - natural)
 
 
-def test_done_stages_take_no_time(study: Path) -> None:
+def test_done_stages_need_no_time(study: Path) -> None:
     planned = plan(study)
     assert [stage.stage for stage in planned.stages] == list(STAGES)
     assert {stage.state for stage in planned.stages} == {"done"}
     assert planned.longest == 0
 
 
-def test_a_plan_only_measures_and_writes_it(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Models that are trained already, and searches between them."""
+def test_plan_only_writes_measured_times(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models are trained already; scoring and searches are measured."""
     monkeypatch.setattr(planning, "_MAX_SECONDS", 300.0)  # also on a busy machine
     (study / "results" / "scores.csv").unlink()
     change(study, ("per_pair = 4", "per_pair = 6"))
     times = study / "results" / "contstim.sqlite.times.json"
     times.unlink()
-    before = contents(study)
+    checksums = file_checksums(study)
     with chdir(study.parent):
         planned = plan(Path(study.name))
-    assert {path for path in contents(study) if path not in before} == {str(times)}
-    assert before.items() <= contents(study).items()
+    assert {path for path in file_checksums(study) if path not in checksums} == {str(times)}
+    assert checksums.items() <= file_checksums(study).items()
     stages = {stage.stage: stage for stage in planned.stages}
     assert (stages["score sentences"].basis, stages["triplets"].basis) == ("measured", "measured")
     assert "per pair: 4 → 6" in stages["triplets"].because
     assert stages["select triplets"].state == "waits"
-    measured = times.read_bytes()
-    again = plan(study)
-    assert times.read_bytes() == measured  # nothing is measured twice
-    assert again.to_frame()["longest"].tolist() == planned.to_frame()["longest"].tolist()
+    content = times.read_bytes()
+    second_plan = plan(study)
+    assert times.read_bytes() == content  # no unit is measured twice
+    assert second_plan.to_frame()["longest"].tolist() == planned.to_frame()["longest"].tolist()
     shutil.rmtree(study / "results")
     planned = plan(study)
     assert not (study / "results").exists()
@@ -93,7 +93,7 @@ def test_a_plan_only_measures_and_writes_it(study: Path, monkeypatch: pytest.Mon
 
 
 def test_searches_in_standard_deviations_are_measured(study: Path) -> None:
-    """The unit of `+mean` is nats for each token, so the searches need standard deviations."""
+    """`+mean` gives nats per token, so the searches need standard deviations."""
     change(
         study,
         ("order = 1 }", 'order = 1, transform = "mean" }'),
@@ -104,49 +104,49 @@ def test_searches_in_standard_deviations_are_measured(study: Path) -> None:
     assert stages["triplets"].basis == "measured", planned
 
 
-def test_a_run_measures_units_of_work(study: Path) -> None:
-    """Witness: the tables. A run that takes all from the store measures no further unit."""
+def test_run_records_units_of_work(study: Path) -> None:
+    """Witness: the tables. A run that uses only the store records no further unit."""
     path = study / "results" / "contstim.sqlite.times.json"
-    before = json.loads(path.read_text())["times"]
+    old = json.loads(path.read_text())["times"]
     n_sentences = len(set(read_stimuli(study / "results" / "natural.txt")))
-    scored = {name: measured["units"] for name, measured in before.items() if "score " in name}
-    assert len(scored) == 2
-    assert min(scored.values()) >= n_sentences
-    (searched,) = (measured["units"] for name, measured in before.items() if "search " in name)
-    assert searched == len(read_triplets(study / "results" / "triplets.csv"))
+    scored_units = {name: entry["units"] for name, entry in old.items() if "score " in name}
+    assert len(scored_units) == 2
+    assert min(scored_units.values()) >= n_sentences
+    (searched_units,) = (entry["units"] for name, entry in old.items() if "search " in name)
+    assert searched_units == len(read_triplets(study / "results" / "triplets.csv"))
     run(study, first="triplets")
-    after = json.loads(path.read_text())["times"]
-    assert {n: m["units"] for n, m in after.items()} == {n: m["units"] for n, m in before.items()}
+    new = json.loads(path.read_text())["times"]
+    assert {n: m["units"] for n, m in new.items()} == {n: m["units"] for n, m in old.items()}
 
 
-def test_trainings_are_measured_by_some_steps(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_times_are_measured(new_study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network = 'lstm = { train = "lstm", hidden = 8, embedding = 8, epochs = 99, batch_size = 8 }'
-    change(begun, ("[vocabulary]", f"{network}\n[vocabulary]"))
-    unknown = plan(begun, measure=False)
-    assert unknown.unknown == ("model lstm",)
-    assert all(bool(stage.reason) == (stage.basis == "unknown") for stage in unknown.stages)
-    read, times = read_study(begun), Times(begun / "times.json")
+    change(new_study, ("[vocabulary]", f"{network}\n[vocabulary]"))
+    unmeasured = plan(new_study, measure=False)
+    assert unmeasured.unknown == ("model lstm",)
+    assert all(bool(stage.reason) == (stage.basis == "unknown") for stage in unmeasured.stages)
+    parsed, times = read_study(new_study), Times(new_study / "times.json")
     monkeypatch.setattr(probe, "_TRAINING", 0.05)
     monkeypatch.setattr(
         probe, "print_measurement", lambda key, units, s: times.add(key, units=units, seconds=s)
     )
-    with chdir(begun):
-        (stage,) = (stage for stage in read.stages if stage.name == "model lstm")
+    with chdir(new_study):
+        (stage,) = (stage for stage in parsed.stages if stage.name == "model lstm")
         assert isinstance(stage.step, TrainNetwork)
-        probe._probe_training(stage.step, begun)
-        estimates = TimeEstimates(read, StudyNumbers(read), 50, times)
+        probe._probe_training(stage.step, new_study)
+        estimates = TimeEstimates(parsed, StudyNumbers(parsed), 50, times)
         shortest, _, basis, _ = estimates.of_stage(stage)
     assert basis == "measured"
     assert times.get(training_key(stage.step)).units < 0.5  # of all steps
     assert (shortest or 0) > 0.05
 
 
-def test_a_search_that_is_cut_off_makes_a_range_of_what_is_usual(study: Path) -> None:
-    """Witness: by hand. 4 triplets; 3 in 12 s are sure, 1 in 5 s is not, and 0 say too little."""
-    read = read_study(study)
-    models = tuple(model.specification for model in read.models)
+def test_times_of_incomplete_searches_are_ranges(study: Path) -> None:
+    """By hand, for 4 triplets: 3 in 12 s are sufficient; 1 or none in 5 s gives a range."""
+    parsed = read_study(study)
+    models = tuple(model.specification for model in parsed.models)
     with chdir(study):
-        stages = {stage.name: stage for stage in read.stages}
+        stages = {stage.name: stage for stage in parsed.stages}
         step = stages["triplets"].step
         assert isinstance(step, SearchTriplets)
         key = search_key(step.question().resolved, *models)
@@ -156,7 +156,7 @@ def test_a_search_that_is_cut_off_makes_a_range_of_what_is_usual(study: Path) ->
             for model in models:
                 times.add(f"score {model}", units=1000, seconds=0)
             times.add(key, units=units, seconds=seconds)
-            estimates = TimeEstimates(read, StudyNumbers(read), 50, times)
+            estimates = TimeEstimates(parsed, StudyNumbers(parsed), 50, times)
             shortest, longest, *_ = estimates.of_stage(stages["triplets"])
             assert shortest is not None
             assert longest is not None
@@ -166,7 +166,7 @@ def test_a_search_that_is_cut_off_makes_a_range_of_what_is_usual(study: Path) ->
     assert ranges[2][0] < ranges[2][1]
 
 
-def test_the_sentences_of_a_text_are_those_that_a_run_finds(study: Path) -> None:
+def test_planned_sentences_equal_those_of_the_run(study: Path) -> None:
     natural = study / "results" / "natural.txt"
     n_run, n_text = (
         len(set(read_stimuli(natural))),
@@ -186,7 +186,7 @@ def test_the_sentences_of_a_text_are_those_that_a_run_finds(study: Path) -> None
     assert {line.rsplit(": ", 1)[1] for line in lines} == {"enough"}
 
 
-def told_apart(log_probs: np.ndarray) -> tuple[tuple[str, str, int], ...]:
+def count_disagreements(log_probs: np.ndarray) -> tuple[tuple[str, str, int], ...]:
     """Witness: SciPy's ranks, and a count for each order of the two models."""
     ranks = rankdata(log_probs, axis=0) / len(log_probs)
     below, above = (ranks < 0.5).T, (ranks >= 0.5).T
@@ -196,25 +196,25 @@ def told_apart(log_probs: np.ndarray) -> tuple[tuple[str, str, int], ...]:
     )
 
 
-def test_sentences_that_tell_models_apart_are_counted_in_the_scores(study: Path) -> None:
+def test_disagreements_are_counted_in_the_scores(study: Path) -> None:
     assert plan(study, measure=False).admissible == ()
     scores = ScoreTable.from_file(study / "results" / "scores.csv").log_probs
     change(study, ("per_pair = 3\n[triplets]", "per_pair = 90\n[triplets]"))
     planned = plan(study, measure=False)
-    assert planned.admissible == told_apart(scores)
-    least = min(number for *_, number in planned.admissible)
-    assert any(f"about {least} natural sentences" in caution for caution in planned.cautions)
+    assert planned.admissible == count_disagreements(scores)
+    smallest = min(number for *_, number in planned.admissible)
+    assert any(f"about {smallest} natural sentences" in caution for caution in planned.cautions)
     change(study, ("per_pair = 90", "per_pair = 3\nagreeing = true"))
     planned = plan(study, measure=False)
-    above = (rankdata(scores, axis=0) >= len(scores) / 2).sum(axis=0).tolist()
-    assert [number for *_, number in planned.admissible] == above[::-1]
-    # Scores of sentences that a run finds again count nothing
+    counts_above = (rankdata(scores, axis=0) >= len(scores) / 2).sum(axis=0).tolist()
+    assert [number for *_, number in planned.admissible] == counts_above[::-1]
+    # Old scores do not count if a run would select other sentences
     change(study, ('words = "8"', 'words = "7-9"'))
     assert plan(study, measure=False).admissible == ()
 
 
-def test_without_measurement_times_are_ranges(begun: Path) -> None:
-    planned = plan(begun, measure=False)
+def test_without_measurement_times_are_ranges(new_study: Path) -> None:
+    planned = plan(new_study, measure=False)
     assert not planned.unknown
     assert {stage.basis for stage in planned.stages} == {"usual"}
     frame = planned.to_frame()
@@ -223,10 +223,10 @@ def test_without_measurement_times_are_ranges(begun: Path) -> None:
     assert list(frame.columns) == columns
 
 
-def test_sentences_that_lack_are_counted(study: Path) -> None:
+def test_missing_sentences_are_counted(study: Path) -> None:
     natural = read_stimuli(study / "results" / "natural.txt")
     (study / "few.txt").write_text("".join(f"{s.text}\n" for s in natural[:23]))
-    leave_out(study, "sentences")
+    omit(study, "sentences")
     change(study, ("[triplets]", '[triplets]\nsentences = "few.txt"'))
     planned = plan(study, measure=False)
     # 4 triplets, 2 · 3 of natural pairs, 3 · (2 · 2 + 1) of fillers
@@ -237,11 +237,11 @@ def test_sentences_that_lack_are_counted(study: Path) -> None:
     assert any("2 more" in caution for caution in planned.cautions)
 
 
-def test_too_short_a_text_is_told_by_a_plan_and_by_a_run_that_stops(study: Path) -> None:
-    """Lines enough, of which few are of eight words."""
-    natural = [sentence.text for sentence in read_stimuli(study / "results" / "natural.txt")[:9]]
-    longer = [f"Now and then he says so to her again {number}." for number in range(90)]
-    (study / "more.txt").write_text("\n".join((*natural, *longer)), "utf-8")
+def test_plan_and_run_report_a_text_that_is_too_short(study: Path) -> None:
+    """The text has enough lines, but few of them have eight words."""
+    texts = [sentence.text for sentence in read_stimuli(study / "results" / "natural.txt")[:9]]
+    long_texts = [f"Now and then he says so to her again {number}." for number in range(90)]
+    (study / "more.txt").write_text("\n".join((*texts, *long_texts)), "utf-8")
     planned = plan(study, measure=False)
     assert planned.supply is not None
     assert (planned.supply.number, planned.supply.in_text) == (9, 99)
@@ -254,24 +254,24 @@ def test_too_short_a_text_is_told_by_a_plan_and_by_a_run_that_stops(study: Path)
         run(study, last="select natural")
 
 
-def test_a_plan_makes_in_memory_what_stages_before_would_write(begun: Path) -> None:
+def test_plan_generates_inputs_in_memory(new_study: Path) -> None:
     change(
-        begun,
+        new_study,
         ('"corpus.txt"', '"english:400"'),
         ('"more.txt"', '"english:200"'),
         ("[vocabulary]", 'lstm = { train = "lstm" }\n[vocabulary]'),
     )
-    supply = plan(begun, measure=False).supply
+    supply = plan(new_study, measure=False).supply
     assert supply is not None
-    assert supply.may_be_fewer  # an LSTM knows no rare words
-    assert not (begun / "results").exists()
-    change(begun, ('lstm = { train = "lstm" }\n', ""))
-    run(begun, last="sentences")
-    assert supply.number == len(set(read_stimuli(begun / "results" / "natural.txt")))
+    assert supply.may_be_fewer  # an LSTM does not know rare words
+    assert not (new_study / "results").exists()
+    change(new_study, ('lstm = { train = "lstm" }\n', ""))
+    run(new_study, last="sentences")
+    assert supply.number == len(set(read_stimuli(new_study / "results" / "natural.txt")))
 
 
 @pytest.mark.parametrize("groups", [3, 6])
-def test_what_tests_can_show(study: Path, groups: int) -> None:
+def test_smallest_p_value_of_planned_tests(study: Path, groups: int) -> None:
     change(
         study,
         ("groups = 3", f"groups = {groups}"),
@@ -282,68 +282,68 @@ def test_what_tests_can_show(study: Path, groups: int) -> None:
         ("per_pair = 3\nquantiles", f"per_pair = {groups}\nquantiles"),
     )
     planned = plan(study, measure=False)
-    smallest = wilcoxon([1.0 + n for n in range(groups)], method="exact").pvalue
+    smallest_p = wilcoxon([1.0 + n for n in range(groups)], method="exact").pvalue
     n_tests = comb(2, 2) + 2  # two models, and each against the ceiling
-    # Benjamini and Hochberg: all of them at once are the easiest to find
-    if smallest >= 0.05:
+    # Benjamini and Hochberg: significance is easiest if all tests are significant
+    if smallest_p >= 0.05:
         assert f" {n_tests} crossed tests of people and items: " in planned.tests
         assert "no signed-rank test over groups" in planned.tests
     else:
         assert f" {n_tests} tests of {groups} groups" in planned.tests
-        assert f"{smallest:.3g}" in planned.tests
+        assert f"{smallest_p:.3g}" in planned.tests
     change(study, ("[analyze]", '[analyze]\nunits = "groups"'))
-    asked = plan(study, measure=False)
-    hopeless = smallest >= 0.05
-    assert any("no result can be significant" in caution for caution in asked.cautions) == hopeless
+    new_plan = plan(study, measure=False)
+    futile = smallest_p >= 0.05
+    assert any("no result can be significant" in caution for caution in new_plan.cautions) == futile
 
 
-def test_too_few_candidates(study: Path) -> None:
+def test_plan_warns_of_too_few_candidates(study: Path) -> None:
     cautions = " ".join(plan(study, measure=False).cautions)
     assert "3 triplets of each pair of models are selected from 4" in cautions
     change(study, ("per_pair = 4", "per_pair = 6"))
     assert "are selected from" not in " ".join(plan(study, measure=False).cautions)
 
 
-def test_single_candidate_for_each_that_is_selected(study: Path) -> None:
+def test_plan_warns_if_a_selection_has_no_choice(study: Path) -> None:
     change(study, ("per_pair = 4", "per_pair = 3"), ("quantiles = 0", "quantiles = 3"))
     (caution, *_) = plan(study, measure=False).cautions
     assert "the selection fails" in caution
 
 
-def test_planned_and_simulated_participants_are_one_number(study: Path) -> None:
-    """Two in each of three groups by [power], and 12 by [simulate]."""
+def test_plan_warns_if_participant_numbers_differ(study: Path) -> None:
+    """[power] has two participants in each of three groups, [simulate] has 12 in total."""
     (caution,) = (c for c in plan(study, measure=False).cautions if "participants" in c)
     assert "have 6 participants" in caution
     assert "has 12" in caution
     change(study, ("participants = 12\n", ""))
-    read = read_study(study)
+    parsed = read_study(study)
     with chdir(study):
-        (stage,) = (stage for stage in read.stages if stage.name == "simulate")
+        (stage,) = (stage for stage in parsed.stages if stage.name == "simulate")
     options = stage.step.options()
-    assert options["participants"] == read.planned_participants == 6
+    assert options["participants"] == parsed.planned_participants == 6
     assert not any("participants" in c for c in plan(study, measure=False).cautions)
 
 
-def test_a_selection_asks_for_what_its_searches_look_for(study: Path) -> None:
-    """Nats and tags of [triplets], unless [select.triplets] names its own or chooses by nats."""
+def test_selection_inherits_rules_of_the_search(study: Path) -> None:
+    """Nats and tags are those of [triplets], unless [select.triplets] sets other rules."""
     (study / "tags.csv").write_text("word,tag,count\nthe,AT0,1\n")
-    searched = 'frame = "words"\ntags = "tags.csv"\nenough = 3'
-    change(study, ('frame = "none"\nrestarts = 1', searched))
+    search_rules = 'frame = "words"\ntags = "tags.csv"\nenough = 3'
+    change(study, ('frame = "none"\nrestarts = 1', search_rules))
 
-    def asked() -> tuple[object, object]:
+    def read_rules() -> tuple[object, object]:
         with chdir(study):
             (stage,) = (s for s in read_study(study).stages if s.name == "select triplets")
         values = {field.name: value for field, value in stage.step.values()}
         return values["enough"], str(values["tags"])
 
-    assert asked() == (1, "tags.csv")
+    assert read_rules() == (1, "tags.csv")
     change(study, ("enough = 1\n", ""))
-    assert asked() == (3, "tags.csv")
+    assert read_rules() == (3, "tags.csv")
     change(study, ("quantiles = 0", 'quantiles = 0\nobjective = "worst-rank"'))
-    assert asked() == (None, "tags.csv")
+    assert read_rules() == (None, "tags.csv")
 
 
-def test_counts_of_model_pairs_are_counted(study: Path) -> None:
+def test_plan_uses_counts_of_model_pairs(study: Path) -> None:
     (study / "counts.csv").write_text("model_1,model_2,per_pair\nbigram,unigram,0\n")
     change(study, ("quantiles = 0", 'quantiles = 0\ncounts = "counts.csv"'))
     numbers = plan(study, measure=False).numbers
@@ -354,46 +354,46 @@ def test_counts_of_model_pairs_are_counted(study: Path) -> None:
     assert "2023 study searched" not in cautions
 
 
-def test_word_cap_without_room(study: Path) -> None:
-    """Witness: words that no article or preposition is, counted here."""
+def test_plan_suggests_a_feasible_word_cap(study: Path) -> None:
+    """Witness: words except articles and prepositions, counted here."""
     change(
         study,
         ("per_pair = 3\nquantiles = 0", "per_pair = 60\nquantiles = 0\nword_cap = 3"),
         ("per_pair = 4", "per_pair = 60"),
     )
     results = study / "results"
-    usual = {word.lower() for word in REPEATABLE_ENGLISH}
+    repeatable = {word.lower() for word in REPEATABLE_ENGLISH}
     lemma = english_tags().lemma
-    text = {w.lower() for w in Vocabulary.load(results / "vocabulary.txt").words} - usual
-    words = {lemma(word) for word in text}
+    forms = {w.lower() for w in Vocabulary.load(results / "vocabulary.txt").words} - repeatable
+    words = {lemma(word) for word in forms}
     natural = read_stimuli(results / "natural.txt")
-    each = [{lemma(w) for w in {w.lower() for w in s.words} - usual} for s in natural]
-    a_sentence = sum(map(len, each)) / len(natural)
+    lemma_sets = [{lemma(w) for w in {w.lower() for w in s.words} - repeatable} for s in natural]
+    mean_words = sum(map(len, lemma_sets)) / len(natural)
     # 60 triplets of three sentences, and three sentences for each word
-    share = 180 * a_sentence / (3 * len(words))
+    share = 180 * mean_words / (3 * len(words))
     cautions = " ".join(plan(study, measure=False).cautions)
     assert share > 1 / 3
     assert "[select.triplets] word_cap" in cautions
     assert f"words that count, {share:.0%} of the" in cautions
-    (advised,) = re.findall(r"Raise word_cap to (\d+)", cautions)
-    change(study, ("word_cap = 3", f"word_cap = {advised}"))
+    (suggested_cap,) = re.findall(r"Raise word_cap to (\d+)", cautions)
+    change(study, ("word_cap = 3", f"word_cap = {suggested_cap}"))
     assert "[select.triplets] word_cap" not in " ".join(plan(study, measure=False).cautions)
 
 
-def test_time_of_scores(study: Path) -> None:
-    read = read_study(study)
-    numbers, times = StudyNumbers(read), Times(study / "times.json")
-    for model in read.models:
+def test_scoring_time_is_estimated_from_units(study: Path) -> None:
+    parsed = read_study(study)
+    numbers, times = StudyNumbers(parsed), Times(study / "times.json")
+    for model in parsed.models:
         times.add(f"load {model.specification}", units=2, seconds=2)
         times.add(f"score {model.specification}", units=30, seconds=3)
     with chdir(study):
-        stages = {stage.name: stage for stage in read.stages}
-        estimates = TimeEstimates(read, numbers, 50, times)
-        natural, trials = (
+        stages = {stage.name: stage for stage in parsed.stages}
+        estimates = TimeEstimates(parsed, numbers, 50, times)
+        natural_times, trial_times = (
             estimates.of_stage(stages[n]) for n in ("score sentences", "score trials")
         )
-    assert natural[:2] == pytest.approx((12.0, 12.0))  # 2 * (1 + 50 * 0.1)
-    assert trials[1] == pytest.approx(2 * (1 + numbers.new_sentences * 0.1))
+    assert natural_times[:2] == pytest.approx((12.0, 12.0))  # 2 * (1 + 50 * 0.1)
+    assert trial_times[1] == pytest.approx(2 * (1 + numbers.new_sentences * 0.1))
 
 
 @pytest.mark.parametrize(
@@ -408,7 +408,7 @@ def test_time_of_scores(study: Path) -> None:
         (259_200.0, "3.0 days"),
     ],
 )
-def test_durations_in_words(seconds: float, text: str) -> None:
+def test_text_of_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
@@ -421,5 +421,5 @@ def test_durations_in_words(seconds: float, text: str) -> None:
         (0, 4, "about 4.0 s"),
     ],
 )
-def test_ranges_in_words(shortest: float, longest: float, text: str) -> None:
+def test_text_of_duration_ranges(shortest: float, longest: float, text: str) -> None:
     assert duration_range(shortest, longest) == text

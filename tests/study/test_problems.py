@@ -1,4 +1,4 @@
-"""Problems of a study file: lines of keys, and bad values of every key, refused with their line."""
+"""Problems of a study file: lines of keys, and bad values of every key."""
 
 import os
 import tomllib
@@ -42,7 +42,7 @@ title = 'x'
 '''
 
 
-def test_each_key_has_its_line() -> None:
+def test_lines_of_keys() -> None:
     assert lines_of_keys(TEXT) == {
         ("title",): 1,
         ("texts",): 3,
@@ -58,18 +58,18 @@ def test_each_key_has_its_line() -> None:
     }
 
 
-def test_what_has_no_line_of_its_own_has_that_of_what_it_stands_in() -> None:
+def test_key_in_an_inline_table_has_the_line_of_the_table() -> None:
     lines = lines_of_keys(TEXT)
     assert line_of(lines, ("models", "small", "order")) == 6
     assert line_of(lines, ("export",)) is None
 
 
-def _keys(table: dict[str, Any], above: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
+def _key_paths(table: dict[str, Any], parents: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
     keys = set()
     for name, value in table.items():
-        keys.add((*above, name))
+        keys.add((*parents, name))
         if isinstance(value, dict):
-            keys |= _keys(value, (*above, name))
+            keys |= _key_paths(value, (*parents, name))
     return keys
 
 
@@ -83,45 +83,45 @@ _VALUES = st.sampled_from(
     st.dictionaries(_NAMES, st.dictionaries(_NAMES, _VALUES, max_size=4), max_size=4),
     st.lists(st.integers(0, 2), min_size=30, max_size=30),
 )
-def test_keys_are_those_of_tomllib(tables: dict[str, dict[str, str]], blanks: list[int]) -> None:
-    """Of texts with lists and texts over several lines; every line begins with its key."""
+def test_keys_equal_those_of_tomllib(tables: dict[str, dict[str, str]], blanks: list[int]) -> None:
+    """Texts have lists and multiline strings; every line begins with its key."""
     lines: list[str] = []
     for table, keys in tables.items():
         lines += [""] * blanks[len(lines) % 30] + [f'["{table}"]']
         for key, value in keys.items():
             lines += [""] * blanks[len(lines) % 30] + [f'"{key}" = {value}']
     text = "\n".join(lines)
-    places = lines_of_keys(text)
-    assert set(places) == _keys(tomllib.loads(text))
-    for place, number in places.items():
-        assert text.split("\n")[number - 1].lstrip("[").startswith(f'"{place[-1]}"')
+    lines_by_key = lines_of_keys(text)
+    assert set(lines_by_key) == _key_paths(tomllib.loads(text))
+    for key_path, number in lines_by_key.items():
+        assert text.split("\n")[number - 1].lstrip("[").startswith(f'"{key_path[-1]}"')
 
 
 MODEL = '[texts]\ntraining = "corpus.txt"\n[models]\nbigram = { train = "ngram", order = 2 }\n'
 
 
-def _declared() -> list[tuple[str, Any]]:
-    """Heading of the section of each declared field of a step, and the field."""
+def _declared_fields() -> list[tuple[str, Any]]:
+    """Return the section and the field of each declared field of a step."""
     steps = ((name.replace(" ", ".").replace("-", "_"), step_named(name)) for name in step_names())
     kinds: list[tuple[str, Any]] = [*steps, ("loading", Loading)]
     return [(section, field) for section, kind in kinds if kind for field in fields_of(kind)]
 
 
-def _number(hint: Any) -> type[Any] | None:
+def _number_type(hint: Any) -> type[Any] | None:
     kind = get_args(hint)[0]
     inner = get_args(kind) if get_origin(kind) not in (None, tuple) else (kind,)
     return next((number for number in (int, float) if number in inner), None)
 
 
-NUMBERS = [(section, field) for section, field in _declared() if _number(field.hint)]
+NUMBERS = [(section, field) for section, field in _declared_fields() if _number_type(field.hint)]
 FILES = [
     (section, field)
-    for section, field in _declared()
+    for section, field in _declared_fields()
     if field.note.content and not section.startswith("export")
 ]
 
 
-def _problems(folder: Path, text: str) -> str:
+def _read_problems(folder: Path, text: str) -> str:
     for name in ("corpus.txt", "more.txt"):
         (folder / name).write_text("The dog saw the cat.\n" * 400, encoding="utf-8")
     (folder / "folder").mkdir(exist_ok=True)
@@ -135,36 +135,36 @@ def _problems(folder: Path, text: str) -> str:
 
 
 @pytest.mark.parametrize("value", [-1, 0, 1e300, 10**12, 10**300])
-def test_numbers_out_of_range_are_refused_with_line_and_key(tmp_path: Path, value: float) -> None:
-    """Witness: the range of each field, applied here to each value."""
+def test_error_gives_line_and_key_of_numbers_out_of_range(tmp_path: Path, value: float) -> None:
+    """Witness: the range of each field, applied to each value."""
     assert len(NUMBERS) > 150
-    lines, refused, section_before = MODEL.splitlines(), {}, ""
+    lines, expected, last_section = MODEL.splitlines(), {}, ""
     for section, field in NUMBERS:
-        number, note = _number(field.hint), field.note
-        if section != section_before:
+        number_type, note = _number_type(field.hint), field.note
+        if section != last_section:
             lines.append(f"[{section}]")
-        section_before = section
-        low = -LARGEST if note.at_least is None else note.at_least
-        high = LARGEST if note.at_most is None else note.at_most
-        inside = low <= value <= high
-        inside &= note.above is None or value > note.above
-        inside &= note.below is None or value < note.below
-        text = repr(number(value) if number is float else value)
+        last_section = section
+        lower = -LARGEST if note.at_least is None else note.at_least
+        upper = LARGEST if note.at_most is None else note.at_most
+        in_range = lower <= value <= upper
+        in_range &= note.above is None or value > note.above
+        in_range &= note.below is None or value < note.below
+        text = repr(number_type(value) if number_type is float else value)
         is_list = get_origin(get_args(field.hint)[0]) is tuple
         lines.append(f"{field.name} = [{text}]" if is_list else f"{field.name} = {text}")
-        if not inside:
-            refused[len(lines)] = f"[{section}]", field.name
-    told = _problems(tmp_path, "\n".join(lines)).splitlines()
-    for line, (section, name) in refused.items():
+        if not in_range:
+            expected[len(lines)] = f"[{section}]", field.name
+    problems = _read_problems(tmp_path, "\n".join(lines)).splitlines()
+    for line, (section, name) in expected.items():
         assert any(
-            row.startswith(f"  line {line}, {section}") and f"{name}: " in row for row in told
+            row.startswith(f"  line {line}, {section}") and f"{name}: " in row for row in problems
         ), (line, section, name)
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999", "9" * 400])
-def test_numbers_that_are_not_finite_are_refused(tmp_path: Path, value: str) -> None:
-    told = _problems(tmp_path, f"{small.STUDY}[loading]\nbatch_rows = {value}\n")
-    assert "problem" in told or "not readable TOML" in told
+def test_non_finite_numbers_are_refused(tmp_path: Path, value: str) -> None:
+    text = _read_problems(tmp_path, f"{small.STUDY}[loading]\nbatch_rows = {value}\n")
+    assert "problem" in text or "not readable TOML" in text
 
 
 @pytest.mark.parametrize(
@@ -174,21 +174,21 @@ def test_files_of_another_kind_are_refused(tmp_path: Path, section: str, field: 
     is_list = get_origin(get_args(field.hint)[0]) is tuple
     for name in ("missing", "binary", "folder"):
         value = f'["{name}"]' if is_list else f'"{name}"'
-        told = _problems(tmp_path, f"{MODEL}[{section}]\n{field.name} = {value}\n")
-        # In line 5 where keys need each other
-        assert f"line 6, [{section}]" in told or f"line 5, [{section}]" in told, (name, told)
+        text = _read_problems(tmp_path, f"{MODEL}[{section}]\n{field.name} = {value}\n")
+        # Line 5 for keys that require each other
+        assert f"line 6, [{section}]" in text or f"line 5, [{section}]" in text, (name, text)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_trainings_have_ranges(tmp_path: Path, kind: str) -> None:
+def test_training_settings_have_ranges(tmp_path: Path, kind: str) -> None:
     step = step_named(f"train {kind}")
     assert step is not None
-    names = [field.name for field in fields_of(step) if _number(field.hint)]
+    names = [field.name for field in fields_of(step) if _number_type(field.hint)]
     models = [f'm{n} = {{ train = "{kind}", {name} = -1 }}' for n, name in enumerate(names)]
-    told = _problems(tmp_path, "\n".join((*MODEL.splitlines(), *models))).splitlines()
+    problems = _read_problems(tmp_path, "\n".join((*MODEL.splitlines(), *models))).splitlines()
     for number, name in enumerate(names):
-        place = f"line {5 + number}, [models] m{number}"
-        assert any(place in row and name in row for row in told), name
+        prefix = f"line {5 + number}, [models] m{number}"
+        assert any(prefix in row and name in row for row in problems), name
 
 
 @pytest.mark.parametrize(
@@ -212,19 +212,19 @@ def test_trainings_have_ranges(tmp_path: Path, kind: str) -> None:
         '[review]\njudge = "x"',
     ],
 )
-def test_hostile_values_are_refused_and_nothing_waits(tmp_path: Path, table: str) -> None:
+def test_unusual_values_are_refused_without_blocking(tmp_path: Path, table: str) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert "problem" in _problems(tmp_path, f"{table}\n")
+    assert "problem" in _read_problems(tmp_path, f"{table}\n")
 
 
-def test_control_characters_of_a_file_do_not_reach_the_terminal(tmp_path: Path) -> None:
+def test_control_characters_are_not_printed(tmp_path: Path) -> None:
     text = '[train.ngram]\ntext = "corpus.txt"\nout = "results/\\u001b[31mx\\u0007"\n[x]\n'
-    _problems(tmp_path, text)
+    _read_problems(tmp_path, text)
     done = run(tmp_path, "plan", status=2)
     assert not {"\x1b", "\x07"} & {*done.stdout, *done.stderr}
 
 
-def test_a_pipe_is_no_input(tmp_path: Path) -> None:
+def test_pipe_is_refused_as_input(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     done = run(tmp_path, "train", "ngram", "--text", "pipe", "--out", "x.arpa")
     assert (done.returncode, "pipe is a device or a pipe" in done.stderr) == (2, True)

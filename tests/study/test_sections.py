@@ -1,4 +1,4 @@
-"""Sections of a study file: the names of commands, their options, and what fills in the rest."""
+"""Sections of a study file: names of commands, their options, and default values."""
 
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from contstim.study.states import stage_states
 from contstim.study.study_file import new_study, read_study
 from tests.study import small
 
-# The keys that the small study does not have a file or a value for
+# Required keys without a file or value in the small study
 NEEDED = {
     "train acceptability": 'data = "corpus.txt"\nout = "results/acceptability"',
     "synthesize": """accept = "bigram"
@@ -45,7 +45,7 @@ def _pairs() -> list[LabelledPair]:
     return generate_pairs(2, seed=1, paradigms=shipped_paradigms()[:1])
 
 
-def _study(folder: Path, text: str) -> Path:
+def _write(folder: Path, text: str) -> Path:
     for name in ("corpus.txt", "more.txt"):
         (folder / name).write_text("The dog saw the cat.\n" * 400, encoding="utf-8")
     write_pairs(folder / "pairs", _pairs())
@@ -53,40 +53,40 @@ def _study(folder: Path, text: str) -> Path:
     return folder
 
 
-def _table(name: str) -> str:
+def _section(name: str) -> str:
     out = f'out = "results/{name.split()[-1]}"' if name.split()[0] == "train" else ""
     out = 'files = ["more.txt"]' if name.split()[0] == "import" else out
     header = name.replace("-", "_").replace(" ", ".")
     return f"[{header}]\n{NEEDED.get(name, out)}\n"
 
 
-def _with(name: str) -> str:
-    """The small study with a section for a command, in place of others that write the same."""
-    first, *rest = small.STUDY.split("\n[")
-    header = _table(name).partition("]")[0][1:]
-    if header in [section.partition("]")[0] for section in rest]:
+def _study_with(name: str) -> str:
+    """Return the small study with a section for a command, without sections of the same output."""
+    first, *parts = small.STUDY.split("\n[")
+    header = _section(name).partition("]")[0][1:]
+    if header in [part.partition("]")[0] for part in parts]:
         return small.STUDY
-    gone = "simulate" if name.startswith("import") else "design" if name == "waves" else ""
-    kept = [section for section in rest if section.partition("]")[0] != gone]
+    omitted = "simulate" if name.startswith("import") else "design" if name == "waves" else ""
+    kept_parts = [part for part in parts if part.partition("]")[0] != omitted]
     blimp = BLIMP if name == "select minimal-pairs" else ""
-    return "\n[".join((first, *kept)) + blimp + _table(name)
+    return "\n[".join((first, *kept_parts)) + blimp + _section(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_command_is_a_section_after_those_it_reads(tmp_path: Path, name: str) -> None:
-    stages = read_study(_study(tmp_path, _with(name))).stages
-    own = [stage for stage in stages if stage.step.name == name]
-    assert own
-    assert all(getattr(stage.step, "seed", 3) == 3 for stage in own)
-    before: set[Path] = set()
+def test_command_is_a_section_after_its_inputs(tmp_path: Path, name: str) -> None:
+    stages = read_study(_write(tmp_path, _study_with(name))).stages
+    command_stages = [stage for stage in stages if stage.step.name == name]
+    assert command_stages
+    assert all(getattr(stage.step, "seed", 3) == 3 for stage in command_stages)
+    written: set[Path] = set()
     for stage in stages:
-        read = {path for path in stage.reads if Path("results") in path.parents}
-        assert read <= before
-        before |= {*stage.writes}
+        inputs = {path for path in stage.reads if Path("results") in path.parents}
+        assert inputs <= written
+        written |= {*stage.writes}
 
 
 @pytest.mark.parametrize(
-    ("text", "new"),
+    ("old", "new_name"),
     [
         ("[scores]", "[score]"),
         ("[pairs]", "[select.natural]"),
@@ -100,48 +100,48 @@ def test_every_command_is_a_section_after_those_it_reads(tmp_path: Path, name: s
         ("[sentences]\nexclude_training = false", "exclude = []"),
     ],
 )
-def test_an_old_name_is_refused_with_the_new_one(tmp_path: Path, text: str, new: str) -> None:
-    with pytest.raises(InputError, match="is now") as refused:
-        read_study(_study(tmp_path, text))
-    assert new in str(refused.value)
+def test_error_for_an_old_name_gives_the_new_name(tmp_path: Path, old: str, new_name: str) -> None:
+    with pytest.raises(InputError, match="is now") as error:
+        read_study(_write(tmp_path, old))
+    assert new_name in str(error.value)
 
 
-def test_a_section_in_double_brackets_is_a_stage_for_each(tmp_path: Path) -> None:
+def test_section_in_double_brackets_makes_several_stages(tmp_path: Path) -> None:
     text = "".join(
         f'[[train.ngram]]\norder = {order}\nout = "results/{order}.arpa"\n' for order in (1, 2)
     )
-    stages = read_study(_study(tmp_path, f'[texts]\ntraining = "corpus.txt"\n{text}')).stages
+    stages = read_study(_write(tmp_path, f'[texts]\ntraining = "corpus.txt"\n{text}')).stages
     assert [(s.name, s.step.order, s.key) for s in stages] == [  # type: ignore[attr-defined]
         ("train ngram 1", 1, ("train", "ngram", "1")),
         ("train ngram 2", 2, ("train", "ngram", "2")),
     ]
     with pytest.raises(InputError, match=r"line 7, \[train\.ngram\] 2\.order: .*6 at most"):
-        read_study(_study(tmp_path, f'[texts]\ntraining = "corpus.txt"\n{text.replace("2", "7")}'))
+        read_study(_write(tmp_path, f'[texts]\ntraining = "corpus.txt"\n{text.replace("2", "7")}'))
 
 
-def test_what_no_section_writes_must_be_named_once(tmp_path: Path) -> None:
-    """A file that one section names is that of the others, and a written one comes first."""
+def test_input_without_writer_must_be_named_once(tmp_path: Path) -> None:
+    """A file that one section names serves the others too. A written file has priority."""
     models = '[models]\na = { train = "ngram" }\nb = { train = "ngram", order = 1 }\n'
     text = f'[texts]\ntraining = "corpus.txt"\n{models}[triplets]\n[select.natural]\n'
-    with pytest.raises(InputError, match="no section writes sentences") as refused:
-        read_study(_study(tmp_path, text))
-    assert "line 6, [triplets]" in str(refused.value)
-    assert "line 7, [select.natural]" in str(refused.value)
-    named = text.replace("[triplets]", '[triplets]\nsentences = "more.txt"')
-    stages = {stage.name: stage for stage in read_study(_study(tmp_path, named)).stages}
+    with pytest.raises(InputError, match="no section writes sentences") as error:
+        read_study(_write(tmp_path, text))
+    assert "line 6, [triplets]" in str(error.value)
+    assert "line 7, [select.natural]" in str(error.value)
+    with_path = text.replace("[triplets]", '[triplets]\nsentences = "more.txt"')
+    stages = {stage.name: stage for stage in read_study(_write(tmp_path, with_path)).stages}
     assert Path("more.txt") in stages["score sentences"].reads
     text = text.replace("[models]", 'natural = "more.txt"\n[models]')
-    stages = {stage.name: stage for stage in read_study(_study(tmp_path, text)).stages}
+    stages = {stage.name: stage for stage in read_study(_write(tmp_path, text)).stages}
     assert Path("results/natural.txt") in stages["triplets"].reads
 
 
-def test_two_sections_that_write_the_same_kind_make_a_reader_choose(tmp_path: Path) -> None:
+def test_input_with_two_writers_must_be_named(tmp_path: Path) -> None:
     text = small.STUDY + '[import.jspsych]\nfiles = ["more.txt"]\nout = "results/r.csv"\n'
     paths = r"results/responses\.csv, results/r\.csv"
     with pytest.raises(InputError, match=f"must name one of several files of responses: {paths}"):
-        read_study(_study(tmp_path, text))
-    chosen = text.replace("[analyze]", '[analyze]\nresponses = "results/r.csv"')
-    stages = {stage.name: stage for stage in read_study(_study(tmp_path, chosen)).stages}
+        read_study(_write(tmp_path, text))
+    with_choice = text.replace("[analyze]", '[analyze]\nresponses = "results/r.csv"')
+    stages = {stage.name: stage for stage in read_study(_write(tmp_path, with_choice)).stages}
     assert Path("results/r.csv") in stages["analyze"].reads
 
 
@@ -160,30 +160,30 @@ class ShowNumbers(Step[int], name="show numbers"):
     seed: Annotated[int, Help("The seed.")] = 0
 
 
-def test_a_declared_step_is_a_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_declared_step_is_a_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STEPS, "show numbers", f"{__name__}:ShowNumbers")
     monkeypatch.setitem(STEPS, "count trials", f"{__name__}:CountTrials")
     text = small.STUDY + "[show.numbers]\n[count.trials]\n"
-    stages = read_study(_study(tmp_path, text)).stages
+    stages = read_study(_write(tmp_path, text)).stages
     names = [stage.name for stage in stages]
-    counting, showing = (stages[names.index(n)].step for n in ("count trials", "show numbers"))
+    count_step, show_step = (stages[names.index(n)].step for n in ("count trials", "show numbers"))
     assert names.index("design") < names.index("count trials") < names.index("show numbers")
-    assert isinstance(counting, CountTrials)
-    assert isinstance(showing, ShowNumbers)
-    assert (counting.trials, counting.out) == (
+    assert isinstance(count_step, CountTrials)
+    assert isinstance(show_step, ShowNumbers)
+    assert (count_step.trials, count_step.out) == (
         Path("results/trials.csv"),
         Path("results/count-trials.csv"),
     )
-    assert (showing.numbers, showing.out, showing.seed) == (
-        counting.out,
+    assert (show_step.numbers, show_step.out, show_step.seed) == (
+        count_step.out,
         Path("results/shown/numbers.csv"),
         3,
     )
     with pytest.raises(InputError, match="no section writes numbers of trials"):
-        read_study(_study(tmp_path, small.STUDY + "[show.numbers]\n"))
+        read_study(_write(tmp_path, small.STUDY + "[show.numbers]\n"))
 
 
-def test_a_study_to_begin_with_searches_behind_its_judge_and_trains_on_two_texts(
+def test_new_study_trains_judge_and_models_on_three_texts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = read_study(new_study(tmp_path / "first"))
@@ -196,10 +196,10 @@ def test_a_study_to_begin_with_searches_behind_its_judge_and_trains_on_two_texts
     assert names.index("train ngram") < names.index("triplets")
     texts = [stages[name] for name in ("text training", "text natural", "text of second")]
     assert len({vars(stage.step)["seed"] for stage in texts}) == 3
-    learnt = [{*stages[f"model {name}"].reads} for name in ("first", "second")]
-    assert {*texts[0].writes} & learnt[0]
-    assert {*texts[2].writes} & learnt[1]
-    # Natural sentences are new to both
+    inputs = [{*stages[f"model {name}"].reads} for name in ("first", "second")]
+    assert {*texts[0].writes} & inputs[0]
+    assert {*texts[2].writes} & inputs[1]
+    # Natural sentences are new to both models
     assert {*texts[0].writes, *texts[2].writes} & {*stages["sentences"].reads} == {
         Path("results/training.txt"),
         Path("results/models/second.arpa.txt"),
@@ -209,52 +209,52 @@ def test_a_study_to_begin_with_searches_behind_its_judge_and_trains_on_two_texts
     ]
 
 
-def test_a_key_that_a_command_does_not_have_is_refused_with_its_line(tmp_path: Path) -> None:
-    text = "".join(f"{_table(name)}there_is_none = 1\n" for name in NAMES)
-    with pytest.raises(InputError) as told:
-        read_study(_study(tmp_path, text))
+def test_error_gives_line_of_an_unknown_key(tmp_path: Path) -> None:
+    text = "".join(f"{_section(name)}unknown_key = 1\n" for name in NAMES)
+    with pytest.raises(InputError) as error:
+        read_study(_write(tmp_path, text))
     for number, line in enumerate(text.splitlines(), start=1):
-        if line == "there_is_none = 1":
-            assert f"line {number}, " in str(told.value)
+        if line == "unknown_key = 1":
+            assert f"line {number}, " in str(error.value)
 
 
 BAD = {
-    "a word that no command has": ("[evaluate.glue]", "there is no such key"),
+    "an unknown command": ("[evaluate.glue]", "there is no such key"),
     "a number in quotes": ('[compare]\ntop = "3"', "'3' is not a whole number"),
     "a number out of range": ("[compare]\ntop = 0", "must be 1 or more, not 0"),
-    "a file that is not there": ('[evaluate.blimp]\ndata = "no"', "there is no file 'no'"),
-    "a result of no stage": (
+    "a missing file": ('[evaluate.blimp]\ndata = "no"', "there is no file 'no'"),
+    "a result that no stage writes": (
         '[score]\nsentences = "results/no.txt"',
         "there is no file 'results/no.txt', and no stage writes it",
     ),
     "a folder": ('[mixed]\nresponses = "pairs"', "'pairs' is a folder; name a file"),
     "a path outside results": ('[mixed]\nout = "mixed"', "name a path in results/"),
-    "a way out of results": ('[mixed]\nout = "results/../.."', "name a path in results/"),
-    "a place of another stage": (
+    "a path out of results": ('[mixed]\nout = "results/../.."', "name a path in results/"),
+    "a path of another stage": (
         '[mixed]\nout = "results/analysis/mixed"',
         "the stage 'mixed' would write results/analysis/mixed, which belongs to the stage 'anal",
     ),
     "a table of another ending": ('[score]\nout = "results/s.xlsx"', "is not a table"),
-    "nothing to read": ("[reproduce.adc]", "data is missing"),
-    "no section": ("[evaluate]\nblimp = 3", "write \\[evaluate.blimp\\]"),
-    "options that need each other": ("[evaluate.blimp]", "data is missing"),
-    "a comparison of nothing": ("[compare]", "sentences must be set"),
-    "options for words": ('[score]\nby = "token"', "need per_word"),
-    "a model that is not there": ('[compare]\nsentences = "more.txt"\nmodels = ["x"]', "x"),
+    "a missing input": ("[reproduce.adc]", "data is missing"),
+    "a key in place of a section": ("[evaluate]\nblimp = 3", "write \\[evaluate.blimp\\]"),
+    "a missing required option": ("[evaluate.blimp]", "data is missing"),
+    "a comparison without sentences": ("[compare]", "sentences must be set"),
+    "an option that needs per_word": ('[score]\nby = "token"', "need per_word"),
+    "an unknown model": ('[compare]\nsentences = "more.txt"\nmodels = ["x"]', "x"),
     "tags of another kind": ('[near_pairs]\ntags = "more.txt"', "more.txt"),
 }
 
 
 @pytest.mark.parametrize(("table", "message"), BAD.values(), ids=BAD)
-def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, table: str, message: str) -> None:
-    lines = [small.STUDY.count("\n") + number for number in range(1, 2 + table.count("\n"))]
-    with pytest.raises(InputError, match=message) as told:
-        read_study(_study(tmp_path, small.STUDY + table))
-    assert any(f"line {line}, " in str(told.value) for line in lines)
+def test_error_gives_line_of_the_problem(tmp_path: Path, table: str, message: str) -> None:
+    line_numbers = [small.STUDY.count("\n") + n for n in range(1, 2 + table.count("\n"))]
+    with pytest.raises(InputError, match=message) as error:
+        read_study(_write(tmp_path, small.STUDY + table))
+    assert any(f"line {number}, " in str(error.value) for number in line_numbers)
 
 
 @pytest.mark.slow
-def test_a_study_does_single_steps_and_does_them_again_when_an_option_changes(study: Path) -> None:
+def test_changed_option_repeats_a_single_step(study: Path) -> None:
     write_pairs(study / "pairs", generate_pairs(8, seed=1, paradigms=shipped_paradigms()[:2]))
     with (study / "study.toml").open("a", encoding="utf-8") as file:
         file.write('[mixed]\npeople = "none"\n[evaluate.blimp]\ndata = "pairs"\n')
@@ -273,8 +273,8 @@ def test_a_study_does_single_steps_and_does_them_again_when_an_option_changes(st
     assert small.run(study).done == ("mixed",)
 
 
-def test_a_step_that_makes_what_another_reads_stands_before_it(tmp_path: Path) -> None:
-    folder = _study(tmp_path, "")
+def test_step_runs_before_the_step_that_reads_its_output(tmp_path: Path) -> None:
+    folder = _write(tmp_path, "")
     (folder / "study.toml").write_text(
         """\
 [models]
@@ -297,15 +297,15 @@ out = "results/text.txt"
     assert small.run(folder).unchanged == names
 
 
-def test_the_step_that_contributing_shows_is_a_stage_and_counts_as_plain_python_does(
+def test_step_of_contributing_works_as_a_stage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    shown = page.split("```python\n")[1].split("```")[0]
-    (tmp_path / "shown.py").write_text(shown)
+    source = page.split("```python\n")[1].split("```")[0]
+    (tmp_path / "shown.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(STEPS, "duplicates", "shown:FindDuplicates")
-    monkeypatch.chdir(_study(tmp_path, small.STUDY + "[duplicates]\nmin_count = 3\n"))
+    monkeypatch.chdir(_write(tmp_path, small.STUDY + "[duplicates]\nmin_count = 3\n"))
     step = next(s.step for s in read_study(tmp_path).stages if s.name == "duplicates")
     Path("results").mkdir()
     assert step.run() == {"The dog saw the cat.": 400}
@@ -313,8 +313,8 @@ def test_the_step_that_contributing_shows_is_a_stage_and_counts_as_plain_python_
         Path("results/duplicates.csv").read_text()
         == '"sentence","count"\n"The dog saw the cat.",400\n'
     )
-    # Without the field `prose` it would take lines of running prose for sentences
-    (tmp_path / "lines.py").write_text(shown.replace("    prose: Prose = False\n", ""))
+    # Without the field `prose`, the step would read lines of running prose as sentences
+    (tmp_path / "lines.py").write_text(source.replace("    prose: Prose = False\n", ""))
     monkeypatch.setitem(STEPS, "duplicates", "lines:FindDuplicates")
     text = (
         Path("study.toml").read_text(encoding="utf-8").replace("[texts]", "[texts]\nprose = true")
@@ -324,7 +324,7 @@ def test_the_step_that_contributing_shows_is_a_stage_and_counts_as_plain_python_
         read_study(tmp_path)
 
 
-def test_a_judge_has_a_context(tmp_path: Path) -> None:
+def test_judge_has_a_context(tmp_path: Path) -> None:
     judge = 'judge = [{ model = "j=hf:x", context = "It says:" }, "hf:y"]\n'
-    study = read_study(_study(tmp_path, f"{judge}{_with('vocabulary')}"))
+    study = read_study(_write(tmp_path, f"{judge}{_study_with('vocabulary')}"))
     assert study.judge == ("j=hf:x?context=It%20says%3A", "hf:y")

@@ -1,7 +1,4 @@
-"""Study files: what a good one means, and for each kind of bad one a message with its line.
-
-The line of each problem is where the replaced text stands, counted by this test.
-"""
+"""Study files: the study that a valid file describes, and an error with line for each problem."""
 
 from __future__ import annotations
 
@@ -258,7 +255,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_good_file_has_no_problem(folder: Path) -> None:
+def test_valid_file_is_read(folder: Path) -> None:
     study = read_study(folder)
     assert [model.text for model in study.models] == [
         "bigram=kenlm:results/models/bigram.arpa",
@@ -271,26 +268,25 @@ def test_a_good_file_has_no_problem(folder: Path) -> None:
         6,
     )
     assert isinstance(study.models[1].training, TrainNetwork)
-    assert study.models[1].training.training.seed == 3  # that of the study
+    assert study.models[1].training.training.seed == 3  # the seed of the study
 
 
 def test_attention_trials_count_as_catch_trials(folder: Path) -> None:
     (folder / "asked.csv").write_text("sentence_1,sentence_2\nThis one.,The other one.\n")
     text = GOOD.replace("catch_per_group = 1", 'catch_per_group = 1\nattention = "asked.csv"')
-    for number, right in ((2, True), (3, False)):
-        rule = text.replace('"participants"', f'"participants"\nmin_catch = {number}')
+    for min_catch, is_valid in ((2, True), (3, False)):
+        rule = text.replace('"participants"', f'"participants"\nmin_catch = {min_catch}')
         (folder / "study.toml").write_text(rule, encoding="utf-8")
-        if right:
+        if is_valid:
             analysis = read_study(folder).step(AnalyzeResponses)
             assert analysis is not None
-            assert analysis.exclusions.min_catch == number
+            assert analysis.exclusions.min_catch == min_catch
         else:
             with pytest.raises(InputError, match="min_catch: "):
                 read_study(folder)
 
 
-def test_a_platform_has_settings_of_its_own(folder: Path) -> None:
-    """A study for JATOS saves to JATOS, and nobody has to say so."""
+def test_jatos_export_saves_to_jatos_by_default(folder: Path) -> None:
     text = GOOD.replace("[export.jspsych]", "[export.jatos]")
     (folder / "study.toml").write_text(text, encoding="utf-8")
     export = read_study(folder).step(ExportTrials)
@@ -299,28 +295,26 @@ def test_a_platform_has_settings_of_its_own(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("old", "new", "message"), BAD)
-def test_a_bad_file_is_told_with_line_key_and_remedy(
-    folder: Path, old: str, new: str, message: str
-) -> None:
+def test_error_gives_line_and_message(folder: Path, old: str, new: str, message: str) -> None:
     assert GOOD.count(old) == 1
     (folder / "study.toml").write_text(GOOD.replace(old, new), encoding="utf-8")
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as error:
         read_study(folder / "study.toml")
-    text = str(refused.value)
+    text = str(error.value)
     assert message in text
     assert "study.toml has " in text
     assert all(line.startswith("  line ") for line in text.split("\n")[1:])
 
 
-def test_all_problems_are_told_together_in_the_order_of_lines(folder: Path) -> None:
-    bad = GOOD.replace("groups = 3", "groups = 4").replace("min_count", "minimum")
-    bad = bad.replace("[power]\nsimulations = 10\n", "")
-    bad = bad.replace('"more.txt"', '"none.txt"').replace("order = 2", 'order = "two"')
-    (folder / "study.toml").write_text(bad, encoding="utf-8")
-    with pytest.raises(InputError) as refused:
+def test_all_problems_are_reported_in_the_order_of_lines(folder: Path) -> None:
+    text = GOOD.replace("groups = 3", "groups = 4").replace("min_count", "minimum")
+    text = text.replace("[power]\nsimulations = 10\n", "")
+    text = text.replace('"more.txt"', '"none.txt"').replace("order = 2", 'order = "two"')
+    (folder / "study.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as error:
         read_study(folder)
-    places = [line.split(": ")[0].strip() for line in str(refused.value).split("\n")[1:]]
-    assert places == [
+    positions = [line.split(": ")[0].strip() for line in str(error.value).split("\n")[1:]]
+    assert positions == [
         "line 5, [texts] natural",
         "line 7, [models] bigram.order",
         "line 13, [vocabulary] minimum",
@@ -329,39 +323,39 @@ def test_all_problems_are_told_together_in_the_order_of_lines(folder: Path) -> N
     ]
 
 
-def test_what_is_not_toml_is_told_with_its_line(folder: Path) -> None:
+def test_error_gives_line_of_invalid_toml(folder: Path) -> None:
     (folder / "study.toml").write_text(GOOD.replace("order = 2", "order = two"), encoding="utf-8")
     with pytest.raises(InputError, match=r"TOML.*line 7"):
         read_study(folder)
 
 
 @pytest.mark.slow
-def test_many_unknown_keys_take_no_longer_each_than_few(folder: Path) -> None:
+def test_time_is_linear_in_the_number_of_unknown_keys(folder: Path) -> None:
     unknown = "".join(f"unknown_{number} = 1\n" for number in range(8_000))
     text = GOOD.replace("[select.natural]\n", f"[select.natural]\n{unknown}")
     (folder / "study.toml").write_text(text, encoding="utf-8")
-    began = process_time()
-    with pytest.raises(InputError) as refused:
+    start = process_time()
+    with pytest.raises(InputError) as error:
         read_study(folder)
-    assert process_time() - began < 3  # the square of their number takes more than twice that
-    lines = str(refused.value).split("\n")
+    assert process_time() - start < 3  # quadratic time takes more than twice as long
+    lines = str(error.value).split("\n")
     assert "study.toml has 8,000 problems:" in lines[0]
     assert lines[-1].startswith("  line 8019, [select.natural] unknown_7999: there is no such key")
 
 
-@pytest.mark.parametrize("place", ["/dev/zero", "nowhere"])
-def test_what_is_no_file_is_no_study(place: str) -> None:
-    with pytest.raises(InputError, match=f"There is no study file {place}"):
-        read_study(place)
+@pytest.mark.parametrize("path", ["/dev/zero", "nowhere"])
+def test_path_without_a_file_is_refused(path: str) -> None:
+    with pytest.raises(InputError, match=f"There is no study file {path}"):
+        read_study(path)
 
 
-def test_a_missing_file_says_how_to_begin(tmp_path: Path) -> None:
+def test_error_for_a_missing_file_names_the_new_command(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="contstim new NAME"):
         read_study(tmp_path)
 
 
 @pytest.mark.parametrize("number", ["groups = 3", "per_pair = 9"])
-def test_nothing_is_told_of_numbers_that_were_refused(folder: Path, number: str) -> None:
+def test_refused_number_causes_no_further_problems(folder: Path, number: str) -> None:
     old, new = number, f"{number[:-1]}0"
     (folder / "study.toml").write_text(GOOD.replace(old, new), encoding="utf-8")
     with pytest.raises(InputError, match="has 1 problem"):

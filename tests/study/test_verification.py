@@ -1,7 +1,7 @@
-"""What is said of a folder whose files were edited, deleted or swapped.
+"""Verification of folders with edited, deleted or swapped files.
 
-Witnesses: tables of expectations written by hand before the function was run; and, for chains of
-commands made at random, a literal recursion over them.
+Witnesses: expectations written by hand before the first run; for random chains of commands, a
+literal recursion.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ FILES = (
 )
 UNTOUCHED = (GIVEN, HOLDS, HOLDS, HOLDS, HOLDS, HOLDS)
 
-# What is done to the files → the states of the six, in the order of FILES
+# Change to the files → states of the six files, in the order of FILES
 EXPECTED: dict[str, tuple[FileState, ...]] = {
     "nothing": UNTOUCHED,
     "edit corpus.txt": (GIVEN, STALE, STALE, STALE, STALE, STALE),
@@ -56,27 +56,27 @@ EXPECTED: dict[str, tuple[FileState, ...]] = {
     "swap natural.txt and scores.csv": (GIVEN, EDITED, EDITED, STALE, STALE, STALE),
     "swap scores.csv and trials.csv": (GIVEN, HOLDS, EDITED, STALE, STALE, EDITED),
     "swap corpus.txt and natural.txt": (GIVEN, EDITED, STALE, STALE, STALE, STALE),
-    "make natural.txt anew, as it was": UNTOUCHED,
-    "make natural.txt anew, differently": (GIVEN, HOLDS, STALE, STALE, STALE, STALE),
+    "make natural.txt again, as it was": UNTOUCHED,
+    "make natural.txt again, differently": (GIVEN, HOLDS, STALE, STALE, STALE, STALE),
     "touch scores.csv": UNTOUCHED,
 }
 
 
-def _made(folder: Path, out: str, content: str, *inputs: str, beside: tuple[str, ...] = ()) -> None:
-    """Write a file, others beside it, and its record."""
-    for name in (out, *beside):
+def _make(folder: Path, out: str, content: str, *inputs: str, extra: tuple[str, ...] = ()) -> None:
+    """Write a file, additional outputs, and its record."""
+    for name in (out, *extra):
         (folder / name).write_text(content + name)
     with recorded_as(("contstim", "make", out)):
-        write_record(folder / out, [folder / i for i in inputs], [folder / b for b in beside])
+        write_record(folder / out, [folder / i for i in inputs], [folder / path for path in extra])
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "corpus.txt").write_text("corpus")
-    _made(tmp_path, "natural.txt", "a", "corpus.txt")
-    _made(tmp_path, "scores.csv", "b", "natural.txt")
-    _made(tmp_path, "pairs.csv", "c", "scores.csv", beside=("pairs.csv.certificate.json",))
-    _made(tmp_path, "trials.csv", "d", "pairs.csv")
+    _make(tmp_path, "natural.txt", "a", "corpus.txt")
+    _make(tmp_path, "scores.csv", "b", "natural.txt")
+    _make(tmp_path, "pairs.csv", "c", "scores.csv", extra=("pairs.csv.certificate.json",))
+    _make(tmp_path, "trials.csv", "d", "pairs.csv")
     return tmp_path
 
 
@@ -92,8 +92,8 @@ def _change(folder: Path, change: str) -> None:
             contents = [(folder / name).read_text() for name in (first, second)]
             for name, content in zip((second, first), contents, strict=True):
                 (folder / name).write_text(content)
-        case ["make", name, "anew", *how]:
-            _made(folder, name, "a" if how == ["as", "it", "was"] else "z", "corpus.txt")
+        case ["make", name, "again", *how]:
+            _make(folder, name, "a" if how == ["as", "it", "was"] else "z", "corpus.txt")
 
 
 @pytest.mark.parametrize("change", EXPECTED)
@@ -105,19 +105,19 @@ def test_states_of_a_chain(folder: Path, change: str) -> None:
     assert bool(check.wrong) == (EXPECTED[change] != UNTOUCHED)
 
 
-def test_sentences_name_who_what_and_where_it_went(folder: Path) -> None:
+def test_sentences_name_command_and_new_place_of_content(folder: Path) -> None:
     _change(folder, "swap natural.txt and trials.csv")
-    of = {file.path: file.sentence for file in verify_folder(folder).files}
-    assert of["natural.txt"].startswith("changed after 'contstim make natural.txt' (")
-    assert of["natural.txt"].endswith("It now has the recorded content of trials.csv.")
-    assert of["scores.csv"].startswith("made of an earlier natural.txt by 'contstim make scores")
-    assert "made of scores.csv, which is stale itself" in of["pairs.csv"]
+    texts = {file.path: file.sentence for file in verify_folder(folder).files}
+    assert texts["natural.txt"].startswith("changed after 'contstim make natural.txt' (")
+    assert texts["natural.txt"].endswith("It now has the recorded content of trials.csv.")
+    assert texts["scores.csv"].startswith("made of an earlier natural.txt by 'contstim make scores")
+    assert "made of scores.csv, which is stale itself" in texts["pairs.csv"]
 
 
-def test_what_was_used_as_edited_is_named(folder: Path) -> None:
-    """A vocabulary that was edited by hand, and from which the next step was then made."""
+def test_outputs_made_from_an_edited_file_are_named(folder: Path) -> None:
+    """The next step used a vocabulary that was edited by hand."""
     _change(folder, "edit natural.txt")
-    _made(folder, "scores.csv", "y", "natural.txt")
+    _make(folder, "scores.csv", "y", "natural.txt")
     files = {file.path: file for file in verify_folder(folder).files}
     assert files["natural.txt"].state is EDITED
     assert files["natural.txt"].sentence.endswith(
@@ -127,7 +127,7 @@ def test_what_was_used_as_edited_is_named(folder: Path) -> None:
     assert files["pairs.csv"].state is STALE
 
 
-def test_records_that_tell_too_little(folder: Path) -> None:
+def test_unreadable_and_missing_records(folder: Path) -> None:
     """A damaged record, a database, a note, a hidden file."""
     (folder / "broken.csv").write_text("x")
     (folder / "broken.csv.meta.json").write_text('{"inputs": ')
@@ -150,21 +150,20 @@ def test_records_that_tell_too_little(folder: Path) -> None:
     }
 
 
-def test_a_stage_that_was_interrupted_is_named_and_the_page_left_out(tmp_path: Path) -> None:
+def test_interrupted_stage_is_reported(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text("")
     (tmp_path / "index.html").write_text("")
     begun = tmp_path / "results" / "begun"
     begun.mkdir(parents=True)
     (tmp_path / "results" / "natural.txt").write_text("text")
-    _made(tmp_path / "results", "scores.csv", "b", "natural.txt")
+    _make(tmp_path / "results", "scores.csv", "b", "natural.txt")
     assert not verify_folder(tmp_path).wrong
     (begun / "pairs.json").write_text("{}")
-    wrong = {file.path: file.state for file in verify_folder(tmp_path).wrong}
-    assert wrong == {"results/begun/pairs.json": FileState.UNFINISHED}
+    wrong_states = {file.path: file.state for file in verify_folder(tmp_path).wrong}
+    assert wrong_states == {"results/begun/pairs.json": FileState.UNFINISHED}
 
 
-def test_a_model_of_a_study_trained_anew_by_hand(study: Path) -> None:
-    """What was made with it is stale, and what does not follow from it holds."""
+def test_retrained_model_makes_later_results_stale(study: Path) -> None:
     model = study / "results" / "models" / "bigram.arpa"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscountWarning)
@@ -176,8 +175,8 @@ def test_a_model_of_a_study_trained_anew_by_hand(study: Path) -> None:
     assert states["results/models/bigram.arpa"] is HOLDS  # as the later command wrote it
 
 
-def test_a_folder_written_as_a_whole(tmp_path: Path) -> None:
-    """Of a folder and a file in it, that file is named; what was added is the folder's."""
+def test_folder_with_one_record(tmp_path: Path) -> None:
+    """An added file changes the folder; an edited file with a record is named itself."""
     (tmp_path / "export").mkdir()
     (tmp_path / "export" / "page.html").write_text("page")
     write_record(tmp_path / "export")
@@ -199,18 +198,18 @@ def test_folders_without_records(tmp_path: Path) -> None:
         verify_folder(tmp_path / "notes.txt")
 
 
-def test_a_folder_can_be_moved(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_folder_can_be_moved(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     moved = tmp_path_factory.mktemp("elsewhere") / "study"
     folder.rename(moved)
     assert not verify_folder(moved).wrong
 
 
-def test_files_of_which_the_same_is_to_be_said_share_a_row(folder: Path) -> None:
-    many = tuple(f"table-{n}.csv" for n in range(5))
+def test_files_with_the_same_state_share_a_row(folder: Path) -> None:
+    names = tuple(f"table-{n}.csv" for n in range(5))
     (folder / "sub").mkdir()
-    for name in many:
+    for name in names:
         (folder / "sub" / name).write_text(name)
-    paths = [folder / "sub" / name for name in many]
+    paths = [folder / "sub" / name for name in names]
     write_record(paths[0], [folder / "corpus.txt"], paths[1:])
     _change(folder, "edit corpus.txt")
     rows = [row.path for row in group_files(verify_folder(folder).wrong)]
@@ -218,13 +217,13 @@ def test_files_of_which_the_same_is_to_be_said_share_a_row(folder: Path) -> None
     assert not any("table" in row for row in rows)
 
 
-def test_results_done_again_are_compared_with_those_of_the_archive(tmp_path: Path) -> None:
-    """Witness: by hand; certificates hold seconds, and the store is a memory for later runs."""
+def test_new_results_are_compared_with_archived_ones(tmp_path: Path) -> None:
+    """By hand. Certificates contain seconds, and the store is a cache; neither is compared."""
     for results in ("archived-results", "results"):
         (tmp_path / results).mkdir()
         certificate = "pairs.csv.certificate.json"
-        _made(tmp_path / results, "pairs.csv", "c", beside=(certificate,))
-        _made(tmp_path / results, "trials.csv", "d", "pairs.csv")
+        _make(tmp_path / results, "pairs.csv", "c", extra=(certificate,))
+        _make(tmp_path / results, "trials.csv", "d", "pairs.csv")
     (tmp_path / "results" / "contstim.sqlite").write_text("memory")
     write_manifest(tmp_path)
     check = verify_folder(tmp_path)
@@ -233,9 +232,9 @@ def test_results_done_again_are_compared_with_those_of_the_archive(tmp_path: Pat
     assert summary(check) == (
         "all files are up to date (holds 8). 2 results of the new run and archived-results agree."
     )
-    _made(tmp_path / "results", "trials.csv", "e", "pairs.csv")
-    others = "Of 2 results of the new run, these differ from archived-results: results/trials.csv."
-    assert summary(verify_folder(tmp_path)).endswith(others)
+    _make(tmp_path / "results", "trials.csv", "e", "pairs.csv")
+    text = "Of 2 results of the new run, these differ from archived-results: results/trials.csv."
+    assert summary(verify_folder(tmp_path)).endswith(text)
 
 
 def write_manifest(folder: Path) -> None:
@@ -251,34 +250,34 @@ def write_manifest(folder: Path) -> None:
     (folder / "archive.json").write_text(manifest.json)
 
 
-def test_the_command(folder: Path) -> None:
-    """Statuses 0 and 1, and the table."""
-    done = run(folder, "verify", "--all")
-    assert (done.returncode, "all files are up to date" in done.stderr) == (0, True)
-    assert "made of scores.csv by 'contstim make pairs.csv'" in done.stdout
+def test_verify_command(folder: Path) -> None:
+    """Exit statuses 0, 1 and 2, and the printed table."""
+    result = run(folder, "verify", "--all")
+    assert (result.returncode, "all files are up to date" in result.stderr) == (0, True)
+    assert "made of scores.csv by 'contstim make pairs.csv'" in result.stdout
     _change(folder, "edit scores.csv")
-    done = run(folder, "verify", str(folder), status=1)
-    assert "scores.csv" in done.stdout
-    assert "corpus.txt" not in done.stdout
-    assert "4 of 6 files must be checked (edited 1, stale 3, given 1, holds 1)" in done.stderr
+    result = run(folder, "verify", str(folder), status=1)
+    assert "scores.csv" in result.stdout
+    assert "corpus.txt" not in result.stdout
+    assert "4 of 6 files must be checked (edited 1, stale 3, given 1, holds 1)" in result.stderr
     assert run(folder, "verify", "nowhere").returncode == 2
 
 
 @given(st.data())
-def test_chains_at_random(data: st.DataObject) -> None:
-    """Witness: what each file was made of, followed back literally."""
+def test_random_chains_of_commands(data: st.DataObject) -> None:
+    """Witness: the inputs of each file, followed recursively."""
     number = data.draw(st.integers(2, 7))
-    reads = [data.draw(st.sets(st.integers(0, n - 1))) if n else set() for n in range(number)]
-    fates = [data.draw(st.sampled_from(("left", "left", "edited", "gone"))) for _ in reads]
+    sources = [data.draw(st.sets(st.integers(0, n - 1))) if n else set() for n in range(number)]
+    fates = [data.draw(st.sampled_from(("left", "left", "edited", "gone"))) for _ in sources]
     expected: list[FileState] = []
     for n, fate in enumerate(fates):
-        stale = any(fates[i] == "edited" or expected[i] is STALE for i in reads[n])
-        usual = STALE if stale else HOLDS
-        expected.append({"left": usual, "edited": EDITED, "gone": MISSING}[fate])
+        stale = any(fates[i] == "edited" or expected[i] is STALE for i in sources[n])
+        default = STALE if stale else HOLDS
+        expected.append({"left": default, "edited": EDITED, "gone": MISSING}[fate])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for n, inputs in enumerate(reads):
-            _made(folder, f"{n}.csv", str(n), *(f"{i}.csv" for i in sorted(inputs)))
+        for n, inputs in enumerate(sources):
+            _make(folder, f"{n}.csv", str(n), *(f"{i}.csv" for i in sorted(inputs)))
         for n, fate in enumerate(fates):
             if fate != "left":
                 _change(folder, f"{'edit' if fate == 'edited' else 'delete'} {n}.csv")

@@ -1,4 +1,4 @@
-"""A study in waves: from its first wave to the archive."""
+"""A study in waves, from its first wave to its archive."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from contstim.study.handing_on.archive import archive_study
 from contstim.study.planning import plan_study
 from contstim.study.study_file import read_study
 from tests.cli.running import invoke
-from tests.study.small import leave_out
+from tests.study.small import omit
 
-PEOPLE, TRIALS = 3, 3
+N_PEOPLE, N_TRIALS = 3, 3
 
 
 @pytest.mark.slow
-def test_waves_search_what_they_need_until_the_verdict(done_study: Path, tmp_path: Path) -> None:
+def test_study_in_waves_ends_with_a_verdict(done_study: Path, tmp_path: Path) -> None:
     study = tmp_path / "waves"
     study.mkdir()
     for name in ("corpus.txt", "more.txt", "study.toml"):
         shutil.copy(done_study / name, study / name)
-    leave_out(study, "select.natural", "select.triplets", "design", "power", "simulate", "analyze")
+    omit(study, "select.natural", "select.triplets", "design", "power", "simulate", "analyze")
     path, trials = study / "study.toml", study / "results" / "waves" / "trials.csv"
     text = path.read_text(encoding="utf-8").replace("per_pair = 4\n", "")
-    rules = f"people_per_wave = {PEOPLE}\ntrials_per_person = {TRIALS}\ncatch_per_group = 1\n"
+    rules = f"people_per_wave = {N_PEOPLE}\ntrials_per_person = {N_TRIALS}\ncatch_per_group = 1\n"
     text = f"{text}\n[waves]\nmax_people = 40\nmin_catch = 0\n{rules}"
     path.write_text(text, encoding="utf-8")
     assert "Waves need about" in plan_study(read_study(path), measure=False).tests
@@ -35,14 +35,14 @@ def test_waves_search_what_they_need_until_the_verdict(done_study: Path, tmp_pat
     (study / "answers").mkdir()
     path.write_text(text + 'data = ["answers"]\n', encoding="utf-8")
     for wave in range(1, 9):
-        shown = read_trials(trials)
-        last = max(trial.group for trial in shown)
-        assert last == PEOPLE * wave
+        shown_trials = read_trials(trials)
+        last = max(trial.group for trial in shown_trials)
+        assert last == N_PEOPLE * wave
         responses = [
-            # model_1 rejects sentence_1: everyone agrees with the bigram
+            # model_1 rejects sentence_1, so all participants agree with the bigram
             Response(f"p{t.group}", t.group, t.trial_id, rating, 1, 0, 900.0)
-            for t in shown
-            if t.group > last - PEOPLE
+            for t in shown_trials
+            if t.group > last - N_PEOPLE
             for rating in [6 if t.model_1 == "bigram" else 1]
         ]
         write_responses(study / "answers" / f"{wave}.csv", responses)
@@ -52,12 +52,12 @@ def test_waves_search_what_they_need_until_the_verdict(done_study: Path, tmp_pat
             break
     else:
         pytest.fail("no verdict")
-    assert sum(trial.condition is Condition.SYNTHETIC_SYNTHETIC for trial in shown) == (
-        PEOPLE * TRIALS * wave
+    assert sum(trial.condition is Condition.SYNTHETIC_SYNTHETIC for trial in shown_trials) == (
+        N_PEOPLE * N_TRIALS * wave
     )
     archive_study(read_study(path), tmp_path / "archive")
     for name in ("methods.md", "preregistration.md", "datasheet.md"):
-        found = (tmp_path / "archive" / name).read_text(encoding="utf-8").lower()
-        assert "e-value" in found or name == "datasheet.md"
-        assert f"| {wave} |" in found or f"wave {wave}: " in found
+        document = (tmp_path / "archive" / name).read_text(encoding="utf-8").lower()
+        assert "e-value" in document or name == "datasheet.md"
+        assert f"| {wave} |" in document or f"wave {wave}: " in document
     assert invoke("verify", study).exit_code == 0

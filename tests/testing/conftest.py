@@ -1,3 +1,3 @@
-"""The served study of the tests of collecting, for participants to take part in."""
+"""Import the `serve` fixture of the tests of collection."""
 
 from tests.experiments.collection.conftest import serve as serve

@@ -1,4 +1,4 @@
-"""Artificial participants in a real browser, on a page that speaks the protocol and no more."""
+"""Artificial participants in a real browser, on a minimal page that uses the server's protocol."""
 
 import shutil
 from dataclasses import replace
@@ -26,9 +26,9 @@ SCRIPT = """
 const post = (path, body, secret) => fetch(`api/${path}`, {
   method: "POST", body: JSON.stringify(body),
   headers: { Authorization: `Bearer ${secret}`, "Content-Type": "application/json" },
-}).then((given) => given.json());
+}).then((reply) => reply.json());
 if (new URLSearchParams(location.search).get("simulate") !== "data") throw Error("no simulation");
-const study = await fetch("study.json").then((given) => given.json());
+const study = await fetch("study.json").then((reply) => reply.json());
 const { participant, secret, group } = await post("participants", { group: null });
 let position = 0;
 for (const { trial_id } of study.groups[group]) {
@@ -42,34 +42,34 @@ location = redirect;
 """
 
 
-def test_the_page_saves_what_artificial_participants_rate(serve: Serve, tmp_path: Path) -> None:
-    made = simulate(groups=(1, 1), conditions=(Condition.RANDOM_NATURAL,))
-    folder = export(tmp_path / "study", made.trials)
+def test_page_saves_ratings_of_artificial_participants(serve: Serve, tmp_path: Path) -> None:
+    experiment = simulate(groups=(1, 1), conditions=(Condition.RANDOM_NATURAL,))
+    folder = export(tmp_path / "study", experiment.trials)
     (folder / "index.html").write_text(PAGE)
     (folder / "page.js").write_text(SCRIPT)
-    served = serve(folder, redirect="https://example.invalid/complete")
-    people = artificial_participants(made.trials, made.scores, "b", noise=1, lapses=0.1)
-    sent = take_part_in_browser(people, f"http://127.0.0.1:{served.port}", 2, patience=60)
-    (tmp_path / "responses.csv").write_bytes(served.download("responses").content)
+    server = serve(folder, redirect="https://example.invalid/complete")
+    people = artificial_participants(experiment.trials, experiment.scores, "b", noise=1, lapses=0.1)
+    responses = take_part_in_browser(people, f"http://127.0.0.1:{server.port}", 2, patience=60)
+    (tmp_path / "responses.csv").write_bytes(server.download("responses").content)
     downloaded = read_responses(tmp_path / "responses.csv")
-    # nan is not nan; when an answer came only the server knows
-    kept = [repr(replace(one, received="")) for one in downloaded]
-    assert kept == [repr(one) for one in sent]
-    rated = [(one.group, one.trial_id, one.rating) for one in downloaded]
-    direct = simulate_responses(people, 2)
-    assert sorted(rated) == sorted((one.group, one.trial_id, one.rating) for one in direct)
+    # repr, because nan differs from itself; only the server knows the time of receipt
+    saved = [repr(replace(r, received="")) for r in downloaded]
+    assert saved == [repr(r) for r in responses]
+    ratings = [(r.group, r.trial_id, r.rating) for r in downloaded]
+    expected = simulate_responses(people, 2)
+    assert sorted(ratings) == sorted((r.group, r.trial_id, r.rating) for r in expected)
 
 
 @pytest.mark.slow
-def test_a_page_that_goes_nowhere_is_given_up_in_words(serve: Serve) -> None:
-    made = simulate(groups=(1,), each=1)
-    people = artificial_participants(made.trials, made.scores, "b", noise=1)
-    served = serve()
+def test_errors_name_why_a_browser_run_failed(serve: Serve) -> None:
+    experiment = simulate(groups=(1,), each=1)
+    people = artificial_participants(experiment.trials, experiment.scores, "b", noise=1)
+    server = serve()
     with pytest.raises(WorkerError, match="did not reach the end"):
-        take_part_in_browser(people, f"http://127.0.0.1:{served.port}", 1, patience=0.5)
-    (served.folder / "index.html").write_text(PAGE)
-    (served.folder / "page.js").write_text(SCRIPT)
-    strict = serve(served.folder, database=served.database.with_name("people"), rehearsal=False)
+        take_part_in_browser(people, f"http://127.0.0.1:{server.port}", 1, patience=0.5)
+    (server.folder / "index.html").write_text(PAGE)
+    (server.folder / "page.js").write_text(SCRIPT)
+    strict = serve(server.folder, database=server.database.with_name("people"), rehearsal=False)
     with pytest.raises(WorkerError, match="--rehearsal"):
         take_part_in_browser(people, f"http://127.0.0.1:{strict.port}", 1, patience=30)
     with pytest.raises(InputError, match="is not a web address"):

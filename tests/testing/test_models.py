@@ -1,4 +1,4 @@
-"""The models that ship for tests, under the contract that they ship with."""
+"""The models that ship for tests fulfil the contract test."""
 
 from itertools import product
 
@@ -24,7 +24,7 @@ class TestToyModel(LanguageModelContract):
         return ToyModel(request.param)
 
     def reads_as_text(self, model: Scorer, sentence: Sentence, position: int) -> bool:
-        """Letters it does not have are read as one and the same."""
+        """Unknown letters are read as the same letter."""
         word = sentence.words[position]
         spelled = "".join(sign if sign in LETTERS else "~" for sign in word)
         scores = model.scores([sentence, sentence.replace(position, spelled)])
@@ -49,27 +49,27 @@ class TestTableModel(LanguageModelContract):
 
     def reads_as_text(self, model: Scorer, sentence: Sentence, position: int) -> bool:
         del model, sentence, position
-        return True  # every string is a word with a number of its own
+        return True  # each string is a separate word
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_toys_sentences_have_probabilities_that_add_up_to_one(seed: int) -> None:
-    """Witness: what may follow, letter by letter, and sums over all short sentences."""
+def test_probabilities_of_the_toy_model_sum_to_one(seed: int) -> None:
+    """Witness: probabilities of the first letter, and sums over all short sentences."""
     model = ToyModel(seed)
     letters = [*LETTERS, "~"]
-    ones = np.exp(model.log_probs([Sentence((a,)) for a in letters])).sum()
+    p_one_letter = np.exp(model.log_probs([Sentence((a,)) for a in letters])).sum()
     words = [Sentence(("".join(pair),)) for pair in product(letters, repeat=2)]
     pairs = [Sentence(pair) for pair in product(letters, repeat=2)]
-    more = np.exp(model.log_probs([*words, *pairs])).sum()
-    assert 0 < ones < ones + more < 1
-    begun = [Continuation(Sentence((a, "x")), 0) for a in letters]
-    first = [term for c in begun for term in model.token_log_probs([c.sentence])[0][:1]]
-    assert np.exp([term.log_prob for term in first]).sum() == pytest.approx(1)
-    table = np.exp(model._log_probs)
-    np.testing.assert_allclose(table.sum(axis=1), 1)
+    p_two_letters = np.exp(model.log_probs([*words, *pairs])).sum()
+    assert 0 < p_one_letter < p_one_letter + p_two_letters < 1
+    continuations = [Continuation(Sentence((a, "x")), 0) for a in letters]
+    terms = [term for c in continuations for term in model.token_log_probs([c.sentence])[0][:1]]
+    assert np.exp([term.log_prob for term in terms]).sum() == pytest.approx(1)
+    transitions = np.exp(model._log_probs)
+    np.testing.assert_allclose(transitions.sum(axis=1), 1)
 
 
-def test_toys_of_two_seeds_disagree_and_a_search_finds_where() -> None:
+def test_search_finds_disagreement_of_two_toy_models() -> None:
     vocabulary = Vocabulary(("We", "They"), tuple("sleep read never always books now".split()))
     natural = Sentence(("We", "always", "read", "books"))
     accept, reject = ToyModel(1), ToyModel(2)
@@ -79,7 +79,7 @@ def test_toys_of_two_seeds_disagree_and_a_search_finds_where() -> None:
     assert rejected[1] < rejected[0]
 
 
-def test_mocks_and_tables_give_what_they_have() -> None:
+def test_mock_and_table_models_report_missing_scores() -> None:
     model = MockModel({A: -3.0}, name="given")
     assert model.log_probs([A, A]).tolist() == [-3.0, -3.0]
     assert model.scored_sentences == [A, A]
